@@ -2,7 +2,7 @@ import type { AdapterAccount } from "@auth/core/adapters"
 import { describeAdapter, failure } from "@authwire/test-support/processes/adapter.js"
 import { expect, test } from "@jest/globals"
 
-/** What is sealed in the database. */
+/** How encrypted values are stored in the database. */
 const sealed = expect.stringMatching(/^sealed\.1\.[\w-]{8}\.[\w-]{38,}$/)
 
 describeAdapter("accounts", (on) => {
@@ -75,7 +75,7 @@ describeAdapter("accounts", (on) => {
     expect(await on.count("accounts", "provider_account_id = ?", [given.providerAccountId])).toBe(0)
   })
 
-  test("unlinkAccount removes it, and succeeds when there is none; getAccount is null then", async () => {
+  test("unlinkAccount removes the account, and succeeds if there is none; getAccount then returns null", async () => {
     const user = await on.newUser()
     const given = account(user.id)
     await on.adapter.linkAccount(given)

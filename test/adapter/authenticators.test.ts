@@ -9,7 +9,7 @@ describeAdapter("authenticators", (on) => {
     expect(await on.adapter.getAuthenticator(given.credentialID)).toEqual(given)
     const [row] = await on.rows("SELECT * FROM authenticators WHERE credential_id = ?", [given.credentialID])
     expect(row).toMatchObject({ user_id: user.id, counter: 4_294_967_295 })
-    // 1, or true where there is such a type.
+    // 1, or true on databases with a Boolean type.
     expect(Number(row?.credential_backed_up)).toBe(1)
   })
 
@@ -33,12 +33,12 @@ describeAdapter("authenticators", (on) => {
     )
   })
 
-  test("getAuthenticator of none is null; listAuthenticatorsByUserId of nobody is empty", async () => {
+  test("getAuthenticator returns null and listAuthenticatorsByUserId an empty list if nothing is found", async () => {
     expect(await on.adapter.getAuthenticator("none")).toBeNull()
     expect(await on.adapter.listAuthenticatorsByUserId("nobody")).toEqual([])
   })
 
-  test("updateAuthenticatorCounter raises, repeats, and never lowers", async () => {
+  test("updateAuthenticatorCounter raises the counter, can be repeated, and never lowers it", async () => {
     const user = await on.newUser()
     const { credentialID } = await on.adapter.createAuthenticator({ ...authenticator(user.id), counter: 5 })
     expect((await on.adapter.updateAuthenticatorCounter(credentialID, 7)).counter).toBe(7)

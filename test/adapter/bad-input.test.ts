@@ -42,7 +42,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
   })
   afterAll(() => authwire.close())
 
-  test("the schema has rules to break: every field of every request but flags, counters and free structs", () => {
+  test("the schema has a rule for every field of every request except flags, counters and free structs", () => {
     expect(methods.flatMap(({ input }) => unruledFields(input))).toEqual([
       "CreateUserRequest.provisional",
       "UpdateUserRequest.revoke_sessions_on_email_change",
@@ -88,16 +88,16 @@ describe("every rule of the schema is enforced, and the error names the field", 
   )
 
   test.each(methods.map((method) => [method.name, method] as const))(
-    "%s takes the valid request",
+    "%s accepts the valid request",
     async (_, method) => {
       const error = await call(transports.grpc as Transport, method, brokenRequest(method)).catch((caught) => caught)
       if (error instanceof ConnectError) expect(Code[error.code]).not.toBe("InvalidArgument")
     },
   )
 
-  // A field that the mask cannot name can never be changed, and one that services/wire.ts does not know neither.
+  // A field that the mask cannot name can never be changed, and neither can one that services/wire.ts does not map.
   test.each([[UserService.method.updateUser] as const, [SessionService.method.updateSession] as const])(
-    "$name: update_mask may name every field but the key",
+    "$name: update_mask accepts every field but the key",
     async (method: DescMethodUnary) => {
       const {
         update_mask: mask,
@@ -125,8 +125,8 @@ describe("every rule of the schema is enforced, and the error names the field", 
     expect((error as ConnectError).findDetails(BadRequestSchema)[0]?.fieldViolations[0]?.field).toBe(field)
   })
 
-  // The rules of the schema compare seconds first, and so let these pass.
-  test.each([1_000_000_000, 2_147_483_647, -1])("a moment with %i nanos is none", async (nanos) => {
+  // The rules of the schema compare seconds first, and so accept these values.
+  test.each([1_000_000_000, 2_147_483_647, -1])("a timestamp with %i nanos is rejected", async (nanos) => {
     const moment = { seconds: 253_402_300_798n, nanos }
     const [users, sessions] = [UserService, SessionService].map((service) =>
       createClient(service as typeof UserService & typeof SessionService, transports.grpc as Transport),
@@ -143,7 +143,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
     }
   })
 
-  test("extra over 65,536 bytes as JSON is rejected, at the limit it is not", async () => {
+  test("extra over 65,536 bytes as JSON is rejected, extra at the limit is accepted", async () => {
     const user = (blob: string) => ({ id: crypto.randomUUID(), extra: { blob } })
     const users = createClient(UserService, transports.grpc as Transport)
     const frame = JSON.stringify({ blob: "" }).length

@@ -2,7 +2,7 @@ import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// Pairs that a collation somewhere takes for the same.
+// Pairs that some collation treats as equal.
 const pairs: [difference: string, one: string, other: string][] = [
   ["case", "Key", "key"],
   ["accents", "resume", "résumé"],
@@ -15,7 +15,7 @@ const pairs: [difference: string, one: string, other: string][] = [
 ]
 const expires = new Date(Date.now() + 3_600_000)
 
-describe.each(databaseTargets())("keys are bytes on %s", (target) => {
+describe.each(databaseTargets())("keys are compared as bytes on %s", (target) => {
   let authwire: Authwire
   let adapter: Authwire["adapter"]
   let userId: string

@@ -19,7 +19,7 @@ const writes = [
   [CreateAuthenticatorRequestSchema, tables.authenticators],
 ] as const
 
-/** How many bytes of UTF-8, or how many characters, a column takes on MySQL. */
+/** Returns how many bytes of UTF-8, and how many characters, a column can store on MySQL. */
 function width(type: unknown, length: unknown): { bytes: number; characters: number } {
   switch (type) {
     case "varbinary":
@@ -35,7 +35,7 @@ function width(type: unknown, length: unknown): { bytes: number; characters: num
   }
 }
 
-// Every string that a request stores, with its column; of session and verification tokens there is only the hash.
+// Every string that a request stores, with its column. Session and verification tokens are stored only as hashes.
 const strings = writes.flatMap(([message, table]) =>
   message.fields
     .filter((field) => field.fieldKind === "scalar" && field.scalar === ScalarType.STRING)
@@ -67,7 +67,7 @@ describe("a column is at least as wide as the limit of its field", () => {
 
   test("every key fits into an index of InnoDB", () => {
     for (const table of Object.values(tables)) {
-      // A number has eight bytes.
+      // A column without a length is a number of eight bytes.
       const primary = Object.values(table.options.columns).filter((column) => column?.primary === true)
       const bytes = primary.reduce((sum, column) => sum + Number(column?.length ?? 8), 0)
       expect(bytes).toBeLessThanOrEqual(3072)

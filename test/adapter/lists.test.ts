@@ -8,7 +8,7 @@ import { timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// Lists through the whole service: the store's part of them stands in store/conformance.
+// Lists through the whole service. Tests of the store's part are in store/conformance.
 const credentials = { accessToken: "the access token", refreshToken: "the refresh token", idToken: "the id token" }
 
 async function itemsOf<Item>(list: AsyncIterable<Item>): Promise<Item[]> {
@@ -17,7 +17,7 @@ async function itemsOf<Item>(list: AsyncIterable<Item>): Promise<Item[]> {
   return items
 }
 
-/** How a call fails: code, reason, the fields that break a rule, and the scope that lacks. */
+/** Returns how a call fails: code, reason, the fields that break a rule, and the missing scope. */
 async function failureOf(pending: Promise<unknown>) {
   const error: unknown = await pending.catch((caught: unknown) => caught)
   if (!(error instanceof ConnectError)) throw new Error("the call did not fail")
@@ -35,7 +35,7 @@ const badToken = { code: "InvalidArgument", reason: "INVALID_FIELD", fields: ["p
 describe.each(databaseTargets())("lists, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
-  // In the order of their ids, too: two may be created in one millisecond.
+  // In the order of their ids, too, because two users may be created in one millisecond.
   const emails = Array.from({ length: 120 }, (_, n) => `user-${String(n).padStart(3, "0")}@example.com`)
   const started = Date.now()
 
@@ -46,7 +46,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
   const other = staticKey(["all"], { tenant: "other" })
   const clients: AuthwireClient[] = []
 
-  /** A client that brings a key. */
+  /** A client that uses a key. */
   function clientOf({ text: apiKey }: typeof reader) {
     const client = createAuthwireClient({ url: server.grpcUrl, apiKey })
     clients.push(client)
@@ -79,7 +79,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
 
   const namesOf = (users: User[]) => users.map(({ email }) => email)
 
-  test("users come in the order of their creation, over gRPC and over fetch, and count as many", async () => {
+  test("users are listed in the order of their creation, over gRPC and over fetch, and the count matches", async () => {
     const edge = createEdgeClient({ url: server.httpUrl, apiKey: reader.text })
     for (const { users } of [clientOf(reader), edge]) {
       const listed = await itemsOf(users.list())
@@ -92,7 +92,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
     }
   })
 
-  test("a page has 50 users unless the request says how many, and a list goes on where a page ended", async () => {
+  test("a page has 50 users by default, and a list continues where a page ended", async () => {
     const { users } = clientOf(reader)
     const lengths = []
     for await (const page of users.list().pages()) lengths.push(page.users.length)
@@ -101,11 +101,11 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
     expect(namesOf(first.users)).toEqual(emails.slice(0, 7))
     const rest = users.list({ pageSize: 100, pageToken: first.nextPageToken })
     expect(namesOf(await itemsOf(rest))).toEqual(emails.slice(7))
-    // The same list once more, from its beginning.
+    // The same list again, from its beginning.
     expect(namesOf(await itemsOf(rest))).toEqual(emails.slice(7))
   })
 
-  test("a page is asked for when its first item is wanted", async () => {
+  test("a page is requested only when its first item is read", async () => {
     const { users } = clientOf(reader)
     const asked: string[] = []
     const watched = { onHeader: () => asked.push("page") }
@@ -113,7 +113,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
     expect(asked).toHaveLength(1)
   })
 
-  test("filters: the address as it is compared, and times", async () => {
+  test("filters: addresses that are compared as equal, and times", async () => {
     const { users } = clientOf(reader)
     const found = await users.listUsers({ email: " USER-007@Example.com" })
     expect([namesOf(found.users), found.nextPageToken]).toEqual([["user-007@example.com"], ""])
@@ -127,7 +127,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
     expect((await users.countUsers({ email: "user-007@example.com", createdBefore: moment })).count).toBe(0)
   })
 
-  test("a token that is not one of this list is rejected by its name", async () => {
+  test("a page token of another list is rejected, and the error names the field", async () => {
     const { users, accounts } = clientOf(all)
     const { users: others } = clientOf(other)
     const { nextPageToken: pageToken } = await users.listUsers({ pageSize: 1 })
@@ -149,14 +149,14 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
     expect((await users.listUsers({ pageToken, pageSize: 1 })).users).toHaveLength(1)
   })
 
-  test("another tenant lists and counts its own", async () => {
+  test("another tenant lists and counts only its own users and accounts", async () => {
     const { users, accounts } = clientOf(other)
     expect(await itemsOf(users.list())).toEqual([])
     expect((await users.countUsers({})).count).toBe(0)
     expect(await itemsOf(accounts.listByUser({ userId: emails[0] as string }))).toEqual([])
   })
 
-  test("accounts come without tokens; with them only to a key that may read accounts", async () => {
+  test("accounts are listed without tokens; with tokens only for a key that may read accounts", async () => {
     const userId = emails[0] as string
     const reading = clientOf(reader)
     const accounts = await itemsOf(reading.accounts.listByUser({ userId, pageSize: 2 }))
@@ -176,7 +176,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
       fields: [],
       scope: "accounts:read",
     })
-    // The scope alone does not list.
+    // The scope accounts:read alone does not allow listing.
     expect(await failureOf(clientOf(tokensOnly).accounts.listAccountsByUser(withTokens))).toMatchObject({
       scope: "users:read",
     })
@@ -185,7 +185,7 @@ describe.each(databaseTargets())("lists, on %s", (target) => {
     for (const account of whole) expect(account).toMatchObject({ ...credentials, extra: { oauth_token_secret: "s" } })
   })
 
-  test("a page of the largest users is a message that gRPC takes by default", async () => {
+  test("a page of the largest users is within the default message limit of gRPC", async () => {
     const { users } = clientOf(other)
     const largest = { image: "x".repeat(262_144), extra: { n: Array(32_760).fill(1) } }
     for (const id of ["1", "2", "3"]) await users.createUser({ id, ...largest })

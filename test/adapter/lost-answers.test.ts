@@ -13,7 +13,7 @@ import { describe, expect, test } from "@jest/globals"
 const timeoutMs = 20_000
 const expires = new Date(Date.now() + 3_600_000)
 
-/** Each way that the client has, to the service behind a proxy of one of its listeners. */
+/** Each transport of the client, with the service behind a proxy of one of its listeners. */
 const ways: [name: string, listener: "grpcUrl" | "httpUrl", connect: (url: string) => AuthwireClient][] = [
   ["a pipeline", "grpcUrl", (url) => createAuthwireClient({ url, timeoutMs })],
   [
@@ -27,9 +27,9 @@ const ways: [name: string, listener: "grpcUrl" | "httpUrl", connect: (url: strin
   ["fetch", "httpUrl", (url) => createEdgeClient({ url, timeoutMs })],
 ]
 
-describe.each(databaseTargets())("an answer that is lost on its way, on %s", (target) => {
+describe.each(databaseTargets())("a lost response, on %s", (target) => {
   test.each(ways)(
-    "over %s: the client gets it by asking again, and the write is done once",
+    "over %s: a retry of the client returns it, and the write is done once",
     async (_, listener, connect) => {
       const database = await createDatabase(target)
       const server = await startServer({ databaseUrl: database.url })
@@ -37,9 +37,9 @@ describe.each(databaseTargets())("an answer that is lost on its way, on %s", (ta
       const client = connect(`http://127.0.0.1:${proxy.port}`)
       const count = async (table: string) => Number((await database.query(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.n)
 
-      /** The outcome of a call whose answer was given, when there are so many rows, and never came. */
+      /** Returns the outcome of a call whose response was produced when the table had `rows` rows, and was lost. */
       const losing = async <T>(call: () => Promise<T>, table: string, rows: number): Promise<T> => {
-        // So that the connection is there.
+        // Makes sure that the connection is open.
         await client.adapter.getUser("nobody")
         const { accepted } = proxy
         proxy.mute()
@@ -52,7 +52,7 @@ describe.each(databaseTargets())("an answer that is lost on its way, on %s", (ta
         return answer
       }
 
-      // Without an id each time that it is done makes another user.
+      // Without an id, each execution would create another user.
       const user = await losing(
         () => client.adapter.createUser({ name: "Ada", emailVerified: null } as never),
         "users",
@@ -69,7 +69,7 @@ describe.each(databaseTargets())("an answer that is lost on its way, on %s", (ta
       expect(await losing(() => client.users.deleteUser({ id: user.id }), "users", 0)).toMatchObject({
         user: { id: user.id },
       })
-      // What is lost for good is still gone.
+      // A token that was used stays deleted.
       expect(await client.adapter.useVerificationToken(link)).toBeNull()
       expect(await count("users")).toBe(0)
       client.close()
@@ -81,7 +81,7 @@ describe.each(databaseTargets())("an answer that is lost on its way, on %s", (ta
 })
 
 describeServers("a connection to the database (%s) that breaks after COMMIT and before its answer", (target) => {
-  test("loses no write: the client gets the answer by asking again", async () => {
+  test("loses no write: the client gets the response by a retry", async () => {
     const database = await createDatabase(target)
     const url = new URL(database.url)
     const proxy = await tcpProxy(Number(url.port || 3306))

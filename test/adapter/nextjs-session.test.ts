@@ -5,7 +5,7 @@ import { hasNextExample } from "@authwire/test-support/applications/nextjs.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// Real NextAuth, which the example has installed. What reads a session by its request needs no server of Next.js around it.
+// The real NextAuth that the example has installed. Reading a session from a request needs no Next.js server.
 const nextExample = createRequire(new URL("../../examples/nextjs/package.json", import.meta.url))
 const sessionTimeoutMs = 1_000
 
@@ -52,17 +52,17 @@ const sessionTimeoutMs = 1_000
         expect(await nameBy("https://shop.example/api/me", plain)).toBeUndefined()
       })
 
-      test("also where a proxy ends TLS", async () => {
+      test("also behind a proxy that terminates TLS", async () => {
         expect(await nameBy("http://127.0.0.1:3000/api/me", secure, byProxy)).toBe("Ada")
         expect(await nameBy("http://127.0.0.1:3000/api/me", plain, byProxy)).toBeUndefined()
       })
 
-      test("over HTTP it has none", async () => {
+      test("over HTTP the cookie has no prefix", async () => {
         expect(await nameBy("http://127.0.0.1:3000/api/me", plain)).toBe("Ada")
         expect(await nameBy("http://127.0.0.1:3000/api/me", secure)).toBeUndefined()
       })
 
-      test("while the service hangs, asking five times takes about one sessionTimeoutMs", async () => {
+      test("while the service hangs, five reads take about one sessionTimeoutMs", async () => {
         process.kill(authwire.server.pid, "SIGSTOP")
         try {
           const started = performance.now()
@@ -71,7 +71,7 @@ const sessionTimeoutMs = 1_000
               name: "SessionUnavailable",
               cause: { code: "DEADLINE_EXCEEDED" },
             })
-          // Five time-outs of a session are 5 s.
+          // Five session timeouts would take 5 s.
           expect(performance.now() - started).toBeLessThan(4 * sessionTimeoutMs)
         } finally {
           process.kill(authwire.server.pid, "SIGCONT")

@@ -18,7 +18,7 @@ type Adapter = ReturnType<typeof AuthwireAdapter>
 
 const expires = new Date(Date.now() + 3_600_000)
 const key = { provider: "p", providerAccountId: "a" }
-// One call of each of the 19 methods. Those that return null for what is not there are asked for what is not there.
+// One call of each of the 19 methods. Methods that return null for a missing row are called for a missing row.
 const calls: Record<keyof Adapter & string, (adapter: Adapter) => unknown> = {
   createUser: (adapter) => adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null }),
   getUser: (adapter) => adapter.getUser("nobody"),
@@ -51,7 +51,7 @@ const calls: Record<keyof Adapter & string, (adapter: Adapter) => unknown> = {
   updateAuthenticatorCounter: (adapter) => adapter.updateAuthenticatorCounter("none", 1),
 }
 
-/** What each of the 19 calls ends with: the code it rejects with, or what it resolved to. */
+/** Returns the outcome of each of the 19 calls: the code of its rejection, or what it resolved to. */
 async function outcomes(adapter: Adapter): Promise<Record<string, string>> {
   const entries = await Promise.all(
     Object.entries(calls).map(async ([name, call]) => {
@@ -89,7 +89,7 @@ describe("with the server", () => {
   })
 
   test("hanging, every method rejects with DEADLINE_EXCEEDED", async () => {
-    // Takes connections and bytes, and never says a word.
+    // Accepts connections and bytes, and never responds.
     const sockets: Socket[] = []
     const hanging = createServer((socket) => sockets.push(socket.resume())).listen(0, "127.0.0.1")
     await new Promise((resolve) => hanging.once("listening", resolve))
@@ -123,7 +123,7 @@ async function watchHealth(server: ServerProcess) {
 describeServers(
   "with the database (%s)",
   (target) => {
-    test("killed, every method rejects with UNAVAILABLE; when it is back, the server recovers and health follows", async () => {
+    test("killed, every method rejects with UNAVAILABLE; after a restart, the server and its health recover", async () => {
       const engine = await startPrivateDatabase(target)
       if (engine === null) throw new Error("no such server")
       try {
@@ -155,7 +155,7 @@ describeServers(
 )
 
 describeServers("with the network to the database (%s)", (target) => {
-  test("cut off or silent, every method rejects; when it is back, the server recovers", async () => {
+  test("cut off or silent, every method rejects; after the outage, the server recovers", async () => {
     const database = await createDatabase(target)
     const url = new URL(database.url)
     const proxy = await tcpProxy(Number(url.port || 3306))

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 type Adapter = Authwire["adapter"]
 type Type = "oauth" | "email" | "webauthn"
 
-/** Somebody who signs in: by a provider, a link that was mailed, or a passkey. */
+/** A sign-in by a provider, an e-mail link, or a passkey. */
 interface SignIn {
   email: string
   provider?: string
@@ -16,7 +16,7 @@ interface SignIn {
   name?: string
 }
 
-/** What Auth.js does after the provider, the link or the passkey was checked: its own code, over the real adapter. */
+/** Runs the code of Auth.js that follows the check of the provider, the link or the passkey, with the real adapter. */
 function signIn(adapter: Adapter, { email, provider = "good", account, type = "oauth", name }: SignIn) {
   const id = crypto.randomUUID()
   const providerAccountId = account ?? id
@@ -27,7 +27,7 @@ function signIn(adapter: Adapter, { email, provider = "good", account, type = "o
   )
 }
 
-/** A sign-up whose process stands still before it links the account: `goOn` ends it. */
+/** A sign-up whose process pauses before it links the account. `goOn` continues it. */
 async function slowSignUp(adapter: Adapter, who: SignIn) {
   const [created, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const slow: Adapter = {
@@ -53,7 +53,7 @@ async function slowSignUp(adapter: Adapter, who: SignIn) {
 
 const notLinked = { name: "OAuthAccountNotLinked" }
 
-describe.each(databaseTargets())("attacks on sign-ups that have only begun, on %s", (target) => {
+describe.each(databaseTargets())("attacks on unfinished sign-ups, on %s", (target) => {
   let authwire: Authwire
   let adapter: Adapter
   beforeAll(async () => {
@@ -67,7 +67,7 @@ describe.each(databaseTargets())("attacks on sign-ups that have only begun, on %
   const accountsOf = async (id: string) =>
     (await authwire.rows("SELECT provider FROM accounts WHERE user_id = ?", [id])).map(({ provider }) => provider)
 
-  test("a sign-up that broke off does not lock out: the same person comes in, as a user of another id", async () => {
+  test("an abandoned sign-up locks nobody out: the same person can sign up again, as a user with another id", async () => {
     const victim = { email: address(), account: crypto.randomUUID(), name: "Ada" }
     await slowSignUp(adapter, victim)
     const [before] = await usersOf(victim.email)
@@ -77,25 +77,25 @@ describe.each(databaseTargets())("attacks on sign-ups that have only begun, on %
     expect(await accountsOf(user.id as string)).toEqual(["good"])
     const { sessionToken } = session as { sessionToken: string }
     expect((await adapter.getSessionAndUser(sessionToken))?.user.id).toBe(user.id)
-    // From now on everything is as ever.
+    // From now on the user is an ordinary one.
     await expect(signIn(adapter, { ...victim, provider: "evil" })).rejects.toMatchObject(notLinked)
     expect((await signIn(adapter, victim)).user.id).toBe(user.id)
   })
 
-  test("a provider that does not check addresses gets what it gets of any free address, and nothing of the victim", async () => {
+  test("a provider that does not verify addresses gets a new user, as for any free address, and nothing of the victim", async () => {
     const email = address()
     const victim = await slowSignUp(adapter, { email, name: "Ada" })
     const [before] = await usersOf(email)
     const { user } = await signIn(adapter, { email, provider: "evil", name: "Mallory" })
     expect(user.id).not.toBe(before?.id)
     expect(await usersOf(email)).toEqual([{ id: user.id, name: "Mallory" }])
-    // The victim's process was only slow: it must not make its account a key to what the attacker has.
+    // The victim's sign-up was only slow. It must not link its account to the attacker's user.
     expect(await victim.goOn()).toBe("USER_NOT_FOUND")
     expect(await accountsOf(user.id as string)).toEqual(["evil"])
     expect(await accountsOf(before?.id as string)).toEqual([])
   })
 
-  test("an attacker who begins first and waits gets nothing: its account never becomes a key to the victim", async () => {
+  test("an attacker who signs up first and pauses gets nothing: its account is never linked to the victim", async () => {
     const email = address()
     const attacker = await slowSignUp(adapter, { email, provider: "evil", name: "Mallory" })
     const { user } = await signIn(adapter, { email, name: "Ada" })
@@ -105,7 +105,7 @@ describe.each(databaseTargets())("attacks on sign-ups that have only begun, on %
     await expect(signIn(adapter, { email, provider: "evil" })).rejects.toMatchObject(notLinked)
   })
 
-  test("a link that was mailed wins: the address is verified, and who only claimed it is gone", async () => {
+  test("an e-mail link replaces an unverified user: the address is verified, and the earlier claim is deleted", async () => {
     const email = address()
     const attacker = await slowSignUp(adapter, { email, provider: "evil" })
     const { user } = await signIn(adapter, { email, type: "email", provider: "mail", account: email })
@@ -115,7 +115,7 @@ describe.each(databaseTargets())("attacks on sign-ups that have only begun, on %
     await expect(signIn(adapter, { email, provider: "evil" })).rejects.toMatchObject(notLinked)
   })
 
-  test("a passkey that somebody begins to register for an address of others does not keep them out", async () => {
+  test("an unfinished registration of a passkey for another person's address does not lock that person out", async () => {
     const email = address()
     const attacker = await slowSignUp(adapter, { email, provider: "passkey", type: "webauthn" })
     const { user } = await signIn(adapter, { email })
@@ -125,7 +125,7 @@ describe.each(databaseTargets())("attacks on sign-ups that have only begun, on %
     await expect(passkey).rejects.toMatchObject({ name: "AccountNotLinked" })
   })
 
-  test("a user whom an administrator creates by the RPC is nobody's", async () => {
+  test("a user that an administrator creates with the RPC is not provisional", async () => {
     const email = address()
     const { user } = await authwire.client.users.createUser({ email, name: "Ada" })
     await expect(signIn(adapter, { email, provider: "evil" })).rejects.toMatchObject(notLinked)
@@ -155,7 +155,7 @@ describe.each(databaseTargets())("attacks on sign-ups that have only begun, on %
     expect(await accountsOf(id)).toEqual(["good"])
   })
 
-  test("addresses that only look alike are others", async () => {
+  test("addresses that only look alike are different", async () => {
     const email = address()
     await slowSignUp(adapter, { email })
     const [before] = await usersOf(email)

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 type Adapter = ReturnType<typeof createAuthwireClient>["adapter"]
 
-// Through the wire, with two server processes on one database. SQLite has one writer at a time, whoever asks.
+// Over the network, with two server processes on one database. SQLite has a single writer at a time in any case.
 describe.each(databaseTargets())("races between two servers on %s", (target) => {
   let database: TestDatabase
   let servers: ServerProcess[] = []
@@ -45,7 +45,7 @@ describe.each(databaseTargets())("races between two servers on %s", (target) => 
     await database.drop()
   })
 
-  test("of 50 concurrent useVerificationToken exactly one gets the token", async () => {
+  test("of 50 concurrent calls of useVerificationToken exactly one gets the token", async () => {
     for (let round = 0; round < 5; round++) {
       const given = { identifier: "ada@example.com", token: crypto.randomUUID(), expires: later() }
       await on(0).createVerificationToken(given)
@@ -56,7 +56,7 @@ describe.each(databaseTargets())("races between two servers on %s", (target) => 
     }
   })
 
-  test("of 50 concurrent createUser with one e-mail address one wins and 49 get ALREADY_EXISTS", async () => {
+  test("of 50 concurrent calls of createUser with one e-mail address one succeeds and 49 get ALREADY_EXISTS", async () => {
     const email = `Race-${++serial}@example.com`
     const { values, reasons } = await settle(
       fifty((index) => on(index).createUser({ id: crypto.randomUUID(), email, emailVerified: null })),
@@ -67,7 +67,7 @@ describe.each(databaseTargets())("races between two servers on %s", (target) => 
     expect(await on(1).getUserByEmail(email)).toEqual(values[0])
   })
 
-  test("of 50 equal calls with one idempotency key one is done, and all have its answer", async () => {
+  test("of 50 equal calls with one idempotency key one is executed, and all get its response", async () => {
     for (let round = 0; round < 3; round++) {
       const [name, options] = [crypto.randomUUID(), { headers: { "idempotency-key": crypto.randomUUID() } }]
       const calls = fifty((index) => (clients[index % 2] as (typeof clients)[0]).users.createUser({ name }, options))
@@ -92,7 +92,7 @@ describe.each(databaseTargets())("races between two servers on %s", (target) => 
     expect(reasons).toEqual(Array(25).fill("ACCOUNT_LINKED_TO_ANOTHER_USER"))
   })
 
-  test("counter updates in random order end at the highest", async () => {
+  test("the counter ends at the highest value after updates in random order", async () => {
     const user = await newUser()
     const credentialID = crypto.randomUUID()
     await on(0).createAuthenticator({
@@ -112,7 +112,7 @@ describe.each(databaseTargets())("races between two servers on %s", (target) => 
     expect((await on(1).getAuthenticator(credentialID))?.counter).toBe(50)
   })
 
-  test("updateSession racing deleteSession never brings the row back", async () => {
+  test("updateSession concurrent with deleteSession never restores the row", async () => {
     const user = await newUser()
     for (let round = 0; round < 20; round++) {
       const sessionToken = crypto.randomUUID()
@@ -127,7 +127,7 @@ describe.each(databaseTargets())("races between two servers on %s", (target) => 
     }
   })
 
-  test("deleteUser racing createSession, linkAccount and createAuthenticator leaves no orphan", async () => {
+  test("deleteUser concurrent with createSession, linkAccount and createAuthenticator leaves no orphan", async () => {
     for (let round = 0; round < 10; round++) {
       const user = await newUser()
       const children = Array.from({ length: 12 }, (_, index) => {

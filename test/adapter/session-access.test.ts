@@ -7,7 +7,7 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/processes/a
 import type { Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals"
 
-// Real Auth.js over a real socket. The calls are counted below the adapter, the writes by the database.
+// Real Auth.js over a real socket. Calls are counted below the adapter, writes by the database.
 const [hour, day] = [3_600, 86_400]
 
 describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %s", (target) => {
@@ -29,7 +29,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
     await authwire.close()
   })
 
-  /** Tells which calls it carries. */
+  /** Records the calls that it carries. */
   const counting: Transport = {
     unary(method, ...rest) {
       calls.push(method.name)
@@ -40,7 +40,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
   const adapterWith = (sessions?: { maxAge?: number; updateAge?: number }) =>
     AuthwireAdapter({ url: authwire.server.grpcUrl, transport: counting, sessions })
 
-  /** Somebody who is signed in for so many seconds more, and how to ask Auth.js who that is. */
+  /** Creates a session that expires in this many seconds, and returns how to ask Auth.js for it. */
   async function signedIn(seconds: number) {
     const sessionToken = crypto.randomUUID()
     const expires = new Date(Date.now() + seconds * 1000)
@@ -51,7 +51,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
   const sessionsLeft = async () =>
     Number((await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [userId]))[0]?.n)
 
-  /** What one request of a browser costs and answers. */
+  /** Returns the calls and writes of one request of a browser, and its response. */
   async function request(
     sessionToken: string,
     adapter: AuthwireAdapterMethods,
@@ -76,7 +76,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
     }
   }
 
-  test("without it, one request for a session that is due takes two calls", async () => {
+  test("without the option, a request for a session that is due takes two calls", async () => {
     const { sessionToken } = await signedIn(hour)
     const { body, cost } = await request(sessionToken, adapterWith())
     expect(body?.user.name).toBe("Ada")
@@ -100,14 +100,14 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
     expect(cookie).toContain(sessionToken)
   })
 
-  test("one request for a session that is not due is one call and no write", async () => {
+  test("a request for a session that is not due takes one call and no write", async () => {
     const { sessionToken, expires } = await signedIn(30 * day - hour)
     const { body, cost } = await request(sessionToken, adapterWith({}))
     expect(cost).toEqual({ calls: ["AccessSession"], writes: 0 })
     expect(body).toMatchObject({ user: { name: "Ada" }, expires: expires.toISOString() })
   })
 
-  test("with an updateAge of 0 each request is one call and one write", async () => {
+  test("with an updateAge of 0 each request takes one call and one write", async () => {
     const ages = { maxAge: 7 * day, updateAge: 0 }
     const { sessionToken } = await signedIn(hour)
     const adapter = adapterWith(ages)
@@ -116,9 +116,9 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
     }
   })
 
-  test("where the clock of the application is ahead, no request writes what is not due", async () => {
+  test("if the clock of the application is ahead, no request writes a session that is not due", async () => {
     const ages = { maxAge: 7 * day, updateAge: hour }
-    // Due in three seconds, and by the clock of the application since four.
+    // Due in three seconds, but due for four seconds by the clock of the application.
     const { sessionToken } = await signedIn(7 * day - hour + 3)
     const { now } = Date
     const ahead = jest.spyOn(Date, "now").mockImplementation(() => now() + 7_000)
@@ -132,7 +132,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
     }
   })
 
-  test("20 requests at the same time write once", async () => {
+  test("20 concurrent requests write once", async () => {
     const { sessionToken } = await signedIn(hour)
     const adapter = adapterWith({})
     const before = await writes()
@@ -142,7 +142,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
   })
 
   test.each(["deleted", "expired"])(
-    "nobody is signed in by a session that was %s, and none comes back",
+    "a session that was %s signs nobody in, and its row is not restored",
     async (how) => {
       const there = await sessionsLeft()
       const { sessionToken } = await signedIn(how === "expired" ? -1 : hour)
@@ -154,7 +154,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
     },
   )
 
-  test("with other ages than those of Auth.js, Auth.js extends the session itself", async () => {
+  test("with ages other than those of Auth.js, Auth.js extends the session itself", async () => {
     const { sessionToken } = await signedIn(hour)
     const { body, cost } = await request(sessionToken, adapterWith({ maxAge: day, updateAge: hour }), {
       maxAge: 30 * day,
@@ -163,7 +163,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
     expect(cost).toEqual({ calls: ["AccessSession", "UpdateSession"], writes: 2 })
   })
 
-  test("any other update of a session that was just read is made", async () => {
+  test("any other update of a session that was just read is executed", async () => {
     const ages = { maxAge: 7 * day, updateAge: 0 }
     const { getSessionAndUser, updateSession } = adapterWith(ages)
     const { sessionToken } = await signedIn(hour)
@@ -183,7 +183,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
     expect(calls).toEqual(["UpdateSession", "UpdateSession", "UpdateSession", "UpdateSession"])
   })
 
-  test("an update as that of Auth.js is made when it is no longer part of the request that has read the session", async () => {
+  test("an update like that of Auth.js is executed if it is outside the request that has read the session", async () => {
     const ages = { maxAge: 7 * day, updateAge: 0 }
     const { getSessionAndUser, updateSession } = adapterWith(ages)
     const { sessionToken } = await signedIn(hour)

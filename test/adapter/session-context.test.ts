@@ -21,7 +21,7 @@ describe.each(databaseTargets())("the context of a session on %s", (target) => {
   }
   const textOf = (value: unknown) => (Buffer.isBuffer(value) ? value.toString() : value)
 
-  test("is kept with the session, and cut where the client could make it too long", async () => {
+  test("is stored with the session, and truncated where the client could make it too long", async () => {
     const userAgent = `${"é".repeat(511)}\u{1f98a}`
     const context = async () => ({ ip: "6".repeat(1000), userAgent, authMethod: null, provider: "Gîthub" })
     const adapters = [
@@ -37,7 +37,7 @@ describe.each(databaseTargets())("the context of a session on %s", (target) => {
     }
   })
 
-  test("may be missing; what it throws is thrown, and no session is made", async () => {
+  test("may be missing; an error of the callback is thrown, and no session is created", async () => {
     const session = await newSession()
     const { grpcUrl: url } = authwire.server
     const fault = new Error("of the application")

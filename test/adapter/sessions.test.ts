@@ -3,7 +3,7 @@ import { tokenHash } from "@authwire/test-support/processes/authwire.js"
 import { expect, test } from "@jest/globals"
 
 describeAdapter("sessions", (on) => {
-  test("createSession keeps the expiry to the millisecond and unknown properties; the database has the hash only", async () => {
+  test("createSession stores the expiry to the millisecond and unknown properties; the database has only the hash", async () => {
     const user = await on.newUser({ role: "admin" })
     const given = { sessionToken: crypto.randomUUID(), userId: user.id, expires: inAnHour(), device: { os: "x" } }
     expect(await on.adapter.createSession(given)).toEqual(given)
@@ -25,7 +25,7 @@ describeAdapter("sessions", (on) => {
     expect(await on.count("sessions", "user_id = ?", [user.id])).toBe(1)
   })
 
-  test("an expired session is null, and its row goes", async () => {
+  test("an expired session is null, and its row is deleted", async () => {
     const user = await on.newUser()
     const given = { sessionToken: crypto.randomUUID(), userId: user.id, expires: new Date(Date.now() - 1) }
     await on.adapter.createSession(given)
@@ -35,7 +35,7 @@ describeAdapter("sessions", (on) => {
     expect(await on.adapter.updateSession({ ...given, expires: inAnHour() })).toBeNull()
   })
 
-  test("updateSession changes what it is given; without such a session it is null", async () => {
+  test("updateSession changes the given properties; without such a session it returns null", async () => {
     const user = await on.newUser()
     const given = { sessionToken: crypto.randomUUID(), userId: user.id, expires: inAnHour(), device: "a" }
     await on.adapter.createSession(given)
@@ -48,7 +48,7 @@ describeAdapter("sessions", (on) => {
     expect(await on.count("sessions", "user_id = ?", [user.id])).toBe(1)
   })
 
-  test("deleteSession returns the session and removes it; once more, it is null", async () => {
+  test("deleteSession returns the session and removes it; repeated, it returns null", async () => {
     const user = await on.newUser()
     const given = { sessionToken: crypto.randomUUID(), userId: user.id, expires: inAnHour() }
     await on.adapter.createSession(given)
@@ -58,7 +58,7 @@ describeAdapter("sessions", (on) => {
     expect(await on.adapter.getSessionAndUser(given.sessionToken)).toBeNull()
   })
 
-  test("a cookie of another kind, however long, is null and not an error", async () => {
+  test("a cookie of another kind and any length returns null, not an error", async () => {
     expect(await on.adapter.getSessionAndUser("x".repeat(12_000))).toBeNull()
   })
 })

@@ -25,7 +25,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option signOutOn, on 
   const adapterWith = (signOutOn?: SignOutOn, apiKey = all.text) =>
     AuthwireAdapter({ url: server.grpcUrl, apiKey, signOutOn })
 
-  /** Somebody with an account and two sessions. */
+  /** Creates a user with an account and two sessions. */
   async function signedIn() {
     const adapter = adapterWith()
     const id = crypto.randomUUID()
@@ -41,7 +41,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option signOutOn, on 
     return { id, email, account, isSignedIn }
   }
 
-  test("emailChange: another address signs out everywhere, and what is answered is the user", async () => {
+  test("emailChange: a new address deletes all sessions, and the user is returned", async () => {
     const { id, email, account, isSignedIn } = await signedIn()
     const adapter = adapterWith(["emailChange"])
     await adapter.updateUser({ id, name: "Ada" })
@@ -53,7 +53,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option signOutOn, on 
     expect(await adapter.unlinkAccount(account)).toEqual({ ...account, userId: id, type: "oauth" })
   })
 
-  test("unlinkAccount: signs out everywhere, and what is answered is the account", async () => {
+  test("unlinkAccount: deletes all sessions, and returns the account", async () => {
     const { id, email, account, isSignedIn } = await signedIn()
     const adapter = adapterWith(["unlinkAccount"])
     await adapter.updateUser({ id, email: `new.${email}` })
@@ -63,7 +63,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option signOutOn, on 
     expect(await adapter.unlinkAccount(account)).toBeUndefined()
   })
 
-  test("without it nobody is signed out; a user who is deleted is", async () => {
+  test("without the option no session is deleted, except with a deleted user", async () => {
     for (const adapter of [adapterWith(), adapterWith([])]) {
       const { id, email, account, isSignedIn } = await signedIn()
       await adapter.updateUser({ id, email: `new.${email}` })
@@ -74,7 +74,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option signOutOn, on 
     }
   })
 
-  test("a key without sessions:write may not, and nothing is written", async () => {
+  test("a key without sessions:write is rejected, and nothing is written", async () => {
     const { id, email, account, isSignedIn } = await signedIn()
     const rejected = { reason: "SCOPE_MISSING", message: expect.stringContaining("sessions:write") }
     const adapter = adapterWith(["emailChange", "unlinkAccount"], withoutSessions.text)
@@ -86,7 +86,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option signOutOn, on 
     expect(await plain.unlinkAccount(account)).toMatchObject(account)
   })
 
-  test("the answers of the service say how many sessions it was", async () => {
+  test("the responses of the service have the number of deleted sessions", async () => {
     const client = createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
     const { id, account } = await signedIn()
     const change = { id, email: "x@example.com", updateMask: { paths: ["email"] }, revokeSessionsOnEmailChange: true }

@@ -4,7 +4,7 @@ import { describe, expect, test } from "@jest/globals"
 
 describeAdapter("users", (on) => {
   describe("createUser", () => {
-    test("keeps the id that it is given, and every property, exactly", async () => {
+    test("stores the given id and every property exactly", async () => {
       const extra = {
         role: "admin",
         level: 3.25,
@@ -30,13 +30,13 @@ describeAdapter("users", (on) => {
       expect(JSON.parse(String(row?.extra))).toEqual(extra)
     })
 
-    test("makes a UUID where no id is given", async () => {
+    test("creates a UUID if no id is given", async () => {
       const { id } = await on.adapter.createUser({ email: "no-id@example.com", emailVerified: null } as AdapterUser)
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
       expect(await on.count("users", "id = ?", [id])).toBe(1)
     })
 
-    test("tells null from absent", async () => {
+    test("distinguishes null from absent", async () => {
       const absent = await on.newUser()
       expect(Object.keys((await on.adapter.getUser(absent.id)) ?? {}).sort()).toEqual(["email", "emailVerified", "id"])
       const nulls = await on.newUser({ name: null, image: null, email: null as unknown as string })
@@ -57,7 +57,7 @@ describeAdapter("users", (on) => {
       expect(await on.count("users", "email_key IS NULL")).toBe(before + 4)
     })
 
-    test("rejects an id and an e-mail address that are taken", async () => {
+    test("rejects a taken id and a taken e-mail address", async () => {
       const user = await on.newUser({ email: "taken@example.com" })
       await expect(on.newUser({ id: user.id })).rejects.toEqual(failure("ALREADY_EXISTS", "USER_ALREADY_EXISTS"))
       await expect(on.newUser({ email: " TAKEN@example.com" })).rejects.toEqual(
@@ -67,7 +67,7 @@ describeAdapter("users", (on) => {
     })
   })
 
-  test("getUser, getUserByEmail and getUserByAccount return null for whom there is not", async () => {
+  test("getUser, getUserByEmail and getUserByAccount return null if there is no such user", async () => {
     expect(await on.adapter.getUser("nobody")).toBeNull()
     expect(await on.adapter.getUserByEmail("nobody@example.com")).toBeNull()
     expect(await on.adapter.getUserByAccount({ provider: "none", providerAccountId: "none" })).toBeNull()
@@ -80,7 +80,7 @@ describeAdapter("users", (on) => {
   })
 
   describe("updateUser", () => {
-    test("leaves alone what is absent or undefined, clears what is null, merges the rest", async () => {
+    test("keeps absent and undefined properties, clears null properties, merges the rest", async () => {
       const user = await on.newUser({
         name: "Before",
         image: "https://example.com/1.png",
@@ -103,13 +103,13 @@ describeAdapter("users", (on) => {
       expect(JSON.parse(String(row?.extra))).toMatchObject({ role: "admin", plan: { seats: 1 } })
     })
 
-    test("sets again what was cleared", async () => {
+    test("sets a property again that was cleared", async () => {
       const user = await on.newUser({ name: null })
       expect(await on.adapter.updateUser({ id: user.id, name: "Now" })).toEqual({ ...user, name: "Now" })
       expect(await on.adapter.updateUser({ id: user.id, emailVerified: null })).toEqual({ ...user, name: "Now" })
     })
 
-    test("throws for an unknown user and for an address that is taken", async () => {
+    test("throws for an unknown user and for a taken address", async () => {
       const user = await on.newUser()
       await on.newUser({ email: "other@example.com" })
       await expect(on.adapter.updateUser({ id: "nobody", name: "x" })).rejects.toEqual(

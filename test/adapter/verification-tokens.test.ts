@@ -3,7 +3,7 @@ import { tokenHash } from "@authwire/test-support/processes/authwire.js"
 import { expect, test } from "@jest/globals"
 
 describeAdapter("verification tokens", (on) => {
-  test("are used once, with both identifier and token", async () => {
+  test("are used once, and only with both identifier and token", async () => {
     const given = { identifier: "Ada@example.com", token: crypto.randomUUID(), expires: inAnHour() }
     expect(await on.adapter.createVerificationToken(given)).toEqual(given)
     const rows = await on.rows("SELECT * FROM verification_tokens WHERE identifier = ?", [given.identifier])
@@ -16,7 +16,7 @@ describeAdapter("verification tokens", (on) => {
     expect(await on.adapter.useVerificationToken(given)).toBeNull()
   })
 
-  test("are returned and removed also when they have expired", async () => {
+  test("are returned and deleted even if they have expired", async () => {
     const given = {
       identifier: "a@example.com",
       token: crypto.randomUUID(),
@@ -27,7 +27,7 @@ describeAdapter("verification tokens", (on) => {
     expect(await on.count("verification_tokens", "identifier = ?", [given.identifier])).toBe(0)
   })
 
-  test("are not found by a link that lost its address or token", async () => {
+  test("are not found with a missing address or token", async () => {
     for (const lost of [undefined, null, ""]) {
       const key = { identifier: lost as string, token: "t" }
       expect(await on.adapter.useVerificationToken(key)).toBeNull()

@@ -13,12 +13,12 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { contents, prepare, telling } from "./access/requests.js"
 import { type Outcome, type Way, ways } from "./access/ways.js"
 
-// Every method of the schema, over every way in, with everything that a caller may come with.
+// Every method of the schema, over every transport, with every kind of valid and invalid credential.
 const later = endsAfterEach()
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const letIn = ({ reason = "" }: Outcome) => !/^(API_KEY_|SCOPE_|RATE_|OVER|DATABASE)/.test(reason)
 
-test("every method of the schema says what it asks for", () => {
+test("every method of the schema declares a scope", () => {
   expect(everyMethod.length).toBeGreaterThanOrEqual(23)
   expect(everyMethod.filter((method) => scopeOf(method) === "").map(({ name }) => name)).toEqual([])
 })
@@ -29,7 +29,7 @@ describe.each(databaseTargets())("on %s", (target) => {
   const keys: Record<string, Pick<TestKey, "text">> = {}
   const expired = staticKey(["all"], { expires: "2020-01-01T00:00:00Z" })
   const given = staticKey(["all"])
-  // Keys of the database, each of which takes a process of the command, for some scopes; the others have static ones.
+  // Some scopes have keys of the database, each of which costs a process of the command. The others have static keys.
   const ofDatabase = ["users:read", "users:write", "sessions:write"]
   const ofConfiguration = everyScope.filter((scope) => !ofDatabase.includes(scope))
   const statics = ofConfiguration.map((scope) => [scope, staticKey([scope])] as const)
@@ -52,7 +52,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     const client = createAuthwireClient({ url: server.grpcUrl, apiKey: given.text })
     await prepare(client)
     client.close()
-    // Some processes: a machine that does other things needs longer for them than a hook has.
+    // Several processes are started, which can take longer than the default timeout of a hook on a busy machine.
   }, 120_000)
   afterAll(async () => {
     await server.stop()
@@ -60,10 +60,10 @@ describe.each(databaseTargets())("on %s", (target) => {
   })
   const keyOf = (name: string) => (keys[name] as TestKey).text
 
-  /** All that empty requests do. */
+  /** Undoes the effects of empty requests. */
   const forgetEmptyUsers = () => database.query("DELETE FROM users WHERE id NOT IN ('here', 'other')")
 
-  /** What is no key, by the authorization header that says it. */
+  /** Invalid credentials, as authorization headers, and the reason of each rejection. */
   const strangers = (): [what: string, header: Record<string, string>, reason: string][] => {
     const key = keyOf("all")
     const [, id, secret] = /^awk_([^_]+)_(.+)$/.exec(key) as unknown as [string, string, string]
@@ -106,7 +106,7 @@ describe.each(databaseTargets())("on %s", (target) => {
   describe.each(ways.map((way) => [way.name, way] as const))("over %s", (_, way) => {
     const methods = everyMethod.filter(way.carries)
 
-    test("whoever has no valid key is rejected, by every method, and nothing happens", async () => {
+    test("every method rejects a call without a valid key, and nothing happens", async () => {
       const before = await contents(database)
       for (const [what, header, reason] of strangers()) {
         const outcomes = await Promise.all(
@@ -120,7 +120,7 @@ describe.each(databaseTargets())("on %s", (target) => {
       expect(await contents(database)).toBe(before)
     })
 
-    test("a key is let in by the methods of its scope, rejected by all others, and then nothing happens", async () => {
+    test("the methods of its scope accept a key, all others reject it, and then nothing happens", async () => {
       const before = await contents(database)
       const ask = async (scope: string, method: (typeof methods)[number]) => {
         const asked = scopeOf(method)
@@ -128,7 +128,7 @@ describe.each(databaseTargets())("on %s", (target) => {
         const request = mayDo ? {} : telling(method.name)
         return { scope, method, mayDo, outcome: await way.call(server, method, request, bearer(keyOf(scope))) }
       }
-      // One scope after the other: with each comes a pipeline, of which a connection has few.
+      // One scope after another, because each needs a pipeline, and a connection allows only a few.
       const table: Awaited<ReturnType<typeof ask>>[] = []
       for (const scope of everyScope) table.push(...(await Promise.all(methods.map((method) => ask(scope, method)))))
       for (const { scope, method, mayDo, outcome } of table) {
@@ -143,7 +143,7 @@ describe.each(databaseTargets())("on %s", (target) => {
       expect(await contents(database)).toBe(before)
     })
 
-    test("a key with all scopes is let in by every method; so are others at the same time", async () => {
+    test("every method accepts a key with all scopes, also several keys at the same time", async () => {
       for (const key of [keyOf("all"), given.text]) {
         const outcomes = await Promise.all(methods.map((method) => way.call(server, method, {}, bearer(key))))
         expect(methods.filter((_, at) => !letIn(outcomes[at] as Outcome)).map(({ name }) => name)).toEqual([])
@@ -152,7 +152,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     })
   })
 
-  test("one method was let in and did its work: the table can tell", async () => {
+  test("a method that was accepted did its work, so the table can distinguish the cases", async () => {
     const [way] = ways
     const method = everyMethod.find(({ name }) => name === "CreateUser")
     const before = await contents(database)
@@ -162,7 +162,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     await database.query("DELETE FROM users WHERE id = 'intruder'")
   })
 
-  test("health and reflection are open, to strangers too; both can be closed, and the probes stay", async () => {
+  test("health and reflection need no key; both can be disabled, and the probes stay", async () => {
     const closed = await startServer({
       databaseUrl: database.url,
       keys: true,

@@ -18,12 +18,12 @@ const linesOf = (text: string): Record<string, unknown>[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line))
 
-describe("where the audit log goes", () => {
+describe("the destination of the audit log", () => {
   const write = (server: ServerProcess) =>
     unary.call(server, UserService.method.deleteUser, { id: "nobody" }, bearer(server.apiKey ?? "x"))
   const audited = (server: ServerProcess) => server.log().includes('"event":"audit"')
 
-  test("to standard error by default, whatever the log level; nowhere with off, or with --dev", async () => {
+  test("standard error by default, at every log level; none with off, or with --dev", async () => {
     const database = await createDatabase("sqlite")
     const silent = await startServer({ databaseUrl: database.url, keys: true, args: ["--log-level=silent"] })
     later(silent.stop)
@@ -44,7 +44,7 @@ describe("where the audit log goes", () => {
     await database.drop()
   })
 
-  test("at the end of a file that is there; one that cannot be opened: one line, exit code 1", async () => {
+  test("the end of an existing file; if it cannot be opened: one line, exit code 1", async () => {
     const database = await createDatabase("sqlite")
     const file = join(folder(), "log")
     for (const count of [1, 2]) {

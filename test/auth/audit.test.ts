@@ -32,7 +32,7 @@ const linesOf = (text: string): Line[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line))
 
-// Those that read, or only pass others on. A new method that writes has to say whose data it is about, or be added here.
+// Methods that read, or only forward other calls. A new method that writes must declare its subject, or be listed here.
 const aboutNobody = ["CreateVerificationToken", "UseVerificationToken"]
 const reads = unaryMethods
   .filter(
@@ -41,7 +41,7 @@ const reads = unaryMethods
   )
   .map(({ name }) => name)
 
-test("every method that writes says whose data it is about", () => {
+test("every method that writes declares its subject", () => {
   const silent = unaryMethods.filter((method) => getOption(method, subjectOption) === "").map(({ name }) => name)
   expect(silent.filter((name) => !reads.includes(name))).toEqual(aboutNobody)
 })
@@ -50,7 +50,7 @@ describe("the audit log", () => {
   let database: TestDatabase
   let server: ServerProcess
   let file: string
-  // Gives tokens to whoever asks, so that every method that writes can.
+  // Gives tokens to every caller, so that every method that writes can succeed.
   const provider = createServer((request, response) => {
     request.resume()
     response.setHeader("content-type", "application/json")
@@ -59,7 +59,7 @@ describe("the audit log", () => {
   const all = staticKey(["all"])
   const mayRead = staticKey(["users:read"])
   const lines = () => linesOf(readFileSync(file, "utf8"))
-  /** The lines of a request, once there is one. */
+  /** Waits for the line of a request, and checks that it is the only one. */
   const lineOf = async (id: string): Promise<Line> => {
     await until(() => lines().some((line) => line.request_id === id))
     const found = lines().filter((line) => line.request_id === id)
@@ -120,7 +120,7 @@ describe("the audit log", () => {
       DeleteSession: session,
       RevokeUserSessions: { revoked: 1 },
     }
-    // What takes along what others are about comes last.
+    // Methods that delete the rows of other methods are called last.
     const { deleteSession, revokeUserSessions, revokeSessions } = SessionService.method
     const last = [deleteSession, revokeUserSessions, revokeSessions, UserService.method.deleteUser]
     const order = [...unaryMethods.filter((method) => !last.some(({ name }) => name === method.name)), ...last]
@@ -137,7 +137,7 @@ describe("the audit log", () => {
         const { code, reason } = await way.call(server, method, telling(method.name), header)
         if (reads.includes(method.name)) continue
         expect([method.name, code, reason]).toEqual([method.name, "OK", undefined])
-        // The pipeline's header is that of its stream, whose id is not the call's.
+        // The request id of a pipeline is that of its stream, not that of the call.
         if (way.name.includes("pipeline")) continue
         expect(await lineOf(id)).toEqual({
           time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
@@ -157,7 +157,7 @@ describe("the audit log", () => {
     expect(encodes).toHaveLength(ways.length)
   })
 
-  describe("whose sessions begin and end, and which", () => {
+  describe("the user and the sessions that begin and end", () => {
     const client = () => createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
     const expires = timestampFromDate(new Date("2100-01-01T00:00:00Z"))
     const called = () => {
@@ -173,7 +173,7 @@ describe("the audit log", () => {
       code: "OK",
       ...told,
     })
-    /** Users with sessions; the handles of each. */
+    /** Creates users with sessions. Returns the session ids of each. */
     async function signedIn(count: number, ...userIds: string[]) {
       const { users, sessions, close } = client()
       const handles = userIds.map(async (userId) => {
@@ -193,7 +193,7 @@ describe("the audit log", () => {
       return found()
     }
 
-    test("RevokeSession: the user and the handle; of one that there is not, or of somebody else, neither", async () => {
+    test("RevokeSession: the user and the session id; neither for a missing session or one of another user", async () => {
       const { sessions, close } = client()
       const [[mine, other] = []] = await signedIn(2, "owner")
       const tries: [object, object][] = [
@@ -213,7 +213,7 @@ describe("the audit log", () => {
       close()
     })
 
-    test("RevokeSession that is repeated with its key says the same again", async () => {
+    test("RevokeSession repeated with its idempotency key logs the same again", async () => {
       const { sessions, close } = client()
       const [[handle] = []] = await signedIn(1, "repeated")
       const headers = { "idempotency-key": crypto.randomUUID() }
@@ -226,7 +226,7 @@ describe("the audit log", () => {
       close()
     })
 
-    test("RevokeUserSessions and RevokeSessions: each user, and how many", async () => {
+    test("RevokeUserSessions and RevokeSessions: each user, and the number of sessions", async () => {
       const { sessions, close } = client()
       await signedIn(3, "one", "two")
       const one = called()
@@ -243,7 +243,7 @@ describe("the audit log", () => {
       close()
     })
 
-    test("RevokeSessions that ends early has lines of those only who are done", async () => {
+    test("RevokeSessions that ends early logs only the processed users", async () => {
       const { sessions, close } = client()
       await signedIn(1, "many")
       await database.query(`WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1200)
@@ -257,7 +257,7 @@ describe("the audit log", () => {
       close()
     })
 
-    test("CreateSession for who is signed in as another: who that is, by a hash where it could be an address", async () => {
+    test("CreateSession with an impersonator: who that is, as a hash if it could be an address", async () => {
       const { users, sessions, close } = client()
       await users.createUser({ id: "customer" })
       const staff: [impersonator: string, shown: string][] = [
@@ -274,7 +274,7 @@ describe("the audit log", () => {
       close()
     })
 
-    test("UpdateUser and UnlinkAccount that sign out: how many sessions", async () => {
+    test("UpdateUser and UnlinkAccount that delete sessions: the number of sessions", async () => {
       const { users, accounts, close } = client()
       await signedIn(2, "changing", "unlinking")
       const account = { provider: "p", providerAccountId: "unlinking" }
@@ -292,7 +292,7 @@ describe("the audit log", () => {
     })
   })
 
-  test("names a call of a pipeline by its own id, and its stream's key", async () => {
+  test("names a call of a pipeline by its own id, and the key of its stream", async () => {
     const stream = openBarePipeline(server.grpcUrl, bearer(mayRead.text))
     const ids = [crypto.randomUUID(), crypto.randomUUID()] as const
     const header = (id: string) => ({ header: { "x-request-id": id, ...bearer(all.text) } })
@@ -308,7 +308,7 @@ describe("the audit log", () => {
     expect(lines().filter(({ request_id }) => request_id === ids[1])).toEqual([])
   })
 
-  test("tells how a write failed, and hides a subject that could be an address", async () => {
+  test("logs how a write failed, and hides a subject that could be an address", async () => {
     const id = () => ({ ...bearer(all.text), "x-request-id": crypto.randomUUID() })
     const tries: [header: Record<string, string>, subject: string, shown: string][] = [
       [id(), "nobody", "nobody"],
@@ -330,7 +330,7 @@ describe("the audit log", () => {
     expect(readFileSync(file, "utf8")).not.toMatch(/hunter2|example\.com/)
   })
 
-  test("tells of rejected calls, reads too: who comes with a revoked key, by its id", async () => {
+  test("logs rejected calls, also reads: a revoked key by its id", async () => {
     const revoked = await createKey(database, "all")
     await revokeKey(database, revoked)
     const { decode } = TokenService.method
@@ -359,7 +359,7 @@ describe("the audit log", () => {
       })
     }
     expect(readFileSync(file, "utf8")).not.toContain("hunter2")
-    // A token that is no good is not a caller that is rejected.
+    // An invalid token is not a rejected caller.
     const before = lines().length
     await unary.call(server, TokenService.method.decode, { token: "x", salt: "s" }, bearer(all.text))
     const id = crypto.randomUUID()
@@ -373,7 +373,7 @@ describe("the audit log", () => {
     expect(lines()).toHaveLength(before + 1)
   })
 
-  test("is not flooded by rejected calls: beyond ten a second they are counted", async () => {
+  test("is not flooded by rejected calls: beyond ten per second they are only counted", async () => {
     const counted = () => lines().filter(({ key }) => key === mayRead.id)
     const before = counted().length
     const count = 500
@@ -394,7 +394,7 @@ describe("the audit log", () => {
     })
   })
 
-  test("is for its owner only", () => {
+  test("can be read by its owner only", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 })

@@ -4,7 +4,7 @@ import { type ServerProcess, startServer, staticKey } from "@authwire/test-suppo
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Carrier, carriers } from "../transports/carriers.js"
 
-// The client's apiKey, over every transport that it has.
+// The client's apiKey, over each of its transports.
 describe("a client", () => {
   let database: TestDatabase
   let server: ServerProcess
@@ -19,7 +19,7 @@ describe("a client", () => {
     await server.stop()
     await database.drop()
   })
-  /** How an adapter's call ends: OK, or what it throws. */
+  /** Returns the outcome of an adapter's call: OK, or the error. */
   async function outcome(carrier: Carrier, apiKey: string | undefined, options: { authorization?: string } = {}) {
     const { authorization } = options
     const client = carrier.connect(server, {
@@ -40,12 +40,12 @@ describe("a client", () => {
   }
 
   describe.each(carriers.map((carrier) => [carrier.name, carrier] as const))("over %s", (_, carrier) => {
-    test("with a key that has the scope is let in", async () => {
+    test("with a key that has the scope is accepted", async () => {
       expect(await outcome(carrier, all.text)).toBe("OK")
       expect(await outcome(carrier, undefined, { authorization: `Bearer ${all.text}` })).toBe("OK")
     })
 
-    test("with another, or without, is told what is wrong, and never that nothing was found", async () => {
+    test("with another key, or without one, gets the exact error, and never a not-found result", async () => {
       expect(await outcome(carrier, mayRead.text)).toBe("PERMISSION_DENIED SCOPE_MISSING users:write")
       expect(await outcome(carrier, "awk_x")).toBe("UNAUTHENTICATED API_KEY_INVALID")
       expect(await outcome(carrier, staticKey(["all"]).text)).toBe("UNAUTHENTICATED API_KEY_INVALID")
@@ -57,7 +57,7 @@ describe("a client", () => {
       wrong.close()
     })
 
-    test("may give a call another key: that decides", async () => {
+    test("may set another key for a call, which takes precedence", async () => {
       const client = carrier.connect(server, { apiKey: mayRead.text })
       const by = (key: string) => ({ headers: { authorization: `Bearer ${key}` } })
       const create = (options?: { headers: { authorization: string } }) =>

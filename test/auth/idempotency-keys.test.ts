@@ -5,8 +5,8 @@ import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/te
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
 
-// Somebody has learned the idempotency key of a call of somebody else, or of an earlier time, and wants its answer: it may
-// hold tokens of a provider, or sign somebody in.
+// An attacker has learned the idempotency key of another caller's call, or of an earlier one, and wants its response.
+// The response may contain tokens of a provider, or sign the attacker in.
 describe.each(databaseTargets())("with the idempotency key of another call, on %s", (target) => {
   const victim = staticKey(["all"])
   const colleague = staticKey(["all"])
@@ -43,21 +43,21 @@ describe.each(databaseTargets())("with the idempotency key of another call, on %
     ...{ accessToken: "access-3f8a", refreshToken: "refresh-3f8a" },
   })
 
-  test("another API key of the same tenant gets nothing: its call is one of its own", async () => {
+  test("another API key of the same tenant gets nothing: its call is executed separately", async () => {
     const [options, id] = [newKey(), crypto.randomUUID()]
     await clientOf(victim).users.createUser({ id })
     const linked = await clientOf(victim).accounts.linkAccount(account(id), options)
     expect(linked.account?.refreshToken).toBe("refresh-3f8a")
     await clientOf(victim).accounts.unlinkAccount({ provider: "p", providerAccountId: id })
     await clientOf(victim).users.deleteUser({ id })
-    // The same request with the same key: were it answered as the first time, it would succeed.
+    // The same request with the same key. If it got the first response, it would succeed.
     await expect(clientOf(colleague).accounts.linkAccount(account(id), options)).rejects.toMatchObject({ code: 5 })
     expect((await clientOf(victim).accounts.linkAccount(account(id), options)).account?.refreshToken).toBe(
       "refresh-3f8a",
     )
   })
 
-  test("another tenant gets nothing, and does not learn that the key was used", async () => {
+  test("another tenant gets nothing, and cannot see that the key was used", async () => {
     const link = { identifier: "ada@example.com", token: crypto.randomUUID() }
     const options = newKey()
     const expires = { seconds: 4_000_000_000n, nanos: 0 }
@@ -72,7 +72,7 @@ describe.each(databaseTargets())("with the idempotency key of another call, on %
     }
   })
 
-  test("the same API key gets the answer of no other request: neither another method nor another message", async () => {
+  test("the same API key gets no response of another request: neither of another method nor of another message", async () => {
     const [options, id] = [newKey(), crypto.randomUUID()]
     const client = clientOf(victim)
     await client.users.createUser({ id, email: `${id}@example.com` }, options)
@@ -89,7 +89,7 @@ describe.each(databaseTargets())("with the idempotency key of another call, on %
     expect(await count("users")).toBe(before)
   })
 
-  test("whose scope was taken away gets nothing", async () => {
+  test("an API key whose scope was removed gets nothing", async () => {
     const [options, id] = [newKey(), crypto.randomUUID()]
     await clientOf(victim).users.createUser({ id }, options)
     const reader = await start([{ ...victim.entry, scopes: ["users:read", "accounts:write"] }])
@@ -98,7 +98,7 @@ describe.each(databaseTargets())("with the idempotency key of another call, on %
     await reader.stop()
   })
 
-  test("whose API key is no longer one gets nothing", async () => {
+  test("an API key that was removed gets nothing", async () => {
     const [options, id] = [newKey(), crypto.randomUUID()]
     await clientOf(victim).users.createUser({ id }, options)
     const without = await start([colleague.entry])
@@ -106,7 +106,7 @@ describe.each(databaseTargets())("with the idempotency key of another call, on %
     await without.stop()
   })
 
-  test("after the user was deleted, who was answered gets that answer only, and nothing comes back to life", async () => {
+  test("after the user was deleted, a retry gets the old response only, and nothing is restored", async () => {
     const [options, id] = [newKey(), crypto.randomUUID()]
     const client = clientOf(victim)
     const first = await client.users.createUser({ id, name: "Ada" }, options)
@@ -116,7 +116,7 @@ describe.each(databaseTargets())("with the idempotency key of another call, on %
     await expect(client.users.createUser({ id }, options)).rejects.toMatchObject(reused)
   })
 
-  test("a key in the header of a pipeline is that of none of its calls", async () => {
+  test("an idempotency key in the header of a pipeline applies to none of its calls", async () => {
     const header = { authorization: `Bearer ${victim.text}`, "idempotency-key": crypto.randomUUID() }
     const stream = openBarePipeline(server.grpcUrl, header)
     const { createUser } = UserService.method
@@ -134,7 +134,7 @@ describe.each(databaseTargets())("with the idempotency key of another call, on %
     stream.cancel()
   })
 
-  test("neither log nor error holds the key", async () => {
+  test("neither logs nor errors contain the key", async () => {
     const [options, id] = [newKey(), crypto.randomUUID()]
     await clientOf(victim).users.createUser({ id }, options)
     const error = await clientOf(victim)

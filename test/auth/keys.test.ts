@@ -29,7 +29,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     await database.drop()
   })
 
-  test("a new key works at once, on every server and on a pipeline; several at the same time", async () => {
+  test("a new key works immediately, on every server and on a pipeline, also several at the same time", async () => {
     const made: TestKey[] = []
     for (let count = 0; count < 3; count++) {
       made.push(await createKey(database, "users:read"))
@@ -42,7 +42,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     }
   })
 
-  test("a key that is revoked while pipelines are open stops on every server, for good; others go on", async () => {
+  test("a key that is revoked while pipelines are open stops working on every server permanently; other keys continue", async () => {
     const [key, other] = [await createKey(database, "all"), await createKey(database, "all")]
     const streams = servers.flatMap(({ grpcUrl, httpUrl }) => [open(grpcUrl, key), open(httpUrl, key)])
     const others = servers.map(({ grpcUrl }) => open(grpcUrl, other))
@@ -53,11 +53,12 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     let outcomes: string[] = []
     await until(async () => {
       outcomes = await everywhere()
-      // Until it stops it works as before.
+      // Until then it works as before.
       expect(outcomes.filter((one) => !["USER_NOT_FOUND", "API_KEY_INVALID"].includes(one))).toEqual([])
       return outcomes.every((one) => one === "API_KEY_INVALID")
     })
-    // It does not come back with the next list (every two seconds), nor by being looked up. So nothing happens for a while.
+    // It must not become valid again with the next read of all keys (every two seconds), nor by a lookup. So the test
+    // waits.
     const end = performance.now() + 3_000
     await until(async () => {
       expect(new Set(await everywhere())).toEqual(new Set(["API_KEY_INVALID"]))
@@ -67,7 +68,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     for (const stream of [...streams, ...others]) stream.close()
   })
 
-  test("a key ends when it expires, on an open pipeline too, and not before", async () => {
+  test("a key ends when it expires, also on an open pipeline, and not before", async () => {
     const key = await createKey(database, "users:read", "--expires=10s")
     const latest = Date.now() + 10_000
     const streams = servers.map(({ grpcUrl }) => open(grpcUrl, key))
@@ -88,7 +89,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     for (const stream of streams) stream.close()
   })
 
-  test("the authorization of a call in a pipeline does not count: its stream's does", async () => {
+  test("the authorization of a call in a pipeline is ignored: that of its stream applies", async () => {
     const [reads, all] = [await createKey(database, "users:read"), await createKey(database, "all")]
     const stream = open(servers[0].grpcUrl, reads)
     for (const header of [{}, bearer(all), bearer({ text: "x" }), { authorization: "" }] as Record<string, string>[]) {
@@ -102,7 +103,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     expect(await database.query("SELECT id FROM users")).toEqual([])
   })
 
-  test("while ids are tried at random, keys that are known work, and a new one as soon as the next list", async () => {
+  test("while random ids are tried, known keys work, and a new key works after the next read of all keys", async () => {
     const [server] = servers
     const known = await createKey(database, "users:read")
     expect(await ask(server, known)).toBe("USER_NOT_FOUND")
@@ -117,7 +118,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     expect([...new Set(await Promise.all(flood))].sort()).toEqual(["API_KEY_INVALID", "OVERLOADED"])
   })
 
-  test("keys of a file work beside those of the database, and change with the file; what is wrong with it is logged", async () => {
+  test("keys of a file work in addition to those of the database, and follow changes of the file; errors of the file are logged", async () => {
     const file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `keys-${crypto.randomUUID()}.json`)
     const [one, other] = [staticKey(["users:read"]), staticKey(["users:read"])]
     await writeFile(file, JSON.stringify([one.entry]))
@@ -140,12 +141,12 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     expect(server.output()).not.toContain("hunter2")
     expect([await ask(server, one), await stream.ask()]).toEqual(["USER_NOT_FOUND", "USER_NOT_FOUND"])
 
-    // The same id with another secret is another key.
+    // The same id with another secret is a different key.
     await writeFile(file, JSON.stringify([{ ...one.entry, secretSha256: "0".repeat(64) }, other.entry]))
     await until(async () => (await ask(server, other)) === "USER_NOT_FOUND")
     expect([await ask(server, one), await stream.ask()]).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
 
-    // The same secret with other scopes: on open pipelines too.
+    // The same secret with other scopes: the change applies to open pipelines too.
     const second = open(server.grpcUrl, other)
     expect(await second.ask()).toBe("USER_NOT_FOUND")
     await writeFile(file, JSON.stringify([{ ...other.entry, scopes: ["users:write"] }]))

@@ -13,7 +13,7 @@ import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import { carriers } from "../transports/carriers.js"
 
-/** A service with both listeners that counts how often a key is looked up. */
+/** Opens a service with both listeners that counts the lookups of keys. */
 async function openCounting(keys: readonly object[]) {
   const database = await createStoreDatabase("sqlite")
   const store = await database.openStore()
@@ -63,7 +63,7 @@ describe("the key of a call is looked up once", () => {
   })
 
   describe.each(carriers)("$name", (carrier) => {
-    // A pipeline is a call too, which is let in by itself.
+    // A pipeline is itself a call, and so is authenticated once.
     const ofTheStream = carrier.way === "pipeline" ? 1 : 0
     const call = async (apiKey: string, times: number) => {
       const client = carrier.connect(service, { apiKey })
@@ -75,19 +75,19 @@ describe("the key of a call is looked up once", () => {
       return outcomes
     }
 
-    test("of calls that are made", async () => {
+    test("for accepted calls", async () => {
       expect(await call(all.text, 3)).toEqual([5, 5, 5])
       expect(service.looked).toEqual(Array(3 + ofTheStream).fill(all.id))
     })
 
-    test("of calls whose key lacks the scope", async () => {
+    test("for calls whose key lacks the scope", async () => {
       expect(await call(sessions.text, 3)).toEqual([7, 7, 7])
       expect(service.looked).toEqual(Array(3 + ofTheStream).fill(sessions.id))
     })
 
-    test("of a call whose key nobody has", async () => {
+    test("for a call with an unknown key", async () => {
       expect(await call(unknown.text, 1)).toEqual([16])
-      // The call is made by itself where its stream is rejected.
+      // If its stream is rejected, the client makes the call separately.
       const once = [unknown.id, `${unknown.id} in the database`]
       expect(service.looked).toEqual(
         Array(1 + ofTheStream)

@@ -12,9 +12,9 @@ import { openWatch } from "./access/streams.js"
 
 const later = endsAfterEach()
 
-// What the keys of the database are worth when it does not answer: nothing, and nobody is told that a key is wrong.
+// While the database does not respond, its keys are not accepted, but no caller is told that its key is wrong.
 describeServers("an outage of %s", (engine) => {
-  test.each([["cut"], ["hang"]] as const)("(%s) is an outage for every caller, and ends with it", async (how) => {
+  test.each([["cut"], ["hang"]] as const)("(%s) fails the calls of every caller until it ends", async (how) => {
     const database = await createDatabase(engine)
     later(database.drop)
     const url = new URL(database.url)
@@ -33,7 +33,7 @@ describeServers("an outage of %s", (engine) => {
     expect([await ask(server, key), await ask(server, revoked), await stream.ask()]).toEqual(
       Array(3).fill("USER_NOT_FOUND"),
     )
-    // A method that needs no database: whether it is answered depends on the key alone.
+    // This method needs no database, so its result depends on the key alone.
     const encode = { salt: "s", payload: { sub: "x" } }
     const issue = async (by: Pick<TestKey, "text">) => {
       const { code, reason } = await unary.call(server, TokenService.method.encode, encode, bearer(by))
@@ -51,16 +51,16 @@ describeServers("an outage of %s", (engine) => {
       return outcomes.every((one) => one === "DATABASE_UNAVAILABLE")
     })
     expect([...seen].sort()).toEqual(["DATABASE_UNAVAILABLE", "OK"])
-    // Nor is anybody told so who has no key, or one that is not known: it may be new.
+    // The same holds for a call without a key or with an unknown key, which may be new.
     const stranger = staticKey(["all"])
     expect(await issue(stranger)).toBe("DATABASE_UNAVAILABLE")
     expect((await unary.call(server, SessionService.method.getSessionAndUser, {}, bearer(stranger))).code).toBe(
       "Unavailable",
     )
-    // What is open ends with it: nobody can say whether it may go on.
+    // Open streams end, because the service cannot check whether they may continue.
     await until(() => watch.reason !== undefined)
     expect(watch.reason).toBe("DATABASE_UNAVAILABLE")
-    // A key that does not come from the database is as good as ever.
+    // A key that does not come from the database stays valid.
     expect(watchOfGiven.reason).toBeUndefined()
     expect(await issue(given)).toBe("OK")
     expect(await issue({ text: "x" })).toBe("API_KEY_INVALID")

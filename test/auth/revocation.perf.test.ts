@@ -12,12 +12,13 @@ import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 import { ask, bearer, open, unary } from "./access/asking.js"
 
-// What else has to be so then: keys.test.ts, workers.test.ts and outage.test.ts; and keyring.test.ts, with a clock.
+// Further requirements are tested in keys.test.ts, workers.test.ts and outage.test.ts, and in keyring.test.ts with a
+// clock.
 
 const later = endsAfterEach()
 
 describe.each(databaseTargets())("a key that is revoked on %s", (target) => {
-  // Workers need a database with a server.
+  // Workers require a database server.
   const kinds = target === "sqlite" ? [[[]]] : [[[]], [["--workers=2"]]]
   test.each(kinds)("stops within five seconds on every server (%p)", async (args: string[]) => {
     const database = await createDatabase(target)
@@ -38,7 +39,7 @@ describe.each(databaseTargets())("a key that is revoked on %s", (target) => {
 })
 
 describeServers("an outage of %s", (engine) => {
-  test.each([["cut"], ["hang"]] as const)("(%s) ends what a key is worth within six seconds", async (how) => {
+  test.each([["cut"], ["hang"]] as const)("(%s) invalidates keys within six seconds", async (how) => {
     const database = await createDatabase(engine)
     later(database.drop)
     const url = new URL(database.url)
@@ -48,7 +49,7 @@ describeServers("an outage of %s", (engine) => {
     const server = await startServer({ databaseUrl: url.href, keys: false })
     later(() => server.stop("SIGKILL"))
     const key = await createKey(database, "all")
-    // A method that needs no database: whether it is answered depends on the key alone.
+    // This method needs no database, so its result depends on the key alone.
     const issue = async () => {
       const request = { salt: "s", payload: { sub: "x" } }
       const { code, reason } = await unary.call(server, TokenService.method.encode, request, bearer(key))

@@ -17,11 +17,11 @@ import { expect, test } from "@jest/globals"
 
 const later = endsAfterEach()
 
-// Keys, secrets, tokens, cookies, addresses: planted in every field of every method, in the environment and the files,
-// over every way in. Then everything that the service says is searched for them, the log at its most talkative.
+// Keys, secrets, tokens, cookies and addresses are planted in every field of every method, in the environment and in
+// files, over every transport. Then all output of the service is searched for them, with the most detailed log level.
 test.each([["json"], ["text"]])("no output holds what is planted anywhere, log as %s", async (format) => {
   const canaries: string[] = []
-  // An id of a user may stand in the audit log, but not where it could be an address: these could.
+  // A user id may appear in the audit log, unless it could be an e-mail address. These ids could.
   const canary = (what: string): string => {
     const value = `${what}-canary-${crypto.randomUUID()}@example.com`
     canaries.push(value)
@@ -56,7 +56,7 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
   await revokeKey(database, revoked)
   const strangers = Array.from({ length: 3 }, () => staticKey(["all"]))
   for (const { text } of [given, ofAcme, revoked, ...strangers]) {
-    // The id is public: it stands in logs.
+    // The id of a key is public: it appears in logs.
     canaries.push(text, text.slice(21))
   }
   canaries.push(...strangers.map(({ entry }) => entry.secretSha256))
@@ -97,7 +97,7 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
       if (answer.outcome.case === "error") said.push(inspect(errorOf(answer), { depth: 12 }))
     pipeline.cancel()
   }
-  // Requests that nobody can read, and paths that nobody has.
+  // Requests that cannot be parsed, and paths that do not exist.
   for (const path of ["authwire.v1.UserService/GetUser", `authwire.v1.${plain("service")}/GetUser`, plain("path")]) {
     for (const body of [`{"id": "${plain("json")}"`, `{"${plain("field")}": 1}`]) {
       const sent = { "content-type": "application/json", authorization: `Bearer ${given.text}` }
@@ -119,7 +119,7 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
     ...said,
     ...[help, wrong, list].flatMap((one) => [one.stdout, one.stderr]),
   ]
-  // It did say something, of each kind.
+  // Makes sure that there was output of each kind.
   const text = everything.join("\n")
   for (const word of ['"event":"audit"', "sha256:", "INVALID_ARGUMENT", revoked.id]) expect(text).toContain(word)
   expect(canaries.filter((value) => text.includes(value))).toEqual([])

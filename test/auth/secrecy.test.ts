@@ -9,8 +9,8 @@ import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// Nothing of what callers send, and no secret, in any output: the logs at every level, errors, reflection. Each value
-// planted below is unlike anything that could stand there for another reason.
+// No output may contain a secret or any data of callers: the logs at every level, errors, reflection. The values
+// planted below cannot appear there for another reason.
 describe.each(databaseTargets())("with canaries in every input, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
@@ -23,7 +23,7 @@ describe.each(databaseTargets())("with canaries in every input, on %s", (target)
   }
   const secret = canary("secret")
   const collect = async (call: Promise<unknown>) => {
-    // As a console would show it, with its causes and all that hangs on them.
+    // As a console would show it, with its causes and all its properties.
     await call.catch((error: unknown) => errors.push(String(error), inspect(error, { depth: 12 })))
   }
 
@@ -40,7 +40,7 @@ describe.each(databaseTargets())("with canaries in every input, on %s", (target)
     await database.drop()
   })
 
-  test("no output holds one", async () => {
+  test("no output contains a canary", async () => {
     const url = server.grpcUrl
     const client = createAuthwireClient({ url, apiKey: canary("key") })
     const { adapter } = client
@@ -90,7 +90,7 @@ describe.each(databaseTargets())("with canaries in every input, on %s", (target)
     await collect(Promise.resolve(adapter.getUser(`${canary("long")}${"x".repeat(300)}`)))
     await collect(Promise.resolve(adapter.createUser({ ...user, id: canary("bad"), extra: Number.NaN } as never)))
 
-    // Tokens: issued, read, tampered with, sought in headers; with the service's secret and with the request's.
+    // Tokens: issued, read, tampered with, searched in headers; with the service's secret and with the request's.
     const jwt = RemoteJwt({ url })
     const salt = canary("salt")
     const token = await jwt.encode({ token: { sub: canary("subject") }, secret: canary("appsecret"), salt })
@@ -120,13 +120,13 @@ describe.each(databaseTargets())("with canaries in every input, on %s", (target)
       }
     }
 
-    // Requests that nobody can read.
+    // Requests that cannot be parsed.
     const path = "authwire.v1.UserService/GetUser"
     for (const body of [`{"id": "${canary("json")}"`, `{"nope": "${canary("field")}"}`, canary("bytes")]) {
       const headers = { "content-type": "application/json", authorization: `Bearer ${canary("bearer")}` }
       await fetch(`${server.httpUrl}/${path}`, { method: "POST", headers, body })
     }
-    // A server that is not there.
+    // A server that does not exist.
     const nowhere = AuthwireAdapter({ url: "http://127.0.0.1:1", apiKey: canary("key") })
     await collect(Promise.resolve(nowhere.getUserByEmail(user.email)))
 

@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { prepare } from "./access/requests.js"
 import { ways } from "./access/ways.js"
 
-// AccessSession reads and may write: what a key must have for it, and when the audit log tells of it.
+// AccessSession reads and may write. These tests check the scopes that it requires, and when the audit log has a line
+// for it.
 describe("AccessSession", () => {
   let database: TestDatabase
   let server: ServerProcess
@@ -30,7 +31,7 @@ describe("AccessSession", () => {
       args: [`--audit-log=${file}`, "--log-level=silent"],
       env: { AUTHWIRE_API_KEYS: JSON.stringify([all, reader, writer, both].map(({ entry }) => entry)) },
     })
-    // With the session "here" of the user "here", which expires in 2099.
+    // Creates the session "here" of the user "here", which expires in 2099.
     const client = createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
     await prepare(client)
     client.close()
@@ -66,7 +67,7 @@ describe("AccessSession", () => {
       expect(await rows()).toBe(before)
     })
 
-    test("a key with both is let in", async () => {
+    test("a key with both scopes is accepted", async () => {
       const { code, reason } = await call(way, both.text, { sessionToken: "here", extend: month })
       expect([code, reason]).toEqual(["OK", undefined])
     })

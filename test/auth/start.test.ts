@@ -18,7 +18,7 @@ describe("without a key", () => {
   afterAll(() => database.drop())
   const env = () => ({ AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: database.url })
 
-  test("on loopback it starts, and says in the log how to make one", async () => {
+  test("on loopback it starts, and logs how to create a key", async () => {
     const server = await startServer({ databaseUrl: database.url, keys: false })
     later(server.stop)
     expect(logOf(server).map(({ msg }) => msg)).toContainEqual(
@@ -36,8 +36,8 @@ describe("without a key", () => {
     await revokeKey(database, key)
   })
 
-  test("elsewhere it does not start", async () => {
-    // An address of nobody, which the service comes to know only when it listens.
+  test("on another address it does not start", async () => {
+    // An address of no host. The service notices that only when it listens.
     const args = [
       "serve",
       "--migrate",
@@ -59,7 +59,7 @@ describe("without a key", () => {
     expect(other.stderr).toBe("authwire: --grpc-addr: this machine has no address 192.0.2.1\n")
   })
 
-  test("--dev lets callers in, but no wrong key", async () => {
+  test("--dev accepts calls without a key, but no wrong key", async () => {
     const server = await startServer({ databaseUrl: database.url })
     later(server.stop)
     const key = await createKey(database, "users:write")

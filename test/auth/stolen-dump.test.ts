@@ -15,7 +15,7 @@ const tables = [
   "idempotency_keys",
 ]
 
-// Somebody has a copy of the database, with everything in it, and can call a service that runs on it.
+// An attacker has a complete copy of the database, and can call a service that uses the database.
 describe.each(databaseTargets())("with a dump of the database, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
@@ -65,7 +65,7 @@ describe.each(databaseTargets())("with a dump of the database, on %s", (target) 
     await database.drop()
   })
 
-  /** Each value as text of every kind that a caller can send. */
+  /** Returns each value in every encoding that a caller can send. */
   const guesses = () => [
     ...new Set(
       stolen.flatMap((value) => {
@@ -76,16 +76,16 @@ describe.each(databaseTargets())("with a dump of the database, on %s", (target) 
     ),
   ]
 
-  test("it holds what the test put there, and none of its secrets in any form", () => {
+  test("it has the data of the test, and none of its secrets in any form", () => {
     const text = stolen.map((value) => Buffer.from(value as string).toString("latin1")).join("\n")
     expect(text).toContain("ada@example.com")
-    // The account's own, and the answer of each of the five calls.
+    // Four values of the account, and the response of each of the five calls.
     expect(text.match(/sealed\.1\./g)).toHaveLength(4 + 5)
     const { access_token, refresh_token, id_token, oauth_token, oauth_token_secret } = account
     const tokens = [access_token, refresh_token, id_token, oauth_token, oauth_token_secret]
     for (const secret of [session.sessionToken, link.token, ...tokens]) {
       for (const kind of ["utf8", "hex", "base64", "base64url"] as const) {
-        // Base64 depends on where in its word a text begins.
+        // Base64 depends on the offset of the text modulo three.
         for (const padding of kind.startsWith("base64") ? ["", "x", "xx"] : [""]) {
           const form = Buffer.from(padding + secret)
             .toString(kind)
@@ -97,7 +97,7 @@ describe.each(databaseTargets())("with a dump of the database, on %s", (target) 
     }
   })
 
-  test("nobody is signed in by a value of it: not as a session, nor by a link, nor as a token", async () => {
+  test("no value of it signs anybody in: not as a session, nor as a link, nor as a token", async () => {
     const { adapter } = client
     const jwt = RemoteJwt({ url: server.grpcUrl })
     const values = guesses().filter(
@@ -115,7 +115,7 @@ describe.each(databaseTargets())("with a dump of the database, on %s", (target) 
     expect(await adapter.useVerificationToken(link)).toEqual(link)
   })
 
-  test("a service of one's own on the copy, without the secrets, opens no account at its provider", async () => {
+  test("a service on the copy without the secrets cannot decrypt the accounts", async () => {
     const other = await startServer({
       databaseUrl: database.url,
       env: { AUTH_SECRET: "a secret of somebody else, no less long" },

@@ -13,7 +13,7 @@ import { type OpenStream, openFollow, openWatch } from "./access/streams.js"
 const later = endsAfterEach()
 const reasonsOf = (streams: readonly OpenStream[]) => streams.map(({ reason }) => reason)
 
-// Streams without an end of their own, whose key is asked for once by their client.
+// Streams without a natural end. Their client sends its key only once.
 describe.each(databaseTargets())("a stream that is open on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
@@ -28,7 +28,7 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
     await database.drop()
   })
 
-  /** Both kinds, through both listeners. */
+  /** Opens both kinds of streams, through both listeners. */
   async function open(key: { text: string }): Promise<OpenStream[]> {
     const http2 = { httpVersion: "2" } as const
     const streams = await Promise.all([
@@ -43,7 +43,7 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
   }
   const haveEnded = (streams: readonly OpenStream[]) => until(() => streams.every(({ reason }) => reason !== undefined))
 
-  test("ends when its key is revoked; those of others go on", async () => {
+  test("ends when its key is revoked; streams of other keys continue", async () => {
     const [key, other] = [await createKey(database, "all"), await createKey(database, "all")]
     const [streams, others] = [await open(key), await open(other)]
     await revokeKey(database, key)
@@ -63,7 +63,7 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
     expect(reasonsOf(streams)).toEqual(Array(4).fill("API_KEY_INVALID"))
   })
 
-  test("ends when a file gives its key to another tenant, or without its scopes", async () => {
+  test("ends when a file moves its key to another tenant, or removes its scopes", async () => {
     const [moved, narrowed, same] = [staticKey(["all"]), staticKey(["all"]), staticKey(["all"])]
     await writeFile(file, JSON.stringify([moved, narrowed, same].map(({ entry }) => entry)))
     let streams: OpenStream[][] = []
@@ -79,7 +79,7 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
     ])
   })
 
-  /** Why a stream is not let in. */
+  /** Returns the reason why a stream is rejected. */
   async function probe(key: { text: string }) {
     const stream = await openWatch(createGrpcTransport({ baseUrl: server.grpcUrl }), key)
     const { reason } = stream
@@ -87,7 +87,7 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
     return reason
   }
 
-  test("of a session cache: what was kept lets nobody in, and reads fail with what the key has", async () => {
+  test("of a session cache: cached sessions are no longer used, and reads fail with the error of the key", async () => {
     const key = await createKey(database, "all")
     const client = createAuthwireClient({
       url: server.grpcUrl,
@@ -100,7 +100,7 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
     const { id: userId } = await adapter.createUser(user)
     const sessionToken = crypto.randomUUID()
     await adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
-    // Answered from memory: it is there before the socket is read.
+    // A response from memory arrives before the socket is read.
     await until(async () => {
       let isThere = false
       const asked = adapter.getSessionAndUser(sessionToken).then(() => {

@@ -18,7 +18,7 @@ const [newest, older, next] = [1, 2, 3].map((n) => `a-secret-of-acme-alone-that-
 ]
 const payload = { sub: "x" }
 
-// Each tenant has its own secrets, and the tokens of one are nothing to another.
+// Each tenant has its own secrets, and tokens of one tenant are invalid for another.
 let database: TestDatabase
 let server: ServerProcess
 let file: string
@@ -43,7 +43,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-test("a tenant's tokens are made with its newest secret and read with any of its own", async () => {
+test("a tenant's tokens are issued with its newest secret and read with any of its own", async () => {
   const { token } = await tokensOf("acme").encode({ payload, salt })
   expect(await decode({ token, salt, secret: newest })).toMatchObject(payload)
   expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
@@ -60,7 +60,7 @@ test("a tenant's tokens are made with its newest secret and read with any of its
   expect(await reasonOf(tokensOf("default").decode({ token, salt }))).toBe("NO_MATCHING_SECRET")
 })
 
-test("a token that was read for its tenant is still nothing to another, nor to a request with other secrets", async () => {
+test("a token that was read for its tenant is still invalid for another tenant, and with other secrets", async () => {
   const { token } = await tokensOf("acme").encode({ payload, salt })
   const headers = [{ name: "cookie", value: `${salt}=${token}` }]
   for (let count = 0; count < 3; count++) {
@@ -76,7 +76,7 @@ test("a token that was read for its tenant is still nothing to another, nor to a
   }
 })
 
-test("Introspect finds the sessions of its tenant, of both kinds, and no others", async () => {
+test("Introspect finds the sessions of its tenant, of both kinds, and no other sessions", async () => {
   const introspect = async (tenant: string, token: string) => {
     const headers = [{ name: "cookie", value: `${salt}=${token}` }]
     return (await (clients[tenant] as AuthwireClient).introspection.introspect({ headers })).active
@@ -94,7 +94,7 @@ test("Introspect finds the sessions of its tenant, of both kinds, and no others"
   expect(await reasonOf(introspect("bare", token))).toBe("MISSING_SECRET")
 })
 
-test("a tenant without secrets has none, unless its request brings them", async () => {
+test("a tenant without secrets cannot issue or read tokens, unless its request supplies secrets", async () => {
   const { token } = await tokensOf("default").encode({ payload, salt })
   const bare = tokensOf("bare")
   expect(await reasonOf(bare.encode({ payload, salt }))).toBe("MISSING_SECRET")
@@ -106,7 +106,7 @@ test("a tenant without secrets has none, unless its request brings them", async 
   expect((await bare.decode({ token: own.token, salt, secrets: ["its-own"] })).payload).toMatchObject(payload)
 })
 
-test("the file is read again when it changes; one that is wrong changes nothing, and is not repeated", async () => {
+test("the file is read again when it changes; an invalid file changes nothing, and its content is not logged", async () => {
   const { token } = await tokensOf("acme").encode({ payload, salt })
   const old = await encode({ token: payload, salt, secret: older })
   expect((await tokensOf("acme").decode({ token: old, salt })).payload).toMatchObject(payload)
@@ -122,14 +122,14 @@ test("the file is read again when it changes; one that is wrong changes nothing,
   }
   await until(() => encodes("acme", next))
   expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
-  // Read before, and its secret is gone; it is that of another tenant now.
+  // It was valid before, but its secret was removed and is now that of another tenant.
   expect(await reasonOf(tokensOf("acme").decode({ token: old, salt }))).toBe("NO_MATCHING_SECRET")
   expect(await encodes("bare", older)).toBe(true)
   expect((await tokensOf("bare").decode({ token: old, salt })).payload).toMatchObject(payload)
   for (const secret of ["hunter2", newest, older, next]) expect(server.output()).not.toContain(secret)
 })
 
-test("a file that is not there, or wrong: one line that names it and the rule, exit code 1", async () => {
+test("a missing or invalid file: one line that names the file and the rule, exit code 1", async () => {
   const other = `${file}.other`
   const start = async () => {
     const args = ["serve", "--log-level=silent", "--grpc-addr=127.0.0.1:0", "--http-addr=off"]

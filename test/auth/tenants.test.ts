@@ -13,7 +13,7 @@ interface Operation {
 
 const runs = 15
 const expires = new Date(Date.now() + 3_600_000)
-// Few, so that operations meet.
+// Few values, so that operations meet.
 const name = fc.constantFrom("a", "b")
 const email = fc.constantFrom("a@example.com", "A@Example.com", "b@example.com")
 
@@ -72,8 +72,8 @@ const operations = fc.oneof(
   ),
 )
 
-// What an application gets must be the same, to the word of an error, whether another tenant does the same with the same
-// names or nobody does. Each run has three tenants that nobody used before.
+// The results of an application, including error messages, must be the same whether or not another tenant does the same
+// with the same names. Each run uses three new tenants.
 describe.each(databaseTargets())("over the wire, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
@@ -93,13 +93,14 @@ describe.each(databaseTargets())("over the wire, on %s", (target) => {
     await database.drop()
   })
 
-  test("a tenant gets what it would get alone", async () => {
+  test("a tenant gets the same results as it would get alone", async () => {
     let next = 0
     const step = fc.record({ mine: fc.boolean(), operation: operations })
     const steps = fc.array(step, { minLength: 60, maxLength: 120, size: "max" })
     await fc.assert(
       fc.asyncProperty(steps, async (sequence) => {
-        // Every other time sessions are read by AccessSession. None of them is due: the new expiry would tell the time.
+        // Every other time sessions are read by AccessSession. None of them is due, because the new expiry would depend
+        // on the time.
         const sessions = next % 2 === 0 ? undefined : { maxAge: 60, updateAge: 0 }
         const [mine, theirs, alone] = keys
           .slice(next, next + 3)

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const path = "authwire.v1.UserService/CreateUser"
 
-// Connect decodes a request before it calls anybody. What a stranger sends must not be decoded: not to find out that it is
-// broken, nor, which costs seconds, that it is large.
-describe("at the HTTP transport, what may not be called is not read", () => {
+// Connect decodes a request before it calls a handler. A request of an unauthenticated caller must not be decoded:
+// neither to find that it is malformed, nor to spend seconds on a large one.
+describe("at the HTTP transport, a request that is not authorized is not decoded", () => {
   let database: TestDatabase
   let server: ServerProcess
   const reader = staticKey(["users:read"])
@@ -50,7 +50,7 @@ describe("at the HTTP transport, what may not be called is not read", () => {
     return status === "16" ? "unauthenticated" : status === "7" ? "permission_denied" : `status ${status}`
   }
 
-  // fetch shows no trailers, which is where gRPC itself has its status.
+  // fetch does not expose trailers, in which gRPC sends its status.
   const shown = broken.filter(([, headers]) => headers["content-type"] !== "application/grpc+proto")
 
   test.each(shown)("%s: without a key it is UNAUTHENTICATED", async (_, headers, body) => {
@@ -62,7 +62,7 @@ describe("at the HTTP transport, what may not be called is not read", () => {
     expect(await codeOf({ ...headers, authorization: `Bearer ${reader.text}` }, body)).toBe("permission_denied")
   })
 
-  test("over gRPC it is told in the trailers, and the log and the audit log know who it was", async () => {
+  test("over gRPC the error is in the trailers, and the log and the audit log have the caller", async () => {
     const id = crypto.randomUUID()
     const [, headers, body] = broken.at(-1) as (typeof broken)[0]
     await fetch(`${server.httpUrl}/${path}`, {
@@ -81,7 +81,7 @@ describe("at the HTTP transport, what may not be called is not read", () => {
     }
   })
 
-  test("nothing was done", async () => {
+  test("nothing was written", async () => {
     expect(await database.query("SELECT * FROM users")).toEqual([])
   })
 })

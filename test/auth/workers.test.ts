@@ -12,7 +12,7 @@ import { expect, test } from "@jest/globals"
 const later = endsAfterEach()
 
 describeServers("two workers on %s", (engine) => {
-  test("let in the same keys, given and of the database; one that is revoked stops in both", async () => {
+  test("accept the same keys, static and of the database; a revoked key stops in both", async () => {
     const database = await createDatabase(engine)
     later(database.drop)
     const given = staticKey(["users:read"])
@@ -20,7 +20,7 @@ describeServers("two workers on %s", (engine) => {
     const server = await startServer({ databaseUrl: database.url, keys: false, args: ["--workers=2"], env })
     later(server.stop)
     const key = await createKey(database, "users:read")
-    // Connections are dealt out in turn.
+    // Connections are distributed to the workers in turn.
     const connections = Array.from({ length: 4 }, () => {
       const sessionManager = new Http2SessionManager(server.grpcUrl)
       later(async () => sessionManager.abort())

@@ -22,7 +22,7 @@ const page = "docs/backup.md"
 const headings = { mysql: "MySQL", mariadb: "MariaDB", postgres: "PostgreSQL", sqlite: "SQLite" } as const
 const [oldKey, newKey] = [randomBytes(32).toString("base64"), randomBytes(32).toString("base64")] as const
 
-test("docs/backup.md has no command that is not run here or in files.test.ts", () => {
+test("every command of docs/backup.md is executed here or in files.test.ts", () => {
   const each = ["MySQL", "MariaDB", "The whole server, by its files", "PostgreSQL", "SQLite", "After restoring"]
   expect(blocksOf(page).map(({ heading }) => heading)).toEqual([
     ...each.flatMap((heading) => [heading, heading]),
@@ -31,7 +31,7 @@ test("docs/backup.md has no command that is not run here or in files.test.ts", (
   ])
 })
 
-/** Where the programs are that are not found by the path. */
+/** The folders of programs that are not found on the PATH. */
 const programs: Partial<Record<DatabaseTarget, string | undefined>> = {
   mysql: mysqlPrograms(),
   postgres: postgresPrograms(),
@@ -60,10 +60,10 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
     client.close()
     await server.stop()
   }
-  /** Where SQLite keeps the database; the name of the database on a server. */
+  /** The file of a SQLite database, or the name of the database on a server. */
   const place = () =>
     target === "sqlite" ? database.url.slice("sqlite:".length) : new URL(database.url).pathname.slice(1)
-  /** Runs a block, on the database of this test in place of the page's. */
+  /** Runs a block on the database of this test instead of the page's. */
   const run = (block: string, env: Record<string, string> = {}) => {
     const pattern = target === "sqlite" ? /\.authwire\/authwire\.db/g : /(?<!^)\bauthwire\b(?!\.)/gm
     const given = {
@@ -73,7 +73,7 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
     }
     return runBlock(block.replaceAll(pattern, place()), folder, { ...given, ...env }, programs[target])
   }
-  /** Runs the statements that a block gives to the program of MySQL. */
+  /** Executes the statements that a block passes to the program of MySQL. */
   const runStatements = async (block: string) => {
     if (target === "mysql") return run(block)
     const [, statements = ""] = /(?<=')(.*)(?=')|(?<=")(.*)(?=")/.exec(block)?.filter(Boolean) ?? []
@@ -92,7 +92,7 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test("a backup while the service writes; everything is lost; it is restored, and sign-in goes on", async () => {
+  test("a backup while the service writes; all data is lost and restored, and sign-in continues", async () => {
     before = await signUp(client.adapter, "before")
     let signedUp = 0
     let isDone = false
@@ -117,7 +117,7 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
     await expectSignedIn(adapter, before)
     expect(await adapter.getSessionAndUser(after.sessionToken)).toBeNull()
     expect(await adapter.getUserByEmail(after.email)).toBeNull()
-    // It is of one moment: what was written later is missing whenever what was written before it is.
+    // The backup is consistent: if an earlier write is missing, all later writes are missing too.
     const found = []
     for (let index = 0; index < signedUp; index++) {
       found.push(
@@ -131,7 +131,7 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
     await expectSignedIn(adapter, await signUp(adapter, "next"))
   }, 180_000)
 
-  test("rekey leaves nothing under the old key", async () => {
+  test("rekey leaves no data encrypted with the old key", async () => {
     await stop()
     const accounts = Number((await database.query("SELECT COUNT(*) AS n FROM accounts"))[0]?.n)
     expect(await run(rekey, { NEW_KEY: newKey, OLD_KEY: oldKey })).toBe(
@@ -141,7 +141,7 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
     await expectSignedIn(client.adapter, before)
   }, 180_000)
 
-  test("without its key nobody is signed out, doctor tells, and tokens can be stored anew", async () => {
+  test("without its key no user is signed out, doctor reports it, and tokens can be stored again", async () => {
     await stop()
     await expect(run("authwire doctor", { AUTHWIRE_ENCRYPTION_KEYS: oldKey })).rejects.toMatchObject({
       code: 1,
@@ -162,7 +162,7 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
   }, 180_000)
 
   if (target !== "sqlite")
-    test("who empties the tables of sessions and verification tokens signs everybody out, and loses nobody", async () => {
+    test("emptying the tables of sessions and verification tokens signs all users out, and loses no user", async () => {
       await runStatements(signOutAll)
       expect(await client.adapter.getSessionAndUser(before.sessionToken)).toBeNull()
       expect(await client.adapter.getUserByEmail(before.email)).toMatchObject({ id: before.id })

@@ -13,7 +13,7 @@ import { expectSignedIn, signUp } from "./person.js"
 const canRun = ownServers().includes("mariadb") && hasTool("mariadb-backup")
 
 ;(canRun ? test : test.skip)(
-  "a server of MariaDB is restored by its files, and sign-in goes on",
+  "a server of MariaDB is restored from its files, and sign-in continues",
   async () => {
     const [backUp = "", restore = ""] = codeBelow("docs/backup.md", "The whole server, by its files")
     const folder = mkdtempSync(join(tmpdir(), "authwire-backup-"))

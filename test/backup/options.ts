@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { DatabaseTarget } from "@authwire/test-support/databases/databases.js"
 
-/** Writes .my.cnf into a folder: how the programs of MySQL and MariaDB reach a server. `more` goes below it. */
+/** Writes .my.cnf into a folder, with which the programs of MySQL and MariaDB connect to a server. Appends `more`. */
 export function writeClientOptions(folder: string, databaseUrl: string, more: readonly string[] = []): void {
   const { hostname, port, username, password } = new URL(databaseUrl)
   const options = [
@@ -16,7 +16,7 @@ export function writeClientOptions(folder: string, databaseUrl: string, more: re
   writeFileSync(join(folder, ".my.cnf"), `${options.join("\n")}\n`, { mode: 0o600 })
 }
 
-/** How the programs of PostgreSQL reach a server; nothing for other databases. */
+/** Returns the variables with which PostgreSQL's programs connect to a server, or none for other databases. */
 export function libpqVariables(target: DatabaseTarget, databaseUrl: string): Record<string, string> {
   if (target !== "postgres") return {}
   const { hostname, port, username, password } = new URL(databaseUrl)

@@ -3,10 +3,10 @@ import { expect } from "@jest/globals"
 
 type Adapter = AuthwireClient["adapter"]
 
-/** Somebody who has signed up, with everything that Authwire keeps of people. */
+/** A user who has signed up, with every kind of row that Authwire stores. */
 export type Person = Awaited<ReturnType<typeof signUp>>
 
-/** Signs somebody up with a provider, and adds a passkey. */
+/** Signs a user up with a provider, and adds a passkey. */
 export async function signUp(adapter: Adapter, name: string) {
   const email = `${name}@example.com`
   const { id } = await adapter.createUser({ id: crypto.randomUUID(), name, email, emailVerified: null })
@@ -35,7 +35,7 @@ export async function signUp(adapter: Adapter, name: string) {
   return { id, email, account, sessionToken, authenticator }
 }
 
-/** Whether all of somebody is there: the session signs in, the passkey is known, and tokens are what they were. */
+/** Checks that all data of a user exists: the session signs in, the passkey is known, and the tokens are unchanged. */
 export async function expectSignedIn(adapter: Adapter, { id, account, sessionToken, authenticator }: Person) {
   expect(await adapter.getSessionAndUser(sessionToken)).toMatchObject({ user: { id } })
   expect(await adapter.getAuthenticator(authenticator.credentialID)).toEqual(authenticator)

@@ -7,8 +7,8 @@ import { startCleaner } from "../../server/src/cleanup/cleaner.js"
 import { encryptionKeys } from "../../server/src/store/conformance/context.js"
 import { openSqlStore } from "../../server/src/store/sql/index.js"
 
-describeServers("a cleaner whose database (%s) falls silent", (target) => {
-  test("ends when its grace is over, whatever its statement waits for", async () => {
+describeServers("a cleaner whose database (%s) stops responding", (target) => {
+  test("stops when its grace period is over, even if its statement is blocked", async () => {
     const database = await createStoreDatabase(target)
     const url = new URL(database.url)
     const proxy = await tcpProxy(Number(url.port || 3306))
@@ -27,7 +27,7 @@ describeServers("a cleaner whose database (%s) falls silent", (target) => {
     await until(() => store.database.load().active > 0)
     const start = performance.now()
     await cleaner.stop(200)
-    // With a second for the lease; the statement may take a minute.
+    // Including one second for the lease. The statement may take a minute.
     expect(performance.now() - start).toBeLessThan(20_000)
     await store.close()
     await proxy.close()

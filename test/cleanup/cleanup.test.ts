@@ -11,13 +11,13 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 
 const day = 86_400_000
 
-/** A moment as a parameter of a statement. */
+/** A time as a parameter of a statement. */
 const at = ({ target }: TestDatabase, ms: number) => {
   const moment = new Date(Date.now() + ms)
   return target === "sqlite" ? moment.toISOString().replace("T", " ").replace("Z", "") : moment
 }
 
-/** Sessions and verification tokens that expire at such times from now, in milliseconds: so many of each. */
+/** Inserts one session and one verification token per time. Each expires at that time from now, in milliseconds. */
 async function fill(database: TestDatabase, times: readonly number[]): Promise<void> {
   await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'u', '{}')")
   for (const [n, ms] of times.entries()) {
@@ -33,7 +33,7 @@ async function fill(database: TestDatabase, times: readonly number[]): Promise<v
   }
 }
 
-/** Which of the rows are still there, by their place in `times`. */
+/** Returns the remaining rows, by their index in `times`. */
 async function left(database: TestDatabase, table: string): Promise<number[]> {
   const rows = await database.query(`SELECT token_hash FROM ${table} ORDER BY token_hash`)
   return rows.map(({ token_hash }) => Buffer.from(token_hash as ArrayBuffer)[0] as number)
@@ -45,7 +45,7 @@ const holders = async (database: TestDatabase) =>
 const times = [-400 * day, -8 * day, -6 * day, -1_000, day]
 const args = ["--cleanup-interval=1s", "--metrics-addr=127.0.0.1:0"]
 
-describe.each(databaseTargets())("what has expired, on %s", (target) => {
+describe.each(databaseTargets())("expired rows, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess | undefined
   beforeEach(async () => {
@@ -59,7 +59,7 @@ describe.each(databaseTargets())("what has expired, on %s", (target) => {
     await database.drop()
   })
 
-  test("serve deletes what expired longer ago than --cleanup-keep, and says so in log and metrics", async () => {
+  test("serve deletes rows that expired longer ago than --cleanup-keep, and reports that in log and metrics", async () => {
     server = await startServer({ databaseUrl: database.url, args })
     const log = () => logOf(server as ServerProcess).filter(({ msg }) => msg === "deleted what had expired")
     await until(() => log().length > 0)
@@ -74,14 +74,14 @@ describe.each(databaseTargets())("what has expired, on %s", (target) => {
     expect(Math.abs(Number(oldest) - 400 * 86_400)).toBeLessThan(600)
   })
 
-  test("a replica that stops gives the lease back", async () => {
+  test("a replica that stops releases the lease", async () => {
     server = await startServer({ databaseUrl: database.url, args })
     await until(async () => (await holders(database)).length === 1)
     expect(await server.stop()).toBe(0)
     expect(await holders(database)).toEqual([])
   })
 
-  test("--cleanup-interval=0: nothing is deleted, and authwire cleanup does it", async () => {
+  test("--cleanup-interval=0: serve deletes no rows, and authwire cleanup does", async () => {
     const cleanup = (...more: string[]) => run(["cleanup", ...more], { AUTHWIRE_DATABASE_URL: database.url })
     server = await startServer({ databaseUrl: database.url, args: ["--cleanup-interval=0"] })
     const first = await cleanup("--older-than=30d", "--batch=1")
@@ -109,8 +109,8 @@ describe.each(databaseTargets())("what has expired, on %s", (target) => {
   })
 })
 
-describeServers("several that could clean, on %s", (target) => {
-  test("one worker of one replica does, and when it is killed another follows", async () => {
+describeServers("several replicas with workers, on %s", (target) => {
+  test("one worker of one replica deletes rows, and when it is killed another takes over", async () => {
     const database = await createDatabase(target)
     const replicas = [
       await startServer({ databaseUrl: database.url, args: [...args, "--workers=2"] }),

@@ -25,7 +25,7 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
   afterAll(() => database.drop())
   const authwire = (...args: string[]) => run(args, { AUTHWIRE_DATABASE_URL: database.url })
 
-  test("before migrate up they say so, and change nothing", async () => {
+  test("before migrate up they report that, and change nothing", async () => {
     for (const args of [
       ["keys", "list"],
       ["keys", "create", "--name=a", "--scopes=all"],
@@ -38,7 +38,7 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
     await authwire("migrate", "up")
   })
 
-  test("create prints the key once, and keeps only the hash of its secret", async () => {
+  test("create prints the key once, and stores only the hash of its secret", async () => {
     const before = Date.now()
     const { code, stdout, stderr } = await authwire(
       ...["keys", "create", "--name=the shop", "--scopes=users:read, sessions:read,users:read", "--expires=90d"],
@@ -62,7 +62,7 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
     expect(expires.getTime() - Date.now() - 90 * 86_400_000).toBeLessThanOrEqual(0)
   })
 
-  test("list shows every key and its state, and no secret; revoke ends one, once", async () => {
+  test("list shows every key and its state, and no secret; revoke ends a key only once", async () => {
     const made = await authwire("keys", "create", "--name=to be ended", "--scopes=all", "--certificate-name=DNS:c.d")
     const [, id = "", secret = ""] = keyForm.exec(made.stdout) ?? []
     const stateOf = async () => {
@@ -96,7 +96,7 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
     }
   })
 
-  test("a tenant is made once, and has keys of its own", async () => {
+  test("a tenant is created once, and has its own keys", async () => {
     const missing = await authwire("keys", "create", "--name=a", "--scopes=all", "--tenant=acme")
     expect(missing).toEqual({
       code: 1,
@@ -119,7 +119,7 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
 describe("authwire keys", () => {
   const nowhere = { AUTHWIRE_DATABASE_URL: "mysql://nobody@127.0.0.1:1/nowhere" }
 
-  test("create --offline touches no database: it prints the key and its entry, which lets it in", async () => {
+  test("create --offline uses no database: it prints the key and its entry, with which the key is valid", async () => {
     const args = ["keys", "create", "--offline", "--name=n", "--scopes=users:read", "--expires=2100-01-31"]
     const { code, stdout, stderr } = await run([...args, "--certificate-name=DNS:a.b"], nowhere)
     expect(code).toBe(0)
@@ -176,13 +176,13 @@ describe("authwire keys", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
   })
 
-  test("an unknown scope is rejected, and every known one named", async () => {
+  test("an unknown scope is rejected, and the error lists all known scopes", async () => {
     const { code, stderr } = await run([...create, "--name=a", "--scopes=users:read,nope"])
     expect(code).toBe(2)
     for (const scope of ["all", ...everyScope]) expect(stderr).toContain(scope)
   })
 
-  test("revoke does not repeat a key that was given for its id", async () => {
+  test("revoke does not print a key that was given instead of its id", async () => {
     const { stdout } = await run([...create, "--name=a", "--scopes=all"])
     const [key = ""] = stdout.split("\n")
     const { code, stderr } = await run(["keys", "revoke", key], nowhere)
@@ -191,7 +191,7 @@ describe("authwire keys", () => {
     expect(code).toBe(2)
   })
 
-  test("given both ways, or wrongly: one line that names the field, exit code 2", async () => {
+  test("configured in two ways, or wrongly: one line that names the field, exit code 2", async () => {
     const args = ["serve", "--database-url=sqlite:x"]
     const env = { AUTH_SECRET: testSecret, AUTHWIRE_API_KEYS: '[{"id": "hunter2"}]' }
     expect(await run(args, env)).toEqual({
@@ -203,7 +203,7 @@ describe("authwire keys", () => {
     expect((await run(args, both)).stderr).toMatch(/^authwire: AUTHWIRE_API_KEYS, --api-keys-file: only one/)
   })
 
-  test("--dev: in the database of --dev, which they make too", async () => {
+  test("--dev: keys are stored in the database of --dev, which the command creates if needed", async () => {
     const folder = await mkdtemp(join(tmpdir(), "authwire-dev-"))
     const previous = process.cwd()
     process.chdir(folder)

@@ -122,7 +122,7 @@ describe("authwire", () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
   })
 
-  test("what was given is never repeated: it may be a secret in the wrong place", async () => {
+  test("arguments are never printed, because one may be a secret in the wrong place", async () => {
     const secret = "hunter2-hunter2"
     for (const args of [[secret], ["serve", `--nope=${secret}`], ["serve", `--dev=${secret}`], ["keys", secret]]) {
       const { code, stdout, stderr } = await run(args)
@@ -131,13 +131,13 @@ describe("authwire", () => {
     }
   })
 
-  test("the options of a group may stand before the command, too", async () => {
+  test("the options of a group may also precede the command", async () => {
     const { code, stdout } = await run(["migrate", `--database-url=${database.url}`, "status"])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^pending /)
   })
 
-  test("a wrong variable is named as the variable", async () => {
+  test("an error in a variable names the variable", async () => {
     const { stderr } = await run(["serve", "--dev"], { AUTHWIRE_MAX_DEADLINE_MS: "soon" })
     expect(stderr).toMatch(/^authwire: AUTHWIRE_MAX_DEADLINE_MS: must be a whole number/)
   })
@@ -166,7 +166,7 @@ describe("authwire", () => {
     expect(before).toMatchObject({ code: 0, stderr: "" })
     expect(before.stdout).toMatch(/^pending /m)
     expect(before.stdout).not.toMatch(/^applied /m)
-    // What a migration means for replicas that are serving.
+    // Whether replicas of the last version can keep serving after a migration.
     expect(before.stdout).toMatch(/^pending 0002-lists\n {2}the last version runs on it: yes, because \S/m)
 
     const up = await run(["migrate", "up"], env)
@@ -186,7 +186,7 @@ describe("authwire", () => {
     expect(await server.stop("SIGINT")).toBe(0)
   })
 
-  test("a table of somebody else that is in the way of a migration: one line that names it, exit code 1", async () => {
+  test("a table of another application that blocks a migration: one line that names it, exit code 1", async () => {
     const shared = await createDatabase("sqlite")
     await shared.query("CREATE TABLE events (id INTEGER PRIMARY KEY)")
     const { code, stderr } = await run(["migrate", "up"], { AUTHWIRE_DATABASE_URL: shared.url })
@@ -195,7 +195,7 @@ describe("authwire", () => {
     await shared.drop()
   })
 
-  test("a migration of a newer version is named as unknown, and served with a warning; down tells why it cannot", async () => {
+  test("a migration of a newer version is reported as unknown, and served with a warning; down reports why it is impossible", async () => {
     const newer = await createDatabase("sqlite")
     const env = { AUTHWIRE_DATABASE_URL: newer.url }
     await run(["migrate", "up"], env)
@@ -252,7 +252,7 @@ describe("authwire", () => {
     taken.close()
   })
 
-  test("--dev makes ./.authwire/, migrates, and says what to try", async () => {
+  test("--dev creates ./.authwire/, migrates, and prints commands to try", async () => {
     const folder = await mkdtemp(join(tmpdir(), "authwire-dev-"))
     const previous = process.cwd()
     process.chdir(folder)
@@ -261,7 +261,7 @@ describe("authwire", () => {
       expect(server.output()).toMatch(/grpcurl -plaintext 127\.0\.0\.1:\d+ list/)
       expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(200)
       expect(await server.stop()).toBe(0)
-      // No repository takes what is in it: a secret and a database.
+      // No repository includes its content: a secret and a database.
       expect(await readFile(join(folder, ".authwire", ".gitignore"), "utf8")).toBe("*\n")
     } finally {
       process.chdir(previous)

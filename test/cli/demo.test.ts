@@ -26,7 +26,7 @@ describe("scripts/demo", () => {
   function start(variables: Record<string, string> = {}) {
     const transports = { AUTHWIRE_GRPC_ADDR: "127.0.0.1:0", AUTHWIRE_HTTP_ADDR: "127.0.0.1:0" }
     const ports = { PORT: "0", OIDC_PORT: "0", SMTP_PORT: "0", MAILBOX_PORT: "0" }
-    // In a folder of its own, so that the embedded database is not the one of whoever runs the tests.
+    // In a separate folder, so that the demo does not use an existing embedded database.
     const child = spawn(script, {
       cwd: folder,
       env: { PATH: process.env.PATH, HOME: folder, ...transports, ...ports, ...variables },
@@ -46,7 +46,7 @@ describe("scripts/demo", () => {
     return { child, closed, started: Promise.race([started, closed]), output: () => output }
   }
 
-  test("starts everything, lets somebody sign in, and leaves no process behind", async () => {
+  test("starts everything, lets a user sign in, and leaves no process running", async () => {
     const { child, closed, started, output } = start()
     await started
     const appUrl = /the application +(\S+)/.exec(output())?.[1]
@@ -64,7 +64,7 @@ describe("scripts/demo", () => {
 
     child.kill("SIGTERM")
     expect(await closed).toEqual([0, null])
-    // The outputs close when the last process that holds them has ended; that they are closed says that all have.
+    // Its outputs are closed when the last process that holds them has ended, so all processes have ended.
     for (const [url] of output().matchAll(/http:\/\/127\.0\.0\.1:\d+/g)) await expect(fetch(url)).rejects.toThrow()
   }, 60_000)
 
@@ -73,7 +73,7 @@ describe("scripts/demo", () => {
     ["the mail server", "SMTP_PORT"],
     ["Authwire", "AUTHWIRE_GRPC_ADDR"],
   ])(
-    "says in one line that the port of %s is taken",
+    "reports in one line that the port of %s is taken",
     async (_part, variable) => {
       const other = createServer().listen(0, "127.0.0.1")
       await once(other, "listening")

@@ -3,7 +3,7 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/processes/a
 import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-describe.each(databaseTargets())("authwire doctor, of sign-ups that broke off, on %s", (target) => {
+describe.each(databaseTargets())("authwire doctor, on abandoned sign-ups, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target)
@@ -19,7 +19,7 @@ describe.each(databaseTargets())("authwire doctor, of sign-ups that broke off, o
   const create = (id: string, more = {}) =>
     authwire.adapter.createUser({ id, email: `${id}@example.com`, emailVerified: null, ...more })
 
-  test("none: all is well", async () => {
+  test("none: no problem is reported", async () => {
     await create("linked")
     await authwire.adapter.linkAccount({ userId: "linked", type: "oauth", provider: "p", providerAccountId: "1" })
     await create("signed-in")
@@ -33,7 +33,7 @@ describe.each(databaseTargets())("authwire doctor, of sign-ups that broke off, o
     expect(await line()).toMatch(/^ok +sign-ups +none of the last 7 days broke off$/)
   })
 
-  test("they are named by their ids, and never by their addresses", async () => {
+  test("they are listed by their ids, and never by their addresses", async () => {
     for (const id of ["broken-1", "broken-2"]) await create(id)
     const text = await line()
     expect(text).toMatch(/^warning +sign-ups +of default: broken-1, broken-2 have no account/)

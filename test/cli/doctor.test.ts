@@ -42,7 +42,7 @@ describe("the options of the adapter", () => {
     return doctor(env(server))
   }
 
-  test("the gRPC address and a key that may do everything are right", async () => {
+  test("the gRPC address and a key with all scopes are right", async () => {
     const { stdout, code } = await ask(true, ({ grpcUrl, apiKey = "" }) => ({
       AUTHWIRE_URL: grpcUrl,
       AUTHWIRE_API_KEY: apiKey,
@@ -50,13 +50,13 @@ describe("the options of the adapter", () => {
     expect(stdout).toMatch(/^ok +url of the adapter +it is the gRPC address, /m)
     expect(stdout).toMatch(/^ok +apiKey of the adapter +it may do all that is needed$/m)
     expect(code).toBe(0)
-    // It has written nothing.
+    // The check has written nothing.
     for (const table of ["users", "accounts", "sessions"]) {
       expect(await database.query(`SELECT COUNT(*) AS n FROM ${table}`)).toEqual([{ n: 0 }])
     }
   })
 
-  test("the HTTP address is told from the gRPC address", async () => {
+  test("the HTTP address is distinguished from the gRPC address", async () => {
     const { stdout, code } = await ask(true, ({ httpUrl, apiKey = "" }) => ({
       AUTHWIRE_URL: httpUrl,
       AUTHWIRE_API_KEY: apiKey,
@@ -105,7 +105,7 @@ describe("TLS", () => {
   let files: CertificateFolder | undefined
   afterEach(() => files?.remove())
 
-  test("an expired certificate is found, and one that soon will be", async () => {
+  test("an expired certificate is reported, and one that expires soon", async () => {
     const from = Date.now() - 9 * dayMs
     files = certificateFolder(serverCertificate({ from, to: Date.now() - dayMs }))
     const expired = await doctor({}, ...files.args)
@@ -117,7 +117,7 @@ describe("TLS", () => {
     expect(soon.code).toBe(0)
   })
 
-  test("a key that others may read is found, and one of another certificate", async () => {
+  test("a key file that other users can read is reported, and a key of another certificate", async () => {
     files = certificateFolder(serverCertificate({ to: Date.now() + 90 * dayMs }))
     const well = await doctor({}, ...files.args)
     expect(well.stdout).toMatch(/^ok +TLS key +\S+ has the mode 0600$/m)
@@ -132,7 +132,7 @@ describe("TLS", () => {
     expect(other.code).toBe(1)
   })
 
-  test("an authority that is not trusted is found", async () => {
+  test("an untrusted authority is reported", async () => {
     files = certificateFolder(serverCertificate())
     const server = await startServer({ databaseUrl: database.url, args: files.args })
     const folder = mkdtempSync(join(tmpdir(), "authwire-doctor-"))
@@ -158,7 +158,7 @@ describe("TLS", () => {
 
 const [engine] = ownServers()
 ;(engine === undefined ? describe.skip : describe)("settings of the database", () => {
-  test("small packets, commits that a crash loses, a server that takes no writes, and a clock that is off", async () => {
+  test("small packets, commits that a crash loses, a read-only server, and a wrong clock", async () => {
     const server = await startPrivateDatabase(engine)
     if (server === null) throw new Error("no server")
     try {
@@ -177,7 +177,7 @@ const [engine] = ownServers()
       expect(small.code).toBe(1)
       await own.query("SET GLOBAL max_allowed_packet = 67108864")
 
-      // Its own clock, ten minutes ahead: that of the database is the machine's.
+      // The clock of this process is ten minutes ahead; that of the database is the machine's.
       const ahead = "const now = Date.now; Date.now = () => now() + 600000"
       const off = await doctor({ ...env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(ahead)}` })
       expect(off.stdout).toMatch(/^wrong +clock +(599|600)\d{3} ms away from the database's: /m)

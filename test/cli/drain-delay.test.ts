@@ -6,14 +6,14 @@ import { healthAnswers, logOf } from "@authwire/test-support/processes/workers.j
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 
-// Long enough for what a test does meanwhile on a busy machine; it ends with the process.
+// Long enough for the steps of a test on a busy machine. The delay ends with the process.
 const delay = "--drain-delay-ms=8000"
 const stopping = (server: ServerProcess) => () => logOf(server).some(({ msg }) => String(msg).startsWith("stopping"))
 const [target = "sqlite", ...others] = databaseTargets().toReversed()
-// Which database it is makes no difference; SQLite has no workers.
+// The result does not depend on the database. SQLite does not support workers.
 const withWorkers = [target, ...others].filter((one) => one !== "sqlite").slice(0, 1)
 
-/** A call over a connection of its own. */
+/** Makes a call over a new connection. */
 async function call(url: string): Promise<unknown> {
   const client = createAuthwireClient({ url, timeoutMs: 2_000 })
   try {
@@ -23,8 +23,8 @@ async function call(url: string): Promise<unknown> {
   }
 }
 
-describe(`SIGTERM with --drain-delay-ms behind a balancer that follows readiness, on ${target}`, () => {
-  test("no call fails: the replica serves until the balancer has seen that it is not ready", async () => {
+describe(`SIGTERM with --drain-delay-ms behind a balancer that checks readiness, on ${target}`, () => {
+  test("no call fails: the replica serves until the balancer has noticed that it is not ready", async () => {
     const databases = [await createDatabase(target), await createDatabase(target)]
     const servers: ServerProcess[] = []
     for (const { url } of databases) servers.push(await startServer({ databaseUrl: url, args: [delay] }))
@@ -34,7 +34,7 @@ describe(`SIGTERM with --drain-delay-ms behind a balancer that follows readiness
 
     const stopped = leaving.stop("SIGTERM")
     await until(stopping(leaving))
-    // The balancer has not looked since: it sends every other connection to the one that leaves.
+    // The balancer has not checked since, so it sends every other connection to the stopping replica.
     const before = logOf(leaving).filter(({ msg }) => msg === "call").length
     for (let calls = 0; calls < 6; calls++) expect(await call(balancer.url)).toBeNull()
     expect(logOf(leaving).filter(({ msg }) => msg === "call").length).toBeGreaterThan(before)
@@ -53,7 +53,7 @@ describe(`SIGTERM with --drain-delay-ms behind a balancer that follows readiness
 describeServers(
   "SIGTERM with --drain-delay-ms and two workers, on %s",
   (engine) => {
-    test("both serve and say that they are not ready, then both end", async () => {
+    test("both workers serve and report that they are not ready, then both exit", async () => {
       const database = await createDatabase(engine)
       const server = await startServer({ databaseUrl: database.url, args: [delay, "--workers=2"] })
       const stopped = server.stop("SIGTERM")

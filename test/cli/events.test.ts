@@ -26,7 +26,7 @@ describe("authwire events tail", () => {
     await database.drop()
   })
 
-  /** The command as it goes on, and what it has printed. */
+  /** Starts the command, which keeps running. Returns its output so far. */
   function tail(...args: string[]) {
     const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
     const env = { ...process.env, AUTHWIRE_DATABASE_URL: database.url }
@@ -46,7 +46,7 @@ describe("authwire events tail", () => {
     }
   }
 
-  test("prints what is kept, then what is written, as lines with ids, until SIGINT", async () => {
+  test("prints stored events, then new ones, as lines with ids, until SIGINT", async () => {
     const all = tail("--since=1h")
     await until(async () => all.lines().length === 1)
     await client.users.createUser({ id: "a\u001b[2J" })
@@ -72,7 +72,7 @@ describe("authwire events tail", () => {
     expect([await first.end(), await rest.end()]).toEqual([0, 0])
   })
 
-  test("a kind that there is not is rejected with those that there are", async () => {
+  test("an unknown kind is rejected with a list of the known kinds", async () => {
     const { code, stderr } = await run(["events", "tail", "--kinds=user.made"], { AUTHWIRE_DATABASE_URL: database.url })
     expect(code).toBe(2)
     expect(stderr).toContain("--kinds: must be one or more of these, separated by commas: user.created, ")

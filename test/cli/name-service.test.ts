@@ -5,7 +5,7 @@ import { expect, test } from "@jest/globals"
 
 const later = endsAfterEach()
 
-/** For NODE_OPTIONS: a name service of one name, which has two addresses, and takes so long to tell them. */
+/** For NODE_OPTIONS: a name service for one name with two addresses, whose response takes `ms` milliseconds. */
 const nameService = (ms: number) => {
   const program = `
     import dns from "node:dns/promises"
@@ -19,7 +19,7 @@ const nameService = (ms: number) => {
 }
 
 describeServers(
-  "a slow name service, and a name of members of %s",
+  "a slow name service, and a host name of members of %s",
   (target) => {
     const named = async () => {
       const database = await createDatabase(target)
@@ -30,14 +30,14 @@ describeServers(
       return { url: url.href, address: `${hostname}:${port || 3306}` }
     }
 
-    test("is waited for, and the members are followed", async () => {
+    test("is waited for, and the members are used", async () => {
       const { url, address } = await named()
       const server = await startServer({ databaseUrl: url, env: nameService(1_500) })
       expect(server.log()).toMatch(new RegExp(`"member":"${address}".*takes the writes`))
       expect(await server.stop()).toBe(0)
     })
 
-    test("that takes longer than a connection may: one line that names the option, exit code 1", async () => {
+    test("that exceeds the connect timeout: one line that names the option, exit code 1", async () => {
       const { url } = await named()
       const args = ["migrate", "status", `--database-url=${url}`, "--database-connect-timeout-ms=300"]
       const { code, stderr } = await run(args, nameService(3_000))

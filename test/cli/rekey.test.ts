@@ -8,7 +8,7 @@ import { run, type ServerProcess, startServer } from "@authwire/test-support/pro
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const count = 600
-/** Accounts of one user are written one after the other. */
+/** Writes to accounts of one user are executed one after another. */
 const owners = 30
 const [old, fresh] = [randomBytes(32).toString("base64"), randomBytes(32).toString("hex")] as const
 const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
@@ -36,7 +36,7 @@ describe.each(databaseTargets())("authwire rekey on %s", (target) => {
     await client.adapter.linkAccount({ ...account, oauth_token_secret: `s-${id}` })
     accounts.set(id, { ...account, oauth_token_secret: `s-${id}` })
   }
-  /** The accounts that another key than the first has sealed: none can be told from outside, but by its id. */
+  /** The ids of the keys that encrypt the accounts, with the number of accounts of each. */
   const keyIds = async () => {
     const rows = await database.query("SELECT access_token FROM accounts")
     const ids = rows.map(({ access_token }) => /^sealed\.1\.([\w-]+)\./.exec(String(access_token))?.[1] ?? "plain")
@@ -67,7 +67,7 @@ describe.each(databaseTargets())("authwire rekey on %s", (target) => {
     await database.drop()
   })
 
-  test("killed in the middle, under load, and run again, it loses nothing", async () => {
+  test("killed during its run, under load, and run again, it loses nothing", async () => {
     await serveWith(fresh, old)
     let loading = true
     const load = (async () => {
@@ -78,7 +78,7 @@ describe.each(databaseTargets())("authwire rekey on %s", (target) => {
       }
     })()
 
-    // Killed as soon as it has done something and is not done.
+    // Killed when it has processed some accounts but not all.
     const child: ChildProcess = spawn(process.execPath, [command, "rekey"], {
       env: { PATH: process.env.PATH, ...env() },
       stdio: "ignore",
@@ -100,12 +100,12 @@ describe.each(databaseTargets())("authwire rekey on %s", (target) => {
     await expectAll()
     await stop()
 
-    // The old key is not needed any more.
+    // The old key is no longer needed.
     await serveWith(fresh)
     await expectAll()
   }, 60_000)
 
-  test("without the key that sealed, nothing is lost or shown: it says so, and the service rejects", async () => {
+  test("without the right key nothing is lost or revealed: it reports that, and the service rejects calls", async () => {
     const keyless = { ...env(), AUTHWIRE_ENCRYPTION_KEYS: old }
     const { code, stdout } = await run(["rekey"], keyless)
     expect(stdout).toBe(

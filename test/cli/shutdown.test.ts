@@ -9,7 +9,7 @@ const transports = ["grpc", "http"] as const
 const cases = databaseTargets().flatMap((target) => transports.map((transport) => [target, transport] as const))
 
 describe.each(cases)("SIGTERM under load on %s, through the %s listener", (target, transport) => {
-  test("every call in flight ends well or with UNAVAILABLE, no write is half done, and the server exits with 0", async () => {
+  test("every call in flight succeeds or fails with UNAVAILABLE, no write is half done, and the server exits with 0", async () => {
     const database = await createDatabase(target)
     const server = await startServer({ databaseUrl: database.url })
     const client =
@@ -17,13 +17,14 @@ describe.each(cases)("SIGTERM under load on %s, through the %s listener", (targe
     const { adapter } = client
     const created: string[] = []
     const deleted: string[] = []
-    // Deletions whose answer was lost: they may have been done.
+    // Deletions whose response was lost, so that they may have been executed.
     const uncertain = new Set<string>()
     const failures: unknown[] = []
     let calls = 0
     let stopping = false
 
-    // Each worker creates a user with children, and deletes every other one, until the first failure after the signal.
+    // Each caller creates users with child rows and deletes every second user, until its first failure after the
+    // signal.
     const worker = async () => {
       for (let round = 0; ; round++) {
         const id = crypto.randomUUID()
@@ -56,7 +57,7 @@ describe.each(cases)("SIGTERM under load on %s, through the %s listener", (targe
       expect(failure).toBeInstanceOf(AuthwireError)
       expect((failure as AuthwireError).code).toBe("UNAVAILABLE")
     }
-    // What was answered is there, what was deleted is gone, and nobody's children are left behind.
+    // Confirmed users exist, deleted users do not, and no child row is left without its user.
     const ids = new Set((await database.query("SELECT id FROM users")).map(({ id }) => String(id)))
     for (const id of deleted) expect(ids.has(id)).toBe(false)
     const undeleted = new Set(created).difference(new Set(deleted))
@@ -72,7 +73,7 @@ describe.each(cases)("SIGTERM under load on %s, through the %s listener", (targe
 })
 
 describeServers("SIGTERM while a call waits for a lock on %s", (target) => {
-  test("the call finishes, and an idle HTTP/1.1 connection still gets an answer, the last one", async () => {
+  test("the call finishes, and an idle HTTP/1.1 connection still gets one last response", async () => {
     const database = await createDatabase(target)
     const server = await startServer({ databaseUrl: database.url })
     const client = createAuthwireClient({ url: server.grpcUrl, timeoutMs: 20_000 })
@@ -91,13 +92,13 @@ describeServers("SIGTERM while a call waits for a lock on %s", (target) => {
     )
     await client.adapter.getUser("nobody")
     const creating = client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
-    // Sent after it on the same connection: once this is answered, the other one waits in the database.
+    // Sent later on the same connection: when this call is answered, the other call waits in the database.
     await client.adapter.getUser("nobody")
 
     const stopped = server.stop("SIGTERM")
     while (!server.log().includes("stopping")) await new Promise((resolve) => setImmediate(resolve))
     const last = await get()
-    // Nobody can connect any more, so it came over the connection that was there.
+    // New connections are no longer accepted, so the response came over the existing one.
     expect([last.statusCode, last.headers.connection]).toEqual([200, "close"])
 
     await database.query("ROLLBACK")

@@ -2,7 +2,7 @@ import { check, hasDeployTools, root } from "@authwire/test-support/machine/depl
 import { describe, expect, test } from "@jest/globals"
 
 const chart = `${root}/deploy/helm/authwire`
-// Else helm takes a version that is as old as itself.
+// By default helm assumes a version of Kubernetes as old as helm itself.
 const kubernetes = "--kube-version=1.34.0"
 const least = ["--set", "existingSecret=authwire"]
 const everything = [
@@ -28,7 +28,7 @@ withTools("deploy/helm/authwire", () => {
   test.each([
     ["the least", least, 6],
     ["everything", everything, 8],
-  ])("with %s, lint finds nothing and Kubernetes takes all of it", async (_name, values, resources) => {
+  ])("with %s, lint reports nothing and Kubernetes accepts all resources", async (_name, values, resources) => {
     expect(await check("helm", ["lint", "--strict", chart, kubernetes, ...values])).toMatchObject({ code: 0 })
     const { code, output } = await template(values)
     expect({ code, output: code === 0 ? "" : output }).toEqual({ code: 0, output: "" })
@@ -38,20 +38,20 @@ withTools("deploy/helm/authwire", () => {
     })
   })
 
-  test("a name that Kubernetes would ignore is found", async () => {
+  test("a field name that Kubernetes would ignore is reported", async () => {
     const { output } = await template(everything)
     expect(await conform(output.replace("readOnlyRootFilesystem", "readOnlyRootFileSystem"))).toMatchObject({ code: 1 })
     expect(await conform(output.replace("path: /metrics", "paths: /metrics"))).toMatchObject({ code: 1 })
   })
 
-  test("migrations are a job before an installation and an upgrade", async () => {
+  test("migrations run in a job before an installation and an upgrade", async () => {
     const { output } = await template(least)
     expect(output).toContain("helm.sh/hook: pre-install,pre-upgrade")
     expect(output).toContain("args: [migrate, up]")
     expect((await template([...least, "--set", "migration.enabled=false"])).output).not.toContain("kind: Job")
   })
 
-  test("it is probed by gRPC, or where that cannot be, behind TLS, by HTTPS", async () => {
+  test("it is probed by gRPC, or with TLS, which gRPC probes do not support, by HTTPS", async () => {
     expect((await template(least)).output.match(/grpc:\n\s+port: 50051/g)).toHaveLength(2)
     const { output } = await template(everything)
     expect(output).not.toMatch(/grpc:\n/)
@@ -68,7 +68,7 @@ withTools("deploy/helm/authwire", () => {
       96,
     ],
   ])(
-    "a pod goes on serving while it leaves the balancers, and has the time to end, %s",
+    "a pod continues to serve while balancers remove it, and has enough time to stop, %s",
     async (_, values, ms, seconds) => {
       const { output } = await template([...least, ...values])
       expect(output.match(/name: AUTHWIRE_DRAIN_DELAY_MS\n\s+value: "(\d+)"/g)).toEqual([

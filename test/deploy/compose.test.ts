@@ -16,7 +16,7 @@ describe("deploy/make-env", () => {
     variables = parseEnv(readFileSync(file, "utf8"))
   })
 
-  test("the service lets in who has its key, and nobody else", async () => {
+  test("the service accepts its key, and no other", async () => {
     const { AUTH_SECRET = "", AUTHWIRE_API_KEYS = "", AUTHWIRE_API_KEY = "" } = variables
     const database = await createDatabase("sqlite")
     const env = { AUTH_SECRET, AUTHWIRE_API_KEYS }
@@ -35,14 +35,14 @@ describe("deploy/make-env", () => {
     }
   })
 
-  test("what is there stays", async () => {
+  test("existing variables are kept", async () => {
     const before = readFileSync(file, "utf8")
     expect(await check("deploy/make-env", [file])).toMatchObject({ code: 0 })
     expect(readFileSync(file, "utf8")).toBe(before)
   })
 
   const withTools = hasDeployTools() ? test : test.skip
-  withTools("compose.yaml is one, and wants exactly these secrets", async () => {
+  withTools("compose.yaml is valid, and requires exactly these secrets", async () => {
     const args = ["deploy/compose.yaml"]
     const { code, output } = await check("compose-check", args, { env: variables })
     expect({ code, output: code === 0 ? "" : output }).toEqual({ code: 0, output: "" })

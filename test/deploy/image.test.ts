@@ -6,20 +6,20 @@ import { describe, expect, test } from "@jest/globals"
 
 const dockerfile = readFileSync(`${root}/deploy/Dockerfile`, "utf8")
 
-test("the image has the Node of package.json", () => {
+test("the image has the Node version of package.json", () => {
   const { devDependencies } = JSON.parse(readFileSync(`${root}/package.json`, "utf8"))
   expect(/^ARG NODE_IMAGE=node:([\d.]+)-/m.exec(dockerfile)?.[1]).toBe(devDependencies.node)
 })
 
 const withTools = hasDeployTools() ? describe : describe.skip
 withTools("deploy/Dockerfile", () => {
-  test("is what the linter of Dockerfiles asks for", async () => {
+  test("passes the linter of Dockerfiles", async () => {
     const lint = `${root}/scripts/deploy/node_modules/.bin/dockerfile-utils`
     expect(await check(lint, ["lint", "deploy/Dockerfile"])).toEqual({ code: 0, output: "" })
     expect(await check(lint, ["lint", "deploy/nextjs.Dockerfile"])).toEqual({ code: 0, output: "" })
   })
 
-  // It needs no database but a server's: one of SQLite is a file, and the image can write none.
+  // It needs a database server, because SQLite needs a file, and the image cannot write any.
   const target = databaseTargets().find((one) => one !== "sqlite")
   const onServer = hasMountNamespaces() && target !== undefined ? test : test.skip
 

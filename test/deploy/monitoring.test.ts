@@ -25,7 +25,7 @@ async function expressions(): Promise<Expression[]> {
 }
 
 withTools(
-  "each alert and each panel has an expression that Prometheus can read, and a rule that it takes",
+  "each alert and each panel has an expression that Prometheus can parse, and Prometheus accepts each rule",
   async () => {
     const all = await expressions()
     expect(all.filter(({ where }) => where.startsWith("alert ")).length).toBeGreaterThan(5)
@@ -36,7 +36,7 @@ withTools(
 
 describeServers("on %s", (target) => {
   withTools(
-    "each metric that an alert or a panel asks for is exported by a service that has served calls",
+    "each metric that an alert or a panel uses is exported by a service after it has served calls",
     async () => {
       await using started = new AsyncDisposableStack()
       const collector = await startCollector()
@@ -54,7 +54,7 @@ describeServers("on %s", (target) => {
         },
       })
       started.defer(async () => void (await server.stop()))
-      // Connections of their own, which the two workers share.
+      // Separate connections, which are distributed to the two workers.
       const clients = Array.from({ length: 4 }, () =>
         createAuthwireClient({
           url: server.grpcUrl,
@@ -73,7 +73,7 @@ describeServers("on %s", (target) => {
         const text = await (await fetch(metricsUrl)).text()
         return new Set([...text.matchAll(/^(\w+)(?:\{| )/gm)].map(([, name]) => name))
       }
-      // Many write one row, until those of one worker meet those of the other.
+      // Many concurrent writes of one row, until writes of the two workers conflict.
       await until(async () => {
         const writes = clients.flatMap(({ adapter }) =>
           Array.from({ length: 20 }, () => adapter.updateUser({ id, name: "x" })),
@@ -81,7 +81,7 @@ describeServers("on %s", (target) => {
         await Promise.all(writes)
         return (await exported()).has("authwire_database_retries_total")
       })
-      // Something that has expired, until a worker deletes it.
+      // Creates an expired row, and waits until a worker deletes it.
       const expired = { identifier: "u@example.com", token: "expired", expires: new Date(0) }
       await first?.adapter.createVerificationToken(expired)
       await until(async () => (await exported()).has("authwire_cleanup_deleted_rows_total"))

@@ -10,19 +10,19 @@ withSystemd("deploy/systemd/authwire.service", () => {
   beforeAll(() => {
     file = join(mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "unit-")), "authwire.service")
   })
-  /** The unit, with the command where this run has it. */
+  /** Writes the unit, with the path of the command in this repository. */
   const write = (unit: string) => {
     writeFileSync(file, unit.replaceAll("=authwire ", `=${root}/server/bin/authwire.js `))
   }
 
-  test("systemd understands every line", async () => {
+  test("systemd accepts every line", async () => {
     write(text)
     expect(await check("systemd-analyze", ["verify", "--man=no", file])).toEqual({ code: 0, output: "" })
     write(text.replace("ProtectSystem=strict", "ProtectSystem=strictly"))
     expect((await check("systemd-analyze", ["verify", "--man=no", file])).output).toContain("protect system")
   })
 
-  test("its exposure is among the lowest that a service with a network can have", async () => {
+  test("its exposure is among the lowest possible for a network service", async () => {
     const exposure = async (unit: string) => {
       write(unit)
       return check("systemd-analyze", ["security", "--no-pager", "--offline=true", "--threshold=15", file])

@@ -7,7 +7,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// EventService.Watch through the listeners of a server, from its first answer to its end.
+// EventService.Watch through the listeners of a server, from its first response to the end of the stream.
 describe("EventService.Watch", () => {
   let database: TestDatabase
   let server: ServerProcess
@@ -37,7 +37,7 @@ describe("EventService.Watch", () => {
     ["gRPC-Web", () => createGrpcWebTransport({ baseUrl: server.httpUrl, httpVersion: "1.1" })],
   ]
 
-  /** A stream that is open, and what has come of it. */
+  /** An open stream, and the responses that it has received. */
   function open(
     request: { startCursor?: string; kinds?: EventKind[] },
     key = watcher.text,
@@ -59,7 +59,7 @@ describe("EventService.Watch", () => {
       answers,
       ended,
       events: () => answers.flatMap(({ event }) => event ?? []),
-      /** Waits for the checkpoint that is the first answer. */
+      /** Waits for the checkpoint that is the first response. */
       begun: () => until(async () => answers.length > 0),
       async close() {
         abort.abort()
@@ -67,7 +67,7 @@ describe("EventService.Watch", () => {
       },
     }
   }
-  /** Writes into the database; the server may have it locked. */
+  /** Writes into the database. Retries while the server has locked it. */
   const write = (sql: string, parameters?: unknown[]) =>
     until(async () => {
       try {
@@ -92,7 +92,7 @@ describe("EventService.Watch", () => {
   }
 
   test.each(transports)(
-    "over %s: a checkpoint first, then events, and a cursor to go on from",
+    "over %s: a checkpoint first, then events, with a cursor to continue from",
     async (name, transport) => {
       const stream = open({}, watcher.text, transport)
       await stream.begun()
@@ -112,7 +112,7 @@ describe("EventService.Watch", () => {
     },
   )
 
-  test("only the kinds that are asked for; the cursor goes on past the others", async () => {
+  test("only the requested kinds; the cursor advances past the others", async () => {
     const stream = open({ kinds: [EventKind.USER_DELETED] })
     await stream.begun()
     await create("kinds")
@@ -128,7 +128,7 @@ describe("EventService.Watch", () => {
     await nothing.close()
   })
 
-  test("nothing of another tenant, whose cursor is none here", async () => {
+  test("no events of another tenant, whose cursor is invalid here", async () => {
     const mine = open({})
     const theirs = open({}, other.text)
     await Promise.all([mine.begun(), theirs.begun()])
@@ -143,7 +143,7 @@ describe("EventService.Watch", () => {
     await Promise.all([mine.close(), theirs.close()])
   })
 
-  test("a history longer than what waits, from the table and without a hole while more is written", async () => {
+  test("a history larger than the buffer is read from the table, without a gap while more is written", async () => {
     const stream = open({})
     await stream.begun()
     const cursor = stream.answers[0]?.cursor ?? ""
@@ -167,7 +167,7 @@ describe("EventService.Watch", () => {
     expect(await reasonOf(open(request, key))).toEqual(expected)
   })
 
-  test("CURSOR_EXPIRED: what follows it was cleaned away, or it is of another database", async () => {
+  test("CURSOR_EXPIRED: later events were deleted by the cleanup, or the cursor is of another database", async () => {
     const stream = open({})
     await stream.begun()
     await create("gone 1")
@@ -187,7 +187,7 @@ describe("EventService.Watch", () => {
     expect(await reasonOf(open({ startCursor: last ?? "" }))).toEqual([Code.OutOfRange, "CURSOR_EXPIRED"])
   })
 
-  test("TOO_MANY_CALLS: more streams of a key than there may be; one that ends lets another in", async () => {
+  test("TOO_MANY_CALLS: more streams of a key than allowed; when a stream ends, a new one is accepted", async () => {
     const streams = Array.from({ length: 64 }, () => open({}))
     for (const stream of streams) await stream.begun()
     expect(await reasonOf(open({}))).toEqual([Code.ResourceExhausted, "TOO_MANY_CALLS"])
@@ -204,7 +204,7 @@ describe("EventService.Watch", () => {
     for (const stream of [...streams, elsewhere]) await stream.close()
   })
 
-  test("streams take no place of the calls, and end with UNAVAILABLE at a shutdown; the next replica goes on", async () => {
+  test("streams do not count as active calls, and end with UNAVAILABLE at a shutdown; another replica continues", async () => {
     const one = await startServer({
       databaseUrl: database.url,
       keys: false,
@@ -227,7 +227,7 @@ describe("EventService.Watch", () => {
     await next.close()
   })
 
-  test("EVENTS_NOT_KEPT, and no events are written, where the service keeps none", async () => {
+  test("EVENTS_NOT_KEPT, and no events are written, if the service keeps none", async () => {
     const one = await startServer({
       databaseUrl: database.url,
       keys: false,

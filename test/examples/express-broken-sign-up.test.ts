@@ -9,10 +9,10 @@ import { expect, test } from "@jest/globals"
 
 const ada = person("Ada")
 
-/** A transaction in which somebody else links Ada's account, so that whoever links it too has to wait. */
+/** Opens a transaction that links Ada's account to another user, so that concurrent links of the account must wait. */
 async function holdAccount(database: TestDatabase): Promise<{ release(): Promise<void> }> {
   await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'other', '{}')")
-  // It must see the user whom the application creates.
+  // It must see the user that the application creates.
   if (database.target !== "postgres") await database.query("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
   await database.query("BEGIN")
   await database.query(
@@ -23,7 +23,7 @@ async function holdAccount(database: TestDatabase): Promise<{ release(): Promise
   return { release: async () => void (await database.query("ROLLBACK")) }
 }
 
-/** Whether a statement that links an account is active. */
+/** Whether a statement that links an account is running. */
 async function isLinking(database: TestDatabase): Promise<boolean> {
   return (await activeStatements(database)).some((text) => /^INSERT INTO .accounts/i.test(text))
 }
@@ -42,7 +42,7 @@ describeServers("an application that is killed between createUser and linkAccoun
     expect(await usersWithEmail(database, ada.email)).toHaveLength(1)
     await killed.stop("SIGKILL")
     expect(await broken).toBe("broken")
-    // Nobody goes on with the call of the application that is gone.
+    // The call of the killed application is no longer executed.
     await until(() => /"method":"[^"]*LinkAccount"/.test(server.log()))
     await until(async () => !(await isLinking(database)))
     await held.release()

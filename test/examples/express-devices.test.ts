@@ -10,13 +10,13 @@ import { type Stack, startStack } from "@authwire/test-support/applications/stac
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
 
-/** Somebody's browser: its own cookies, its own name. */
+/** A browser with its own cookies and user agent. */
 interface Device {
   context: BrowserContext
   page: Page
 }
 
-// What differs between the servers is the store's, whose contract has its own tests.
+// The databases differ only in the store, whose contract has its own tests.
 const targets = databaseTargets().filter((target) => target === "sqlite" || target === "mysql")
 
 ;(hasChromium() ? describe : describe.skip).each(targets)("your devices, in three browsers, on %s", (target) => {
@@ -54,7 +54,7 @@ const targets = databaseTargets().filter((target) => target === "sqlite" || targ
   const threeOf = async (name: PersonName) =>
     [await signIn("Laptop", name), await signIn("Phone", name), await signIn("Library", name)] as const
 
-  /** What the page shows, the device signed in last first; this one is marked. */
+  /** The devices that the page lists, the newest sign-in first. This device is marked. */
   async function shown({ page }: Device): Promise<string[]> {
     await page.goto(at("/devices"))
     return (await page.locator(".device h2").allTextContents()).map((text) => text.trim())
@@ -66,13 +66,13 @@ const targets = databaseTargets().filter((target) => target === "sqlite" || targ
   const deviceOf = (page: Page, userAgent: string) => page.locator(".device", { hasText: userAgent })
   const idOf = (page: Page, userAgent: string) => deviceOf(page, userAgent).getAttribute("data-id")
 
-  /** Sends a form as the browser's page would, and answers the status and where it leads. */
+  /** Submits a form as the page would. Returns the status and the redirect. */
   const post = async ({ context }: Device, path: string, form: Record<string, string>) => {
     const response = await context.request.post(at(path), { form, maxRedirects: 0 })
     return [response.status(), response.headers().location]
   }
 
-  test("shows each, and marks the one that asks", async () => {
+  test("shows each device, and marks the current one", async () => {
     const [laptop, phone, library] = await threeOf("Ada")
     expect(await shown(laptop)).toEqual(["Library", "Phone", "Laptop this device"])
     expect(await shown(phone)).toEqual(["Library", "Phone this device", "Laptop"])
@@ -83,20 +83,20 @@ const targets = databaseTargets().filter((target) => target === "sqlite" || targ
     expect(await laptop.page.content()).not.toContain(await token(laptop))
   })
 
-  test("signs out exactly the one that is chosen", async () => {
+  test("signs out exactly the selected device", async () => {
     const [laptop, phone, library] = await threeOf("Ada")
     await shown(laptop)
     await deviceOf(laptop.page, "Phone").locator("button").click()
     await laptop.page.waitForURL(at("/devices"))
     expect(await shown(laptop)).toEqual(["Library", "Laptop this device"])
     expect([await isSignedIn(laptop), await isSignedIn(phone), await isSignedIn(library)]).toEqual([true, false, true])
-    // It can sign in again, as another session.
+    // It can sign in again, with a new session.
     await phone.page.click("#sign-in-demo button")
     await phone.page.click(`button[value="${person("Ada").sub}"]`)
     expect(await shown(phone)).toEqual(["Phone this device", "Library", "Laptop"])
   })
 
-  test("signs out all others, and leaves this one", async () => {
+  test("signs out all other devices, and keeps this one", async () => {
     const [laptop, phone, library] = await threeOf("Ada")
     const stranger = await signIn("Elsewhere", "Grace")
     await shown(phone)
@@ -107,7 +107,7 @@ const targets = databaseTargets().filter((target) => target === "sqlite" || targ
     expect(await isSignedIn(stranger)).toBe(true)
   })
 
-  test("signs out this one, and its cookie is gone", async () => {
+  test("signs out this device, and deletes its cookie", async () => {
     const [laptop, phone] = await threeOf("Ada")
     await shown(laptop)
     await deviceOf(laptop.page, "Laptop").locator("button").click()
@@ -116,7 +116,7 @@ const targets = databaseTargets().filter((target) => target === "sqlite" || targ
     expect(await shown(phone)).toEqual(["Library", "Phone this device"])
   })
 
-  test("leaves those of others alone, whatever the form says", async () => {
+  test("cannot sign out devices of another user, whatever the form contains", async () => {
     const ada = await signIn("Laptop", "Ada")
     const grace = await signIn("Elsewhere", "Grace")
     await shown(grace)
@@ -130,7 +130,7 @@ const targets = databaseTargets().filter((target) => target === "sqlite" || targ
     expect([await isSignedIn(ada), await isSignedIn(grace)]).toEqual([true, true])
   })
 
-  test("takes no form without the token of its own browser", async () => {
+  test("rejects a form without the token of its own browser", async () => {
     const [laptop, phone] = await threeOf("Ada")
     await shown(phone)
     const foreign = await phone.page.locator("form.others input[name=csrfToken]").inputValue()
@@ -140,14 +140,14 @@ const targets = databaseTargets().filter((target) => target === "sqlite" || targ
       expect(await post(laptop, "/devices/sign-out", { csrfToken, id })).toEqual([403, undefined])
       expect(await post(laptop, "/devices/sign-out-others", { csrfToken })).toEqual([403, undefined])
     }
-    // A cookie that Auth.js has not made.
+    // A cookie that Auth.js has not created.
     const own = await laptop.page.locator("form.others input[name=csrfToken]").inputValue()
     await laptop.context.addCookies([{ name: "authjs.csrf-token", value: `${own}|${"0".repeat(64)}`, url: at("/") }])
     expect(await post(laptop, "/devices/sign-out-others", { csrfToken: own })).toEqual([403, undefined])
     expect(await shown(laptop)).toHaveLength(3)
   })
 
-  test("is for nobody who is not signed in", async () => {
+  test("is not available without a sign-in", async () => {
     const [laptop] = await threeOf("Ada")
     await shown(laptop)
     const csrfToken = await laptop.page.locator("form.others input[name=csrfToken]").inputValue()
@@ -159,7 +159,7 @@ const targets = databaseTargets().filter((target) => target === "sqlite" || targ
     expect(await rows(stack.database, "sessions")).toHaveLength(3)
   })
 
-  test("shows a user agent that is markup as text", async () => {
+  test("shows a user agent that contains markup as text", async () => {
     const device = await signIn('<img src=x onerror="alert(1)">')
     expect(await shown(device)).toEqual(['<img src=x onerror="alert(1)"> this device'])
     expect(await device.page.locator("img").count()).toBe(0)

@@ -35,11 +35,11 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
     expect(textOf(page, "error")).toContain("It has been used already")
   }
 
-  test("the link signs in and says in the database that the address is verified", async () => {
+  test("the link signs in and marks the address as verified in the database", async () => {
     const started = Date.now()
     const url = await link("First@Example.com")
     const [stored] = await tokensFor("first@example.com")
-    // The hash of what Auth.js stores, which is a hash of what the link holds.
+    // The hash of the value that Auth.js stores, which itself is a hash of the token in the link.
     expect(Buffer.from(stored?.token_hash as ArrayBuffer).toString("hex")).toMatch(/^[0-9a-f]{64}$/)
     expect(stored).not.toHaveProperty("token")
 
@@ -64,7 +64,7 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
     expect(await rows(stack.database, "sessions", "user_id = ?", [user?.id])).toHaveLength(1)
   })
 
-  test("of many who follow the link at the same moment one is signed in", async () => {
+  test("of many concurrent uses of the link one signs in", async () => {
     const url = await link("race@example.com")
     const pages = await Promise.all(Array.from({ length: 8 }, () => follow(url)))
     const [winner, ...losers] = pages.toSorted((a, b) => a.status - b.status)
@@ -80,7 +80,7 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
     ["another token", "token", (token: string) => [...token].toReversed().join("")],
     ["the token in capitals", "token", (token: string) => token.toUpperCase()],
   ] as const)(
-    "%s instead of the one that was sent fails, and the link still works after it",
+    "%s instead of the original one fails, and the link still works afterwards",
     async (name, parameter, change) => {
       const email = `${name.replaceAll(" ", "-")}@example.com`
       const url = await link(email)
@@ -93,7 +93,7 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
     },
   )
 
-  test("a link that is too old fails, and its token is gone", async () => {
+  test("an expired link fails, and its token is deleted", async () => {
     const url = await link("late@example.com")
     await stack.database.query(
       "UPDATE verification_tokens SET expires = '2001-02-03 04:05:06.789' WHERE identifier = ?",
@@ -114,7 +114,7 @@ describe.each(databaseTargets())("signing in with a link by e-mail, on %s", (tar
     expect(moment(second?.email_verified).getTime()).toBeGreaterThan(moment(first?.email_verified).getTime())
   })
 
-  test("somebody with the same address at a provider is not let in", async () => {
+  test("a person with the same address at a provider is rejected", async () => {
     const browser = createBrowser()
     await follow(await link("ada@demo.example"))
     const page = await signInWithProvider(browser, stack.example, "Ada")

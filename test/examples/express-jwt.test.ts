@@ -13,7 +13,8 @@ import { withOtherTag } from "@authwire/test-support/schema/altered.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // An Auth.js application with the JWT strategy, RemoteJwt and the remote adapter. The secret that encrypts its sessions
-// is in the environment of the server only; the application has another, for what Auth.js signs itself.
+// is only in the environment of the server. The application has another secret, for the values that Auth.js itself
+// signs.
 describe("signing in with JWT sessions", () => {
   let stack: Stack
   const appSecret = "the-application's-own-secret-0123456789"
@@ -37,13 +38,13 @@ describe("signing in with JWT sessions", () => {
     expect(account).toMatchObject({ user_id: user?.id, provider_account_id: person("Ada").sub })
     expect(await rows(stack.database, "sessions")).toEqual([])
 
-    // What the browser keeps, Auth.js itself reads with the secret of the server, and not with that of the application.
+    // Auth.js can decrypt the browser's cookie with the secret of the server, and not with that of the application.
     const token = cookieOf(browser)
     const claims = await decode({ token, salt: sessionCookie, secret: testSecret })
     expect(claims).toMatchObject({ sub: user?.id, email: "ada@demo.example", role: "analyst" })
     await expect(decode({ token, salt: sessionCookie, secret: appSecret })).rejects.toThrow()
 
-    // Asking for the session issues the token anew, with a later expiry.
+    // Reading the session issues a new token with a later expiry.
     const session = await browser.open(`${stack.example.appUrl}/auth/session`)
     expect(JSON.parse(session.text)).toMatchObject({ user: { id: user?.id, role: "analyst" } })
     expect(cookieOf(browser)).not.toBe(token)
@@ -57,7 +58,7 @@ describe("signing in with JWT sessions", () => {
     expect(textOf(await browser.open(stack.example.appUrl), "name")).toBeUndefined()
   })
 
-  test("a token that the server cannot read signs nobody in", async () => {
+  test("a token that the server cannot decrypt signs nobody in", async () => {
     const browser = createBrowser()
     await signInWithProvider(browser, stack.example, "Grace")
     browser.setCookie(stack.example.appUrl, sessionCookie, withOtherTag(cookieOf(browser) as string))
@@ -65,7 +66,7 @@ describe("signing in with JWT sessions", () => {
     expect([home.status, textOf(home, "name")]).toEqual([200, undefined])
   })
 
-  test("while the server is down the page says so, and the same token is good again afterwards", async () => {
+  test("while the server is down the page reports that, and the same token is valid afterwards", async () => {
     const browser = createBrowser()
     await signInWithProvider(browser, stack.example, "Grace")
     await stack.server.stop()

@@ -14,7 +14,7 @@ import { type Stack, startStack } from "@authwire/test-support/applications/stac
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-/** What is sealed in the database. */
+/** How encrypted values are stored in the database. */
 const sealed = expect.stringMatching(/^sealed\.1\.[\w-]{8}\.[\w-]{38,}$/)
 
 describe.each(databaseTargets())("signing in with an OpenID Connect provider, on %s", (target) => {
@@ -32,7 +32,7 @@ describe.each(databaseTargets())("signing in with an OpenID Connect provider, on
   const sessions = (sessionToken: string | undefined) =>
     rows(stack.database, "sessions", "token_hash = ?", [hash(sessionToken)])
 
-  test("the first sign-in makes one user, one account and one session", async () => {
+  test("the first sign-in creates one user, one account and one session", async () => {
     const browser = createBrowser()
     const page = await signIn(browser, "Ada")
     expect(page.status).toBe(200)
@@ -66,7 +66,7 @@ describe.each(databaseTargets())("signing in with an OpenID Connect provider, on
     expect(moment(session?.expires).toISOString()).toBe(textOf(page, "expires"))
   })
 
-  test("the database holds the hash of the session token, and the token nowhere", async () => {
+  test("the database has the hash of the session token, and the token nowhere", async () => {
     const browser = createBrowser()
     await signIn(browser, "Ada")
     expect(token(browser)).toMatch(/^\S{30,}$/)
@@ -79,7 +79,7 @@ describe.each(databaseTargets())("signing in with an OpenID Connect provider, on
     }
   })
 
-  test("the session endpoint gives the user, and never the session token", async () => {
+  test("the session endpoint returns the user, and never the session token", async () => {
     const browser = createBrowser()
     await signIn(browser, "Ada")
     const answer = await browser.open(`${stack.example.appUrl}/auth/session`)
@@ -123,7 +123,7 @@ describe.each(databaseTargets())("signing in with an OpenID Connect provider, on
     expect(user?.name).toBe(person("Robert").name)
   })
 
-  test("signing out removes the session, and the cookie is worth nothing any more", async () => {
+  test("signing out deletes the session, and the cookie is no longer valid", async () => {
     const browser = createBrowser()
     const page = await signIn(browser, "Ada")
     const stolen = token(browser)
@@ -138,7 +138,7 @@ describe.each(databaseTargets())("signing in with an OpenID Connect provider, on
     expect(await replay.json()).toBeNull()
   })
 
-  test("an expired session signs nobody in, and its row is removed", async () => {
+  test("an expired session signs nobody in, and its row is deleted", async () => {
     const browser = createBrowser()
     await signIn(browser, "Ada")
     expect(await sessions(token(browser))).toHaveLength(1)
@@ -167,7 +167,7 @@ describe.each(databaseTargets())("signing in with an OpenID Connect provider, on
     expect(await expires()).toBe(extended)
   })
 
-  test("while Authwire is down nobody is signed in, out or made anew; after it, everybody is who they were", async () => {
+  test("while Authwire is down no user is signed in or out or created; afterwards all users are unchanged", async () => {
     const browser = createBrowser()
     await signIn(browser, "Grace")
     const [before, ...others] = await usersWithEmail(stack.database, "grace@demo.example")

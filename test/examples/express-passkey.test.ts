@@ -14,7 +14,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 
 const cases = databaseTargets().flatMap((target) => [[target, "database"] as const, [target, "jwt"] as const])
 
-/** Base64 as Auth.js writes it. */
+/** Converts Base64 to the form that Auth.js writes. */
 const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
 
 ;(hasChromium() ? describe : describe.skip).each(cases)(
@@ -36,7 +36,7 @@ const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
       await browser?.close()
       await stack?.remove()
     })
-    // Somebody new, on a device of its own.
+    // A new user with a device of its own.
     beforeEach(async () => {
       context = await browser.newContext()
       page = await context.newPage()
@@ -68,7 +68,7 @@ const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
       await page.waitForSelector("#sign-in-passkey")
     }
 
-    test("an account is created with one: a user, an account and an authenticator, with what the device holds", async () => {
+    test("an account is created with a passkey: a user, an account and an authenticator, with the data of the device", async () => {
       const user = await register("new@example.com")
       expect([await page.title(), await text("email")]).toEqual(["Hello, new@example.com", "new@example.com"])
       expect(user).toMatchObject({ email: "new@example.com", email_verified: null })
@@ -84,7 +84,7 @@ const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
       expect(await sessionsOf(user.id)).toHaveLength(strategy === "database" ? 1 : 0)
     })
 
-    test("signs in again, without an address, and the counter of the device is kept", async () => {
+    test("signs in again, without an address, and the counter of the device is stored", async () => {
       const user = await register("again@example.com")
       const [before] = await passkeysOf(user.id)
       await signOut()
@@ -119,7 +119,7 @@ const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
       expect(await usersWithEmail(stack.database, "two@example.com")).toEqual([user])
     })
 
-    test("an address that somebody has is not given to somebody else", async () => {
+    test("the address of an existing user is not given to another user", async () => {
       const user = await register("taken@example.com")
       await signOut()
       await page.fill("#register-passkey input[name=email]", "Taken@example.com")
@@ -131,7 +131,7 @@ const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
       expect(await sessionToken()).toBeUndefined()
     })
 
-    test("that was removed from the database signs nobody in", async () => {
+    test("that was deleted from the database signs nobody in", async () => {
       const user = await register("removed@example.com")
       await signOut()
       await stack.database.query("DELETE FROM authenticators WHERE user_id = ?", [user.id])
@@ -140,7 +140,7 @@ const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
       expect(await sessionToken()).toBeUndefined()
     })
 
-    test("whose counter went back is a copy, and signs nobody in", async () => {
+    test("whose counter has decreased is a copy, and signs nobody in", async () => {
       const user = await register("copied@example.com")
       await signOut()
       await stack.database.query("UPDATE authenticators SET counter = 1000 WHERE user_id = ?", [user.id])
@@ -151,7 +151,7 @@ const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
     })
 
     if (strategy === "database")
-      test("a session that is removed from the database is over with the next page", async () => {
+      test("a session that is deleted from the database is invalid for the next page", async () => {
         const user = await register("revoked@example.com")
         await stack.database.query("DELETE FROM sessions WHERE user_id = ?", [user.id])
         await page.reload()
@@ -159,7 +159,7 @@ const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
         expect(await page.locator("#sign-out").count()).toBe(0)
       })
 
-    test("at an address instead of a name the page says where passkeys are", async () => {
+    test("at an IP address instead of a host name the page explains where passkeys work", async () => {
       await page.goto(stack.example.appUrl)
       await page.waitForSelector("#passkey-message:not([hidden])")
       expect(await page.locator("#passkey-message a").getAttribute("href")).toBe(home)

@@ -29,7 +29,7 @@ const buildTimeoutMs = 15 * 60_000
 
 const present = languages.filter(({ tools }) => tools.every(hasTool))
 
-// Each example is built and run as a process of its own, against a server process.
+// Each example is built and run as a separate process, against a server process.
 ;(present.length > 0 ? describe.each(present) : describe.skip.each(languages))("the example in $name", (language) => {
   let database: TestDatabase
   let server: ServerProcess
@@ -53,7 +53,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     await database?.drop()
   })
 
-  test("takes and rejects every test vector that needs no frozen clock", async () => {
+  test("gives the expected result for every test vector that needs no frozen clock", async () => {
     const { valid, refused, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
     const all: { clock?: string }[] = [...valid, ...refused, ...requests]
     const frozen = all.filter(({ clock }) => clock === "frozen").length
@@ -64,7 +64,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     })
   })
 
-  test("with a key that is none: says what the service says", async () => {
+  test("with an invalid key: prints the error of the service", async () => {
     const wrong = { url: server.grpcUrl, apiKey: staticKey(["all"]).text }
     const { code, stdout, stderr } = await runExample(language, ["user", "ada@example.com"], wrong)
     expect(stderr).toMatch(/the API key is unknown, revoked or expired/)
@@ -72,7 +72,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
   })
 
-  test("with TLS: reaches a service whose authority it trusts, and no other", async () => {
+  test("with TLS: connects to a service whose authority it trusts, and to no other", async () => {
     const transport = certificateFolder(serverCertificate())
     const trusted = certificateFolder(authority)
     const untrusted = certificateFolder(stranger)
@@ -101,7 +101,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     }
   })
 
-  test("reads claims that are nested as deep as the service takes them", async () => {
+  test("reads claims that are nested as deeply as the service allows", async () => {
     const nested = (levels: number): object => (levels === 0 ? { a: 1 } : { a: nested(levels - 1) })
     const tokenOf = (levels: number) =>
       client.tokens.encode({ payload: nested(levels - 1) as { a: number }, salt: sessionCookie })
@@ -112,7 +112,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     await expect(tokenOf(33)).rejects.toMatchObject({ rawMessage: expect.stringMatching(/nested deeper than 32/) })
   })
 
-  test("counts a vector that does not hold as failed", async () => {
+  test("counts a failing vector as failed", async () => {
     const { valid, refused, requests } = JSON.parse(readFileSync(vectorsFile, "utf8"))
     const wrong = {
       valid: [{ ...valid[0], payload: { ...valid[0].payload, sub: "somebody else" } }],
@@ -126,7 +126,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     expect(code).toBe(1)
   })
 
-  test("decode prints the claims of a token, or says why there are none", async () => {
+  test("decode prints the claims of a token, or the reason why there are none", async () => {
     const token = await client.jwt.encode({ token: { sub: "1", name: "Zoë" }, salt: sessionCookie, secret: "" })
     const { code, stdout, stderr } = await run("decode", token)
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
@@ -144,7 +144,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     })
   })
 
-  test("user creates a user, and finds the one that has the address already", async () => {
+  test("user creates a user, and finds the user that already has the address", async () => {
     const first = await run("user", "Ada@example.com")
     expect(first).toMatchObject({ code: 0, stderr: "" })
     const [row] = await database.query("SELECT id, email, name FROM users")
@@ -162,13 +162,13 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
     ["no command", []],
     ["an unknown command", ["sing"]],
     ["a command without its argument", ["decode"]],
-  ])("says how it is used after %s", async (_, args) => {
+  ])("prints its usage after %s", async (_, args) => {
     const { code, stderr } = await run(...args)
     expect(stderr).toMatch(/^usage: example /)
     expect(code).toBe(2)
   })
 
-  test("fails where there is no server", async () => {
+  test("fails without a server", async () => {
     const { code, stdout, stderr } = await runExample(language, ["user", "ada@example.com"], {
       url: "http://127.0.0.1:1",
       apiKey: key.text,
@@ -207,7 +207,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       expect(await me({ cookie: chunks.slice(1).join("; ") })).toEqual(nobody)
     })
 
-    test("by JWT: what a claim lacks is null", async () => {
+    test("by JWT: a missing claim is null", async () => {
       const token = await tokenOf({ sub: "nameless", email: null })
       expect(await me({ cookie: `${sessionCookie}=${token}` })).toEqual({
         status: 200,
@@ -268,7 +268,7 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       expect(await me({ cookie: `${sessionCookie}=old` })).toEqual(nobody)
     })
 
-    test("503 while the server is down, also for who is not signed in; the same cookie is good again afterwards", async () => {
+    test("503 while the server is down, also without a session; the same cookie is valid again afterwards", async () => {
       const cookie = `${sessionCookie}=${await tokenOf(ada)}`
       expect(await me({ cookie })).toEqual(adaByJwt)
       await server.stop()
@@ -279,13 +279,14 @@ const present = languages.filter(({ tools }) => tools.every(hasTool))
       expect(await me({ cookie })).toEqual(adaByJwt)
     })
 
-    test("503 after the deadline while the server does not answer; SIGTERM waits for that, and ends the example", async () => {
+    test("503 after the deadline while the server does not respond; SIGTERM waits for that, and the example exits", async () => {
       const cookie = `${sessionCookie}=${await tokenOf(ada)}`
       process.kill(server.pid, "SIGSTOP")
       try {
         const begin = performance.now()
         const answer = me({ cookie })
-        // The example has the request by then, and nothing outside of it shows that. A slow machine has three times as long.
+        // By now the example has received the request, which is not observable from outside. The delay allows for a
+        // slow machine.
         await delay(500)
         const exit = example.stop()
         expect(await answer).toEqual(unknown)
@@ -305,7 +306,7 @@ describe("docs/other-languages.md", () => {
   const blocks = (fence: string) =>
     [...page.matchAll(new RegExp(`^\`\`\`${fence}\n(.*?)^\`\`\``, "gms"))].map((match) => match[1] as string)
 
-  test.each(languages)("what it shows in $name stands in the example", ({ folder }) => {
+  test.each(languages)("the code that it shows in $name is that of the example", ({ folder }) => {
     const sources = globSync(`${root}/examples/${folder}/**/*.{go,py,java,rs}`, {
       exclude: ["**/target/**", "**/.venv/**"],
     })
@@ -319,7 +320,7 @@ describe("docs/other-languages.md", () => {
   })
 })
 
-/** Every run of so many lines, moved to the left margin. */
+/** Returns every sequence of `count` lines, with the common indentation removed. */
 function excerpts(source: string, count: number): Set<string> {
   const lines = source.split("\n")
   return new Set(

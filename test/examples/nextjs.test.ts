@@ -25,7 +25,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 const target = databaseTargets().find((one) => one === "mysql") ?? databaseTargets()[0]
 const canRun = hasChromium() && hasNextExample() && target !== undefined
 
-// One build and one browser for all. A test has a context of its own: cookies that no other test has.
+// One build and one browser for all tests. Each test has its own context with separate cookies.
 ;(canRun ? describe : describe.skip)("examples/nextjs in Chromium", () => {
   let browser: Browser
   let stack: Stack
@@ -155,7 +155,7 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       await expectSessionOf(user?.id)
     })
 
-    test("nobody signs up with a passkey alone, and nobody is told who has an account", async () => {
+    test("a passkey alone cannot sign up, and responses do not reveal who has an account", async () => {
       await signInByMail("known@example.com")
       const options = async (email: string, action: string) => {
         const response = await ask(`/api/auth/webauthn-options/passkey?email=${email}&action=${action}`)
@@ -202,7 +202,7 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       } else {
         const claims = { sub: "anybody", name: "Too late" }
         const value = await encode({ token: claims, salt: sessionCookie, secret: testSecret, maxAge: -60 })
-        // Nothing of the page that is still on its way may set the cookie after this.
+        // A response that is still in flight must not set the cookie after this.
         await page.goto("about:blank")
         await context.addCookies([{ name: sessionCookie, value, url: stack.example.appUrl }])
       }
@@ -211,7 +211,7 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
     })
 
     if (strategy === "database")
-      test("a session that is removed from the database is out at the next request", async () => {
+      test("a session that is deleted from the database is invalid at the next request", async () => {
         await signInByMail("revoked@example.com")
         expect((await asWhoHas("/api/me")).status).toBe(200)
         await stack.database.query("DELETE FROM sessions WHERE token_hash = ?", [hash(await cookie())])
@@ -219,7 +219,7 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
         await expectSignedOut()
       })
 
-    /** What the browser and programs see while it cannot be told who is signed in, by somebody who is. */
+    /** Checks what the browser and programs get for a signed-in user while the session cannot be read. */
     async function expectUnavailable() {
       const token = await cookie()
       for (const path of ["/account", "/", "/check-mail"]) {
@@ -239,7 +239,7 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
 
     const back = () => until(async () => (await asWhoHas("/api/me")).status === 200)
 
-    test("while the service is down nobody is signed out", async () => {
+    test("while the service is down no user is signed out", async () => {
       await signInByMail("down@example.com")
       const newcomer = (await ask("/api/me")).status
       await stack.server.stop()
@@ -251,7 +251,7 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       expect(await page.textContent("#email")).toBe("down@example.com")
     })
 
-    test("what a page of the application sends meanwhile is not done, and leads to the same page", async () => {
+    test("a form sent meanwhile is not executed, and leads back to the same page", async () => {
       await signInByMail("typing@example.com")
       await page.fill("input[name=name]", "Never")
       await stack.server.stop()
@@ -288,14 +288,14 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
         await back()
       })
 
-    test("while the service hangs a page waits for it once", async () => {
+    test("while the service hangs a page waits for it only once", async () => {
       await signInByMail("hung@example.com")
       process.kill(stack.server.pid, "SIGSTOP")
       try {
         const started = performance.now()
         await page.goto(at("/"))
         await page.waitForSelector("#unavailable")
-        // Two seconds; a call that nothing else bounds takes five.
+        // The session timeout is two seconds. Without it, a call takes five.
         expect(performance.now() - started).toBeLessThan(4_500)
         await expectUnavailable()
       } finally {
@@ -309,7 +309,7 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
 
   test("next dev", async () => {
     stack = await startStack("sqlite", {}, nextExample("dev"))
-    // It compiles a page when that is asked for.
+    // The development server compiles a page when it is requested, which takes long.
     page.setDefaultTimeout(150_000)
     try {
       await signInWithProvider("Grace")

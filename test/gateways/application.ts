@@ -2,15 +2,15 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** A request that got through to the application. */
+/** A request that reached the application. */
 export interface Arrived {
   readonly method: string
   readonly url: string
-  /** Names and values as they came, a name perhaps several times. */
+  /** Names and values as received. A name may occur several times. */
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** An application behind a gateway, which answers every request with what it got. */
+/** An application behind a gateway, which responds to every request with the content of the request. */
 export interface Application {
   readonly port: number
   readonly arrived: Arrived[]

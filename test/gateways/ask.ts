@@ -12,7 +12,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { visit } from "./visit.js"
 
-/** A request at a gateway, and what the gateway is configured to ask. */
+/** A request to a gateway, and the settings with which the gateway is configured. */
 export interface Question {
   settings?: Record<string, string>
   headers?: Record<string, string>
@@ -22,11 +22,11 @@ export interface Question {
   path?: string
 }
 
-/** What the gateway does with it. */
+/** What the gateway does with the request. */
 export interface Answer {
-  /** `200`: it is passed on. */
+  /** `200`: the request is passed on. */
   status: number
-  /** What the application is told. */
+  /** The headers that the application receives. */
   told: Record<string, string>
   location?: string | undefined
 }
@@ -40,7 +40,7 @@ export interface Way {
   ): Promise<Answer>
 }
 
-/** The two ways by which gateways ask. A failure is an error with its reason, and has no status of a decision. */
+/** The two protocols of gateways. A failure is an error with its reason, not the status of a decision. */
 export const ways: readonly Way[] = [
   {
     name: "Authorization/Check",
@@ -77,7 +77,7 @@ export const ways: readonly Way[] = [
   },
 ]
 
-/** A call of Check as a gateway makes it. */
+/** Calls Check as a gateway does. */
 export async function check(
   { grpcUrl }: Pick<ServerProcess, "grpcUrl">,
   apiKey: string | undefined,
@@ -106,7 +106,7 @@ function told({ httpResponse: { value } }: CheckResponse): Record<string, string
   return Object.fromEntries((value?.headers ?? []).map(({ header }) => [header?.key, header?.value]))
 }
 
-/** Envoy sets what is to be set, then removes what is to be removed. */
+/** Envoy first sets headers, then removes headers. */
 function expectOverwritten({ httpResponse }: CheckResponse): void {
   if (httpResponse.case !== "okResponse") return
   const { headers, headersToRemove } = httpResponse.value

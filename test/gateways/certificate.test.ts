@@ -18,7 +18,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 
-// A gateway that has a client certificate in place of a key.
+// A gateway that has a client certificate instead of a key.
 const gateway = certificate("a gateway", {
   issuer: authority,
   names: ["URI:spiffe://cluster.local/ns/mesh/sa/gateway"],
@@ -48,7 +48,7 @@ beforeAll(async () => {
   await client.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
   client.close()
   cookie = `authjs.session-token=${sessionToken}`
-  // A key that is found by a certificate is known with the next list of keys that the service reads.
+  // A key that is bound to a certificate is known after the service has next read its list of keys.
   for (const one of [gateway, other]) await until(async () => (await check(one)) !== "Unauthenticated")
 })
 afterAll(() => resources.disposeAsync())
@@ -70,10 +70,10 @@ const authorize = async ({ cert, key }: Pick<Certificate, "cert" | "key">) => {
   return response.statusCode
 }
 
-test("its certificate lets it ask, by both ways", async () => {
+test("its certificate authorizes it to ask, over both protocols", async () => {
   expect([await check(gateway), await authorize(gateway)]).toEqual(["okResponse", 200])
 })
 
-test("the certificate of somebody else, with another scope, does not: that is an error, and no 401 or 403", async () => {
+test("a certificate of another client, with another scope, is rejected: with an error, not with 401 or 403", async () => {
   expect([await check(other), await authorize(other)]).toEqual(["PermissionDenied", 500])
 })

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { check, type Question, toCheckRequest, ways } from "./ask.js"
 import { visit } from "./visit.js"
 
-// What becomes of requests, the same by both ways. What proxies make of the answers: proxies.test.ts.
+// The decisions about requests, which are the same over both protocols. proxies.test.ts tests how proxies apply them.
 const cookie = "authjs.session-token"
 
 describe.each(databaseTargets())("on %s", (target) => {
@@ -29,7 +29,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     client = createAuthwireClient({ url: server.grpcUrl, apiKey: (await createKey(database, "all")).text })
     const foreignKey = (await createKey(database, "all", "--tenant=other")).text
     foreignClient = createAuthwireClient({ url: server.grpcUrl, apiKey: foreignKey })
-    // A replica hears of new keys a moment later.
+    // A replica learns of new keys a moment later.
     await client.users.countUsers({})
     await foreignClient.users.countUsers({})
   })
@@ -61,7 +61,7 @@ describe.each(databaseTargets())("on %s", (target) => {
   describe.each(ways)("by $name", (way) => {
     const ask = (question: Question, key: string | null = gateway) => way.ask(server, key ?? undefined, question)
 
-    test("a session of the database: the user and the handle of the session, never its token", async () => {
+    test("a session of the database: the user and the id of the session, never its token", async () => {
       const { headers, told, sessionToken } = await signIn({ name: "Ada" })
       const answer = await ask({ headers })
       expect(answer).toEqual({ status: 200, told })
@@ -79,14 +79,14 @@ describe.each(databaseTargets())("on %s", (target) => {
       })
     })
 
-    test("no session: 401, or passed on as nobody's where the policy is optional", async () => {
+    test("no session: 401, or passed on without a user if the policy is optional", async () => {
       for (const headers of [{}, { cookie: `${cookie}=none` }, { cookie: "other=x" }, { authorization: "Bearer x" }]) {
         expect(await ask({ headers })).toEqual({ status: 401, told: {} })
         expect(await ask({ headers, settings: { policy: "optional" } })).toEqual({ status: 200, told: {} })
       }
     })
 
-    test("a tenant never sees the sessions of another one, with users and tokens that are the same", async () => {
+    test("a tenant never sees the sessions of another tenant, even with equal users and tokens", async () => {
       const here = await signIn()
       const there = await signIn({ id: here.userId }, foreignClient)
       expect(await ask({ headers: here.headers }, foreignGateway)).toEqual({ status: 401, told: {} })
@@ -100,7 +100,7 @@ describe.each(databaseTargets())("on %s", (target) => {
       )
     })
 
-    test("roles: those of the property, by their whole name", async () => {
+    test("roles: those of the property, compared as whole names", async () => {
       const cases: [property: Record<string, unknown>, settings: Record<string, string>, status: number][] = [
         [{ role: "admin" }, { roles: "admin" }, 200],
         [{ role: "admin" }, { roles: "owner, admin" }, 200],
@@ -132,7 +132,7 @@ describe.each(databaseTargets())("on %s", (target) => {
       expect(await ask({ settings: { roles: "admin" } })).toEqual({ status: 401, told: {} })
     })
 
-    test("headers tell what they are configured to, encoded so that nothing of it is lost or taken for more", async () => {
+    test("headers have the configured values, encoded so that nothing is lost or misinterpreted", async () => {
       const user = {
         name: " Zoë, 100%\r\nx-auth-user-id: root ",
         image: "https://example.com/a.png?b=c",
@@ -163,7 +163,7 @@ describe.each(databaseTargets())("on %s", (target) => {
       expect(decodeURIComponent(answer.told["x-auth-name"] as string)).toBe(user.name)
     })
 
-    test("a user whom no header can name is nobody", async () => {
+    test("a user id that does not fit into a header counts as no user", async () => {
       const headers = await jwtOf({ sub: "é".repeat(1_000) })
       expect(await ask({ headers })).toEqual({ status: 401, told: {} })
     })
@@ -194,7 +194,7 @@ describe.each(databaseTargets())("on %s", (target) => {
       for (const question of without) expect([question, await location(question)]).toEqual([question, settings.sign_in])
     })
 
-    test("a redirect is for browsers that ask for a page", async () => {
+    test("only browsers that request a page are redirected", async () => {
       const settings = { sign_in: "/in" }
       const cases: [Question, number][] = [
         [{ headers: { accept: "text/html" } }, 302],
@@ -213,7 +213,7 @@ describe.each(databaseTargets())("on %s", (target) => {
       }
     })
 
-    test("another cookie, when the setting says so", async () => {
+    test("another cookie, if the setting names it", async () => {
       const { sessionToken, told } = await signIn()
       const headers = { cookie: `my.session=${sessionToken}` }
       expect(await ask({ headers, settings: { cookie: "my.session" } })).toEqual({ status: 200, told })
@@ -255,7 +255,7 @@ describe.each(databaseTargets())("on %s", (target) => {
       await expect(ask({ headers, settings })).rejects.not.toThrow(/evil|another|alert/)
     })
 
-    test("the key of a gateway does nothing else, and no other key does this", async () => {
+    test("the key of a gateway can do nothing else, and no other key can do this", async () => {
       const { headers } = await signIn()
       const other = (await createKey(database, "sessions:read,sessions:write,users:read,tokens:decode")).text
       await expect(ask({ headers }, other)).rejects.toThrow(/lacks the scope sessions:introspect/)
@@ -268,7 +268,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     })
   })
 
-  test("headers in bytes, as Envoy tells them with encode_raw_headers", async () => {
+  test("headers as bytes, as Envoy sends them with encode_raw_headers", async () => {
     const { sessionToken, told } = await signIn()
     const lines: [string, string][] = [
       ["Cookie", "a=1"],
@@ -285,7 +285,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     expect(httpResponse.value.headersToRemove).toEqual(["x-auth-anything"])
   })
 
-  test("what a client may have forged is removed, named or not", async () => {
+  test("headers that a client may have forged are removed, whether or not they are configured", async () => {
     const settings = { policy: "optional", headers: "x-auth-email=email" }
     const forged = { "x-auth-role": "admin", x_auth_user_id: "root", "x-auth-user-id": "root", "x-author": "stays" }
     const request = toCheckRequest({ settings, headers: forged })
@@ -296,7 +296,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     expect(httpResponse.value.headersToRemove.toSorted()).toEqual(removed)
   })
 
-  test("what is no request of HTTP is an error", async () => {
+  test("an invalid HTTP request is an error", async () => {
     for (const request of [{}, { attributes: {} }, { attributes: { request: {} } }]) {
       await expect(check(server, gateway, request)).rejects.toThrow(
         /InvalidArgument.*attributes.request.http: is missing/,
@@ -304,7 +304,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     }
   })
 
-  test("GET /v1/authorize names the sign-in page in a header where the proxy knows no redirects", async () => {
+  test("GET /v1/authorize sends the sign-in page in a header for proxies that cannot redirect", async () => {
     const authorize = (query: string, headers: Record<string, string> = {}, method = "GET") => {
       const all = { "x-api-key": gateway, accept: "text/html", ...headers }
       return visit(server.httpUrl, { path: `/v1/authorize?${query}`, method, headers: Object.entries(all) })
@@ -319,7 +319,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     expect((await authorize("policy=optional", {}, "HEAD")).status).toBe(200)
     const refused = await authorize("policy=optional", {}, "POST")
     expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD"])
-    // The key is the proxy's, and only that: whoever the request is from may have one too.
+    // Only the proxy's key counts. The request may have a key of its own.
     const { headers } = await signIn()
     const own = await authorize("", { ...headers, authorization: `Bearer ${gateway}` })
     expect(own.status).toBe(200)

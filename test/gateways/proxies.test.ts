@@ -10,7 +10,7 @@ import { type Application, startApplication } from "./application.js"
 import { type Gateway, kinds } from "./proxies.js"
 import { told, type Visit, visit } from "./visit.js"
 
-// Real proxies, by their examples, between a client and an application. The policies themselves: decisions.test.ts.
+// Real proxies, configured by the examples, between a client and an application. decisions.test.ts tests the policies.
 const cookie = "authjs.session-token"
 const page = ["accept", "text/html,application/xhtml+xml"] as const
 const forged: Visit["headers"] = [
@@ -47,7 +47,7 @@ const behind = (kind: (typeof kinds)[number]) => {
     await database?.drop()
   })
 
-  /** Somebody who is signed in, and the headers by which the application learns who that is. */
+  /** Creates a signed-in user. Returns its headers, and those with which the application is told the user. */
   const signIn = async (user: { id?: string; role?: string; name?: string } = {}) => {
     const { id = crypto.randomUUID(), ...more } = user
     const email = `${crypto.randomUUID()}@example.com`
@@ -59,20 +59,20 @@ const behind = (kind: (typeof kinds)[number]) => {
     return { userId, email, sessionToken, headers: [["cookie", `a=1; ${cookie}=${sessionToken}`] as const], told }
   }
   const ask = (one: Visit) => visit(proxy.url, one)
-  /** Requests that got to the application while something was done. */
+  /** Returns the requests that reached the application during `work`. */
   const arrivals = async (work: () => Promise<unknown>) => {
     const before = application.arrived.length
     await work()
     return application.arrived.slice(before).map(({ url }) => url)
   }
 
-  test("who is signed in gets in, and the application is told who it is", async () => {
+  test("a signed-in user is let through, and the application is told the user", async () => {
     const { headers, told: who, email } = await signIn()
     expect(told(await ask({ headers }))).toEqual({ ...who, "x-auth-email": [email] })
     expect(told(await ask({ path: "/public/x", headers }))).toMatchObject(who)
   })
 
-  test("who is not signed in gets nowhere", async () => {
+  test("a request without a session is not let through", async () => {
     const expired = await signIn()
     await client.sessions.updateSession({
       sessionToken: expired.sessionToken,
@@ -106,7 +106,7 @@ const behind = (kind: (typeof kinds)[number]) => {
     expect(arrived).toEqual([])
   })
 
-  test("a browser that wants a page is sent to the sign-in page, which knows where to come back to", async () => {
+  test("a browser that requests a page is sent to the sign-in page, with the URL to return to", async () => {
     const path = "/deep/page?a=1&b=%26&callbackUrl=https://evil.example"
     const { status, headers } = await ask({ path, headers: [page, ["host", "app.example.com"]] })
     expect(status).toBe(302)
@@ -118,9 +118,9 @@ const behind = (kind: (typeof kinds)[number]) => {
     expect((await ask({ headers: [["accept", "application/json"]] })).status).toBe(401)
   })
 
-  test("what a client has forged never arrives, whatever the policy", async () => {
+  test("forged headers of a client never arrive, whatever the policy", async () => {
     const { headers, told: who, email } = await signIn()
-    // nginx removes what its configuration names, and no other header has a meaning to the application.
+    // nginx removes the headers that its configuration names. Other headers have no meaning to the application.
     const known = kind.name === "nginx" ? forged.filter(([name]) => name !== "x-auth-role") : forged
     const strangerAt = async (path: string) => told(await ask({ path, headers: known }))
     expect(await strangerAt("/public/x")).toEqual({})
@@ -129,7 +129,7 @@ const behind = (kind: (typeof kinds)[number]) => {
     expect(told(await ask({ path: "/public/x", headers: [...headers, ...forged] }))).toMatchObject(who)
   })
 
-  test("a role is asked for, of users and of tokens", async () => {
+  test("a role is required, of users and of tokens", async () => {
     const admin = await signIn({ role: "admin" })
     const other = await signIn({ role: "admins" })
     expect(told(await ask({ path: "/admin/x", headers: admin.headers }))).toMatchObject(admin.told)
@@ -146,7 +146,7 @@ const behind = (kind: (typeof kinds)[number]) => {
     }
   })
 
-  test("no way of writing a path gets around the check", async () => {
+  test("no spelling of a path bypasses the check", async () => {
     const { headers } = await signIn()
     const paths = [
       ...["//admin/x", "/./admin/x", "/public/../admin/x", "/public/%2e%2e/admin/x", "/public/..%2fadmin/x"],
@@ -158,7 +158,7 @@ const behind = (kind: (typeof kinds)[number]) => {
         const { status } = await ask({ path, headers })
         expect([path, [200, 400, 403].includes(status), status]).toEqual([path, true, status])
       })
-      // What gets through is what was decided about, and cannot be read in another way.
+      // A request that is passed on has the path that was checked, which cannot be interpreted in another way.
       for (const url of arrived) expect([path, url]).toEqual([path, expect.stringMatching(/^\/public\/(admin\/)?x$/)])
     }
   })
@@ -177,7 +177,7 @@ const behind = (kind: (typeof kinds)[number]) => {
     expect(told(await ask({ headers: [["authorization", `Bearer ${jwt}`]] }))).toEqual(who)
   })
 
-  test("ids that would break a header arrive whole", async () => {
+  test("ids with characters that are invalid in headers arrive unchanged", async () => {
     const id = "a b,%é\r\nx-auth-role: admin "
     const { headers } = await signIn({ id })
     const arrived = told(await ask({ headers }))
@@ -185,14 +185,14 @@ const behind = (kind: (typeof kinds)[number]) => {
     expect(decodeURIComponent(arrived["x-auth-user-id"]?.[0] ?? "")).toBe(id)
   })
 
-  test("a session that is revoked lets nobody in from the next request on", async () => {
+  test("a revoked session is rejected from the next request on", async () => {
     const { headers, userId } = await signIn()
     expect((await ask({ headers })).status).toBe(200)
     await client.sessions.revokeUserSessions({ userId })
     expect((await ask({ headers })).status).toBe(401)
   })
 
-  test("an outage keeps everybody out, says so, and passes", async () => {
+  test("an outage rejects every request, is reported, and ends", async () => {
     const { headers } = await signIn()
     const args = [`--grpc-addr=127.0.0.1:${await freePort()}`, `--http-addr=127.0.0.1:${await freePort()}`]
     const own = await startServer({ databaseUrl: database.url, keys: false, env, args })
@@ -240,7 +240,7 @@ const behind = (kind: (typeof kinds)[number]) => {
     expect(own.output() + behind.output()).not.toContain(apiKey)
   })
 
-  test("a setting that is misspelt lets nobody in, and the log of Authwire says which are known", async () => {
+  test("a misspelt setting rejects every request, and the log of Authwire lists the known settings", async () => {
     const { headers } = await signIn({ role: "admin" })
     const changes = kind.name === "Envoy" ? [["{ roles: admin", "{ role: admin"]] : [["?roles=admin", "?role=admin"]]
     const reach = { authwire: server, apiKey: key.text, applicationPort: application.port }
@@ -252,7 +252,7 @@ const behind = (kind: (typeof kinds)[number]) => {
   })
 
   if (kind.name === "Envoy") {
-    test("headers may come raw, as with encode_raw_headers", async () => {
+    test("headers may be sent as bytes, as with encode_raw_headers", async () => {
       const { headers, told: who } = await signIn()
       const version = "transport_api_version: V3"
       const changes: [string, string][] = [[version, `${version}\n${" ".repeat(22)}encode_raw_headers: true`]]
@@ -264,12 +264,12 @@ const behind = (kind: (typeof kinds)[number]) => {
     })
   }
 
-  test("no log has a cookie, a token or an address", async () => {
+  test("no log contains a cookie, a token or an address", async () => {
     const { headers, sessionToken, email } = await signIn()
     await ask({ headers })
     await ask({ headers: [["authorization", `Bearer ${sessionToken}`]] })
     await until(() => server.log().includes("Authorization/Check"))
-    // Of base64url, which has a "_" too: a piece up to there may be one letter.
+    // The secret is base64url, which may contain "_", so splitting the key at "_" could yield a single letter.
     const secretOfKey = key.text.slice(`awk_${key.id}_`.length)
     for (const secret of [sessionToken, email, secretOfKey]) {
       expect(server.output()).not.toContain(secret)

@@ -9,20 +9,20 @@ import { findEnvoy, findNginx } from "@authwire/test-support/machine/gateways.js
 import type { ServerProcess } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 
-/** A proxy that runs by its example, between a client and an application. */
+/** A proxy that is configured by its example, between a client and an application. */
 export interface Gateway {
   readonly url: string
-  /** All that it wrote so far. */
+  /** All output so far. */
   output(): string
   stop(): Promise<void>
 }
 
-/** What it is to reach, in place of what the example says. */
+/** The addresses and the key that replace those of the example. */
 export interface Reach {
   authwire: Pick<ServerProcess, "grpcUrl" | "httpUrl">
   apiKey: string
   applicationPort: number
-  /** What else is to be changed in the example: each text is there, and is replaced everywhere. */
+  /** Further changes of the example: each text must occur in it, and is replaced everywhere. */
   changes?: readonly (readonly [text: string, by: string])[]
 }
 
@@ -38,7 +38,7 @@ export const envoy: Kind = {
   name: "Envoy",
   program: findEnvoy(),
   async start({ authwire, apiKey, applicationPort, changes = [] }) {
-    // Neither of them says which port it has been given.
+    // Neither proxy reports which free port it was given.
     const port = await freePort()
     const folder = mkdtempSync(join(runFolder(), "envoy-"))
     const file = join(folder, "envoy.yaml")
@@ -60,7 +60,7 @@ export const nginx: Kind = {
   async start({ authwire, apiKey, applicationPort, changes = [] }) {
     const port = await freePort()
     const folder = mkdtempSync(join(runFolder(), "nginx-"))
-    // Its workers are somebody else where it is started by root.
+    // If started by root, its workers run as another user.
     chmodSync(folder, 0o755)
     cpSync(`${examples}/nginx`, folder, { recursive: true })
     const file = join(folder, "nginx.conf")

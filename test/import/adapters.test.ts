@@ -4,16 +4,16 @@ import { run, type ServerProcess, startServer, testSecret } from "@authwire/test
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { adapters, folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
 
-/** A Date is text to JSON, as it is in what the fixtures print. */
+/** Converts Dates to text, as in the JSON output of the fixtures. */
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value))
 
 const describeAdapters = hasAdapters() ? describe : describe.skip
 
-describeAdapters.each(databaseTargets())("what an adapter wrote into %s", (kind) => {
-  /** Makes an empty database for an adapter. */
+describeAdapters.each(databaseTargets())("the rows that an adapter wrote into %s", (kind) => {
+  /** Creates an empty database for an adapter. */
   async function createSource(): Promise<TestDatabase> {
     const database = await createDatabase(kind)
-    // The adapters leave it to the database which characters its columns have; MariaDB would take latin1.
+    // The adapters leave the character set to the database, and the default of MariaDB would be latin1.
     if (kind === "mysql" || kind === "mariadb") await database.query("ALTER DATABASE CHARACTER SET utf8mb4")
     return database
   }
@@ -44,7 +44,7 @@ describeAdapters.each(databaseTargets())("what an adapter wrote into %s", (kind)
       await source?.drop()
     })
 
-    test("a dry run finds nothing wrong, and writes nothing", async () => {
+    test("a dry run finds no problem, and writes nothing", async () => {
       const { code, stdout, stderr } = await authwire()
       expect(stderr).toBe("dry run: nothing was written; --apply writes\n")
       expect(stdout).toMatch(/^users +12 +12$/m)
@@ -52,7 +52,7 @@ describeAdapters.each(databaseTargets())("what an adapter wrote into %s", (kind)
       expect(await database.query("SELECT COUNT(*) AS n FROM users")).toEqual([{ n: 0 }])
     })
 
-    test("--apply writes every row, and a second run none", async () => {
+    test("--apply writes every row, and a second run writes none", async () => {
       const first = await authwire("--apply")
       expect(first.stderr).toBe("every row was compared: both have the same\n")
       expect(first.stdout).toMatch(/^users +12 +0 +0$/m)
@@ -65,7 +65,7 @@ describeAdapters.each(databaseTargets())("what an adapter wrote into %s", (kind)
       client = createAuthwireClient({ url: server.grpcUrl })
     })
 
-    test("AuthwireAdapter returns of users and accounts what the adapter returned", async () => {
+    test("AuthwireAdapter returns the same users and accounts as the adapter", async () => {
       for (const user of written.users) expect(plain(await client.adapter.getUser(user.id))).toEqual(user)
       for (const { email, user } of written.byEmail) {
         expect(plain(await client.adapter.getUserByEmail(email))).toEqual(user)
@@ -78,8 +78,8 @@ describeAdapters.each(databaseTargets())("what an adapter wrote into %s", (kind)
       }
     })
 
-    test("whoever was signed in is, by the same token", async () => {
-      // Kysely's adapter leaves out the id of its own that a session has in the table, and only that.
+    test("signed-in users stay signed in, with the same token", async () => {
+      // Kysely's adapter omits only the session's own id, which is in its table.
       const more = adapterName === "kysely" ? { id: expect.any(String) } : {}
       for (const { sessionToken, sessionAndUser } of written.sessions) {
         const { session, user } = sessionAndUser
@@ -90,7 +90,7 @@ describeAdapters.each(databaseTargets())("what an adapter wrote into %s", (kind)
       }
     })
 
-    test("links that were mailed still work, once, and so do passkeys", async () => {
+    test("e-mail links still work once, and so do passkeys", async () => {
       for (const token of written.tokens) {
         const key = { identifier: token.identifier, token: token.token }
         expect(plain(await client.adapter.useVerificationToken(key))).toEqual(token)

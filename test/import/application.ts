@@ -6,19 +6,19 @@ import { folder } from "./fixtures.js"
 
 const provider = fileURLToPath(new URL("../../examples/express/dist/oidc.js", import.meta.url))
 
-/** A program that listens. */
+/** A running program with a listener. */
 export interface Started {
-  /** What the line says by which it tells where. */
+  /** The address that the program has printed. */
   readonly address: string
   stop(): Promise<void>
 }
 
-/** The OpenID Connect provider of examples/express. */
+/** Starts the OpenID Connect provider of examples/express. */
 export function startProvider(clientSecret: string): Promise<Started> {
   return start([provider], /^oidc: listening on (\S+)$/, { OIDC_PORT: "0", OIDC_CLIENT_SECRET: clientSecret })
 }
 
-/** The application of fixtures/app.js, on port 0 or on one that it had before. */
+/** Starts the application of fixtures/app.js, on port 0 or on its previous port. */
 export function startApplication(
   args: readonly string[],
   environment: { OIDC_CLIENT_SECRET: string; AUTH_SECRET: string },

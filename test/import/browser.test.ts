@@ -16,7 +16,7 @@ const target = databaseTargets().find((one) => one === "mysql") ?? databaseTarge
 const secrets = { OIDC_CLIENT_SECRET: "of-the-tests-and-of-nobody-else", AUTH_SECRET: testSecret }
 const canRun = hasChromium() && hasAdapters()
 
-;(canRun ? describe : describe.skip)(`who signed in by an adapter on ${target}, in Chromium`, () => {
+;(canRun ? describe : describe.skip)(`users who signed in with an adapter on ${target}, in Chromium`, () => {
   let browser: Browser
   let provider: Started
   beforeAll(async () => {
@@ -48,7 +48,9 @@ const canRun = hasChromium() && hasAdapters()
     await database.drop()
   })
 
-  /** Starts the application on an adapter, in the place of the one before: with the same address and secret. */
+  /**
+   * Starts the application with an adapter, replacing the previous one at the same address and with the same secret.
+   */
   async function start(...adapter: string[]) {
     const port = application?.address ?? "0"
     await application?.stop()
@@ -67,7 +69,7 @@ const canRun = hasChromium() && hasAdapters()
     await page.close()
   }
 
-  /** Who is signed in, as the application says it to a browser with these cookies. */
+  /** Returns the user that the application shows to a browser with these cookies. */
   async function whoIs(inContext: BrowserContext): Promise<unknown> {
     const page = await inContext.newPage()
     await page.goto(at("/"))
@@ -86,7 +88,7 @@ const canRun = hasChromium() && hasAdapters()
       expect(signedIn).toMatchObject({ name: "Ada Lovelace", email: "ada@demo.example" })
       const token = await sessionToken()
 
-      // Nobody knows the cookie before the import; of a copy, because Auth.js removes one that it does not know.
+      // Before the import the cookie is unknown. A copy is used, because Auth.js removes an unknown cookie.
       await start("authwire", server.grpcUrl)
       const copy = await browser.newContext({ storageState: await context.storageState() })
       expect(await whoIs(copy)).toBeNull()
@@ -106,7 +108,7 @@ const canRun = hasChromium() && hasAdapters()
       const [session, ...others] = await rows(database, "sessions")
       expect([Buffer.from(session?.token_hash as Uint8Array), others]).toEqual([hash, []])
 
-      // And whoever signs in again is who they were.
+      // Signing in again finds the same user.
       const again = await browser.newContext()
       await signIn(again)
       expect(await whoIs(again)).toEqual(signedIn)

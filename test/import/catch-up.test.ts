@@ -18,14 +18,16 @@ import { peerOrigin } from "../../server/src/import/peer/origin.js"
 import { bulk, createCipher, keyFromSecret, openDatabase } from "../../server/src/store/sql/index.js"
 import { fillForeignTables, foreignMapping, makeForeignTables, tokenOf } from "./foreign-tables.js"
 
-/** Pages have a thousand rows: so many people have some that change and some that do not, and so many have two. */
+/**
+ * Pages have a thousand rows: with `many` people some pages change and others do not, and `some` people fill two pages.
+ */
 const many = 4000
 const some = 1200
 
 // Every test runs the command several times.
 jest.setTimeout(180_000)
 
-/** Those that can tell whether something has changed. */
+/** The databases that can report whether a row has changed. */
 const targets = databaseTargets().filter((target) => target === "mysql" || target === "mariadb")
 
 describeServers(
@@ -61,10 +63,10 @@ describeServers(
       )
     const count = async (table: string, where = "1 = 1") =>
       Number((await database.query(`SELECT COUNT(*) AS n FROM ${table} WHERE ${where}`))[0]?.n)
-    /** How many rows a run found as the one before had left them. */
+    /** The number of rows that a run found unchanged since the previous run. */
     const unchanged = (stderr: string) => Number(/^--checkpoint: (\d+) of/m.exec(stderr)?.[1])
 
-    test("a run with a checkpoint copies what has changed since, and looks at nothing else", async () => {
+    test("a run with a checkpoint copies the rows that have changed since, and reads no other rows", async () => {
       await fillForeignTables(source, 0, many)
       const first = await authwire("--apply")
       expect(first.stderr).toBe("every row was compared: both have the same\n")
@@ -87,14 +89,14 @@ describeServers(
       expect(more.stdout).toMatch(/^sessions +10 +0 +1$/m)
       expect(more.stderr).toMatch(/^every row was compared: both have the same$/m)
       expect(more.code).toBe(0)
-      // Of users and of accounts a few pages of a thousand rows have changed, of sessions those with a new one.
+      // A few pages of a thousand rows have changed in users and in accounts, and the pages of sessions with a new one.
       expect(unchanged(more.stderr)).toBeGreaterThanOrEqual(many - 1000)
       expect(unchanged(more.stderr)).toBeLessThan(3 * many)
       for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(many + 9)
       expect(await count("users", "email = 'person.20@example.com' AND id = '2010'")).toBe(1)
     })
 
-    test("whose user has gone is found, though its own page is as it was", async () => {
+    test("a row whose user was deleted is found, although its own page is unchanged", async () => {
       await fillForeignTables(source, 0, some)
       await authwire("--apply")
       await source.query("DELETE FROM people WHERE person_id = 3")
@@ -105,7 +107,7 @@ describeServers(
       for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(some - 1)
     })
 
-    test("rows with errors are found again, and a row that meets one of a page that is as it was", async () => {
+    test("rows with errors are found again, and so is a row that conflicts with one of an unchanged page", async () => {
       await fillForeignTables(source, 0, many)
       await source.query("UPDATE logins SET type = 'credentials' WHERE login_id = 6")
       expect((await authwire("--apply", "--skip")).code).toBe(0)
@@ -121,7 +123,7 @@ describeServers(
       expect(await count("users")).toBe(many)
     })
 
-    test("what only Authwire has is deleted by a later run that may", async () => {
+    test("rows that only Authwire has are deleted by a later run with that option", async () => {
       await fillForeignTables(source, 0, some)
       await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'of Authwire alone', '{}')")
       const kept = await authwire("--apply")
@@ -148,7 +150,7 @@ describeServers(
       expect(unchanged((await authwire("--apply")).stderr)).toBe(3 * some)
     })
 
-    test("what something else changes in Authwire after its page was compared is found by the next run", async () => {
+    test("changes in Authwire after the comparison of a page are found by the next run", async () => {
       await fillForeignTables(source, 0, some)
       const origin = await peerOrigin(await openSource(source.url), {
         peer: "kysely",
@@ -200,7 +202,7 @@ describeServers(
       expect(code).toBe(1)
     })
 
-    test("the file is its owner's alone, and holds no token and no address", async () => {
+    test("the file is readable by its owner only, and contains no token and no address", async () => {
       await fillForeignTables(source, 0, some)
       await authwire("--apply")
       expect(statSync(checkpointFile()).mode & 0o777).toBe(0o600)

@@ -11,7 +11,7 @@ import { folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
 const targets = databaseTargets().filter((target) => target === "mysql" || target === "mariadb")
 
 describeServers(
-  "what a dry run finds in tables of Prisma on %s",
+  "the findings of a dry run in tables of Prisma on %s",
   (target) => {
     let source: TestDatabase
     let database: TestDatabase
@@ -34,7 +34,7 @@ describeServers(
         folder,
       )
 
-    test("truncated: a value that the database has cut where its mode is not strict", async () => {
+    test("truncated: a value that a database without strict mode has truncated", async () => {
       expect((await dryRun()).stdout).not.toMatch(/truncated/)
       const [user] = written.users
       const given = "a".repeat(150) + "b".repeat(150)
@@ -54,16 +54,16 @@ describeServers(
       expect(code).toBe(0)
     })
 
-    test("folded-reference: a foreign key that holds by a collation that folds case", async () => {
+    test("folded-reference: a foreign key that matches only by a case-insensitive collation", async () => {
       expect((await dryRun()).stdout).not.toMatch(/folded-reference/)
       const id = String(written.users[0]?.id)
       expect(id.toUpperCase()).not.toBe(id)
-      // The database takes it: to its collation this is the user.
+      // The database accepts it, because it is equal to the user by its collation.
       await source.query(
         "INSERT INTO Session (id, sessionToken, userId, expires) VALUES ('f', 'folded', ?, '2030-01-01')",
         [id.toUpperCase()],
       )
-      // And no foreign key lets this one in, so it is switched off, as it is while a dump is read.
+      // Foreign keys would reject this row, so they are disabled, as during the import of a dump.
       await source.query("SET SESSION foreign_key_checks = 0")
       await source.query(
         "INSERT INTO Session (id, sessionToken, userId, expires) VALUES ('o', 'orphan', 'x', '2030-01-01')",

@@ -9,7 +9,7 @@ export type AdapterName = (typeof adapters)[number]
 
 type Json = Record<string, unknown>
 
-/** What an adapter wrote, as it returned it; dates are text. */
+/** The rows that an adapter wrote, as it returned them. Dates are text. */
 export interface Written {
   users: (Json & { id: string })[]
   byEmail: { email: string; user: Json }[]
@@ -20,10 +20,10 @@ export interface Written {
   authenticators: { userId: string; all: Json[] }[]
 }
 
-/** Where they are installed, and the driver of PostgreSQL with them. */
+/** The folder in which the adapters and the driver of PostgreSQL are installed. */
 export const folder = fileURLToPath(new URL("fixtures", import.meta.url))
 
-/** Whether the adapters are installed: their packages are not among those of the workspaces. */
+/** Whether the adapters are installed. Their packages are not among those of the workspaces. */
 export function hasAdapters(): boolean {
   return (
     existsSync(`${folder}/node_modules/.package-lock.json`) &&
@@ -31,7 +31,7 @@ export function hasAdapters(): boolean {
   )
 }
 
-/** Has an adapter, in its own version and with its own driver, write into an empty database. */
+/** Makes an adapter write into an empty database, in its own version and with its own driver. */
 export async function writeBy(adapter: AdapterName, url: string): Promise<Written> {
   const engine = /^\w+/.exec(url)?.[0].replace("postgresql", "postgres") ?? ""
   const { stdout } = await promisify(execFile)(process.execPath, [`${folder}/write.js`, adapter, engine, url], {

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto"
 import type { TestDatabase } from "@authwire/test-support/databases/databases.js"
 
-/** How many rows an INSERT has. */
+/** The number of rows of an INSERT. */
 const chunk = 500
 
-/** Makes tables as applications make them by hand: other names, whole numbers as ids, seconds as dates. */
+/** Creates tables in the style of hand-written applications: other names, integers as ids, seconds as dates. */
 export async function makeForeignTables({ query, target }: TestDatabase): Promise<void> {
   const text = target === "sqlite" ? "text" : "varchar(255)"
   await query(
@@ -26,10 +26,10 @@ export const foreignMapping = {
 
 export const expires = 1_893_456_000
 
-/** The session token of a person. */
+/** Returns the session token of a person. */
 export const tokenOf = (id: number) => createHash("sha256").update(`person ${id}`).digest("hex")
 
-/** Fills the tables with people that have a login and a cookie each. */
+/** Fills the tables with people who each have a login and a cookie. */
 export async function fillForeignTables({ query }: TestDatabase, from: number, to: number): Promise<void> {
   for (let start = from; start < to; start += chunk) {
     const ids = Array.from({ length: Math.min(chunk, to - start) }, (_, index) => start + index)

@@ -42,7 +42,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
   const authwire = (...args: string[]) => run([...importing(), ...args], environment())
   const count = async (table: string) => Number((await database.query(`SELECT COUNT(*) AS n FROM ${table}`))[0]?.n)
 
-  test("killed twice in the middle and run again, it loses nothing and doubles nothing", async () => {
+  test("killed twice during its run and run again, it loses and duplicates nothing", async () => {
     const people = 8000
     await fillForeignTables(source, 0, people)
     for (const enough of [1000, 4000]) {
@@ -60,7 +60,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     const { code, stdout, stderr } = await authwire("--apply")
     expect(stderr).toBe("every row was compared: both have the same\n")
     expect(code).toBe(0)
-    // What was there stayed as it was.
+    // Existing rows are unchanged.
     expect(stdout).toMatch(new RegExp(`^users +${people - kept} +0 +0$`, "m"))
     for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(people)
     const server = await startServer({ databaseUrl: database.url })
@@ -90,7 +90,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     await server.stop()
   }, 120_000)
 
-  test("a second run catches up: new, changed and deleted rows, and addresses that went from one to another", async () => {
+  test("a second run applies changes: new, changed and deleted rows, and addresses that moved between users", async () => {
     await fillForeignTables(source, 0, 700)
     expect((await authwire("--apply")).code).toBe(0)
     await fillForeignTables(source, 700, 710)
@@ -116,7 +116,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
   })
 
   if (target === "postgres") {
-    test("lists stay lists, with lists and nulls in them, and bytes are Base64", async () => {
+    test("lists stay lists, with nested lists and nulls, and bytes become Base64", async () => {
       await fillForeignTables(source, 0, 1)
       await source.query(`ALTER TABLE people ADD COLUMN roles text[], ADD COLUMN "Levels" integer[],
         ADD COLUMN days date[], ADD COLUMN badge bytea, ADD COLUMN badges bytea[]`)
@@ -142,7 +142,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     })
   }
 
-  test("the dry run names what is wrong, without addresses and tokens, and errors stop the import", async () => {
+  test("the dry run lists errors without addresses and tokens, and errors stop the import", async () => {
     await fillForeignTables(source, 0, 20)
     await source.query("UPDATE people SET email = ' PERSON.1@example.com ' WHERE person_id = 2")
     await source.query("UPDATE logins SET provider_account_id = 'g4' WHERE login_id = 5")
@@ -177,7 +177,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     expect([await count("users"), await count("accounts"), await count("sessions")]).toEqual([19, 16, 18])
   })
 
-  test("export prints every row, and secrets only when asked; another database takes them over", async () => {
+  test("export prints every row, and secrets only on request; another database can import them", async () => {
     await fillForeignTables(source, 0, 620)
     await authwire("--apply")
     const lines = async (...args: string[]) =>
@@ -214,7 +214,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     await other.drop()
   })
 
-  test("doctor says of both databases how they are", async () => {
+  test("doctor reports the state of both databases", async () => {
     await fillForeignTables(source, 0, 10)
     const well = await run(["doctor"], { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: testSecret })
     expect(well.stdout).toMatch(/^ok +migrations +\d+ applied, none pending$/m)

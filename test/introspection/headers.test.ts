@@ -8,13 +8,14 @@ import { SessionStore } from "../../node_modules/@auth/core/lib/utils/cookie.js"
 import type { Call } from "../../server/src/rpc/call.js"
 import { introspectionService } from "../../server/src/services/introspection.js"
 
-// Generated headers, given to the service itself on a store that is real. Cookies are cut by @auth/core's own SessionStore.
+// Generated headers, passed directly to the service with a real store. @auth/core's own SessionStore splits the
+// cookies.
 
 const plain = "authjs.session-token"
 const names = [`__Host-${plain}`, `__Secure-${plain}`, plain] as const
 const secret = "the secret of the applications"
 const sessionTokens = ["0b0ad2f6-6b6d-4d0e-8a55-5d0a4d2a2f39", 'odd ;=,"%41/+é\u{1f98a} token', "x".repeat(16_384)]
-/** JWTs by the name of their cookie: of one cookie, of three chunks, of more than ten. */
+/** JWTs by the name of their cookie: for one cookie, for three chunks, and for more than ten. */
 const jwts = new Map<string, string[]>()
 
 let drop: () => Promise<void>
@@ -49,7 +50,7 @@ const kind = fc.record({ isJwt: fc.boolean(), which: fc.nat(2) })
 const tokenOf = (cookieName: string, { isJwt, which }: { isJwt: boolean; which: number }) =>
   (isJwt ? jwts.get(cookieName) : sessionTokens)?.[which] as string
 
-/** The cookies of a session, as Auth.js sets them: only JWTs are cut. */
+/** Returns the cookies of a session as Auth.js sets them. Only JWTs are split. */
 function cookiesOf(name: string, token: string, isJwt: boolean): string[] {
   const logger = { debug: () => {} }
   const store = new SessionStore({ name, options: {} } as never, {}, logger as never)
@@ -58,7 +59,7 @@ function cookiesOf(name: string, token: string, isJwt: boolean): string[] {
 }
 
 const text = fc.string({ unit: "binary", maxLength: 40 }).filter((one) => one.isWellFormed())
-/** What stands beside the session's cookies and has another name. */
+/** Cookies with other names next to those of the session. */
 const stray = fc.oneof(
   text.filter((one) => !one.includes("session-token")),
   fc.constantFrom(
@@ -79,7 +80,7 @@ const otherHeader = fc.record({
   value: text,
 })
 
-test("a session is found whatever stands around it, in any order, in any number of headers", async () => {
+test("a session is found next to other cookies, in any order, in any number of headers", async () => {
   const request = fc.record({
     cookieName: nameOfCookie,
     kind,
@@ -108,7 +109,7 @@ test("a session is found whatever stands around it, in any order, in any number 
   )
 })
 
-test("the same behind Authorization: Bearer, unless there is a session cookie", async () => {
+test("the same in Authorization: Bearer, unless there is a session cookie", async () => {
   const request = fc.record({
     cookieName: nameOfCookie,
     kind,
@@ -127,7 +128,7 @@ test("the same behind Authorization: Bearer, unless there is a session cookie", 
   )
 })
 
-/** Something near to a token, but none. */
+/** Values that are similar to a token, but invalid. */
 const near = fc.record({
   cookieName: nameOfCookie,
   usedName: nameOfCookie,
@@ -138,13 +139,13 @@ const near = fc.record({
   bearer: fc.boolean(),
 })
 
-test("what is near to a token is nobody's, and is no error", async () => {
+test("a value that is similar to a token gives no session, and no error", async () => {
   await fc.assert(
     fc.asyncProperty(near, async ({ cookieName, usedName, kind, how, at, by, bearer }) => {
-      // Padding behind base64url changes no byte.
+      // Padding after base64url changes no byte.
       fc.pre(!(kind.isJwt && how === "longer" && by === "="))
       const token = tokenOf(cookieName, kind)
-      // The last character of a part in base64url has bits that mean nothing: one before it is changed.
+      // The last character of a part in base64url has unused bits, so an earlier character is changed.
       const places = [...token].flatMap((one, place) =>
         /[.]/.test(token[place + 1] ?? ".") || one === "." ? [] : [place],
       )
@@ -171,7 +172,7 @@ test("what is near to a token is nobody's, and is no error", async () => {
   )
 })
 
-test("what nobody has thought of is nobody's, and is no error", async () => {
+test("arbitrary headers give no session, and no error", async () => {
   const pair = fc
     .tuple(
       fc.constantFrom(...names, ...names.flatMap((name) => [`${name}.0`, `${name}.1`, `${name}.10`, `${name}.`]), ""),

@@ -11,7 +11,7 @@ import { timestampDate, timestampMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// Cookies that a real Auth() has set, over a real socket. What Auth.js says of them is what Introspect has to say.
+// Cookies of a real Auth(), over a real socket. Introspect must return the same as Auth.js.
 
 const origins = { http: "http://localhost", https: "https://app.example.com" }
 const plain = "authjs.session-token"
@@ -34,7 +34,7 @@ describe.each(databaseTargets())("IntrospectionService on %s", (target) => {
     const { $typeName, ...answer } = await client.introspection.introspect({ headers: list, ...more })
     return answer
   }
-  /** All that an answer says whose request has no session. */
+  /** The whole response to a request without a session. */
   const silent = { ...nobody, sub: "", exp: 0, jti: "", aud: [], strategy: 0, sessionId: "" }
   const appOf = (origin: string, strategy: "database" | "jwt", padding = 0): AuthApp =>
     authApp(origin, {
@@ -121,7 +121,7 @@ describe.each(databaseTargets())("IntrospectionService on %s", (target) => {
       expect(await ask({ Authorization: `Bearer ${token}` })).toMatchObject({ active: true, sub })
       expect(await ask({ cookie: app.cookieHeader() }, { strategy: SessionStrategy.DATABASE })).toEqual(silent)
 
-      // As HTTP/2 may bring them: each cookie in a header of its own, in any order.
+      // As HTTP/2 may send them: each cookie in its own header, in any order.
       const crumbs = [...app.cookies].reverse().map(([each, value]) => ({ name: "cookie", value: `${each}=${value}` }))
       expect(await client.introspection.introspect({ headers: crumbs })).toMatchObject({ active: true, sub })
       if (parts.length > 1) {
@@ -152,11 +152,11 @@ describe.each(databaseTargets())("IntrospectionService on %s", (target) => {
     const past = target === "sqlite" ? "2020-01-01 00:00:00.000" : new Date("2020-01-01T00:00:00Z")
     await authwire.database.query("UPDATE sessions SET expires = ? WHERE user_id = ?", [past, expired.sub])
     for (const { cookie } of [revoked, deleted, expired]) expect(await ask({ cookie })).toEqual(silent)
-    // As GetSessionAndUser does it.
+    // Deleted, as GetSessionAndUser does.
     expect(await rowOf(expired.sub)).toBeUndefined()
   })
 
-  test("a session is noted as seen and not extended, however often somebody asks", async () => {
+  test("a session is recorded as seen and not extended, however often it is introspected", async () => {
     const app = appOf(origins.http, "database")
     await app.signIn(address())
     const cookie = app.cookieHeader()
@@ -169,7 +169,7 @@ describe.each(databaseTargets())("IntrospectionService on %s", (target) => {
     expect(moment((await rowOf(sub))?.expires)).toEqual(expires && timestampDate(expires))
   })
 
-  test("a name of the application's own; that of NextAuth 4 with sessions in the database", async () => {
+  test("a cookie name of the application; that of NextAuth 4 with sessions in the database", async () => {
     const app = appOf(origins.http, "database")
     await app.signIn(address())
     const token = app.cookies.get(plain)
@@ -189,7 +189,7 @@ describe.each(databaseTargets())("IntrospectionService on %s", (target) => {
     expect(await ask(headers as Record<string, string>)).toEqual(silent)
   })
 
-  test("a database that fails is an error, and not a sign-out", async () => {
+  test("a database failure is an error, and not a sign-out", async () => {
     const app = appOf(origins.http, "database")
     await app.signIn(address())
     const cookie = app.cookieHeader()

@@ -3,7 +3,7 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/processes/a
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { allIsWell, flood } from "./flooding.js"
 
-// Not on SQLite, which answers in the turn that asks: there nothing waits that could be rejected.
+// Not on SQLite, where statements run synchronously, so that no calls queue up that could be rejected.
 describeServers("more calls than can be answered, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
@@ -11,12 +11,12 @@ describeServers("more calls than can be answered, on %s", (target) => {
   })
   afterAll(() => authwire.close())
 
-  test("health answers, what is let in is answered, the rest is rejected, and then all is well", async () => {
+  test("health is answered, admitted calls are answered, the rest is rejected, and then calls succeed again", async () => {
     const { answered, rejected } = await flood(authwire)
     expect(answered).toBeGreaterThan(0)
     expect(rejected).toBeGreaterThan(0)
     await allIsWell(authwire)
-    // Many were rejected each second, and the log has a line for each second.
+    // Many calls were rejected each second, and the log has one line per second.
     const rejections = authwire.server.output().match(/"calls rejected"/g) ?? []
     expect(rejections.length).toBeGreaterThan(0)
     expect(rejections.length).toBeLessThan(60)

@@ -20,7 +20,7 @@ const floodMs = 5_000
 const nothing = Buffer.from(toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema)))
 const asIs = (bytes: Buffer) => bytes
 
-/** Asks for health over a connection of its own. */
+/** Makes a health check over a new connection. */
 async function grpcHealth(url: string): Promise<string> {
   const client = new Client(new URL(url).host, credentials.createInsecure(), { "grpc.use_local_subchannel_pool": 1 })
   const answer = await new Promise<string>((resolve) => {
@@ -33,7 +33,7 @@ async function grpcHealth(url: string): Promise<string> {
   return answer
 }
 
-/** The same of the probe. A connection that is kept might be closed just when it is used again. */
+/** Makes an HTTP health check. A kept-alive connection could be closed just when it is used again. */
 function httpHealth(url: string): Promise<string> {
   return new Promise((resolve) => {
     http
@@ -45,8 +45,8 @@ function httpHealth(url: string): Promise<string> {
 }
 
 /**
- * Floods every way into the service for five seconds, with more calls than it can answer. Health answers meanwhile, every
- * call ends, in a way that a client understands, and the memory of the service is bounded.
+ * Floods every transport of the service for five seconds with more calls than it can answer. Meanwhile health is
+ * answered, every call ends with an outcome that clients understand, and the memory of the service is bounded.
  */
 export async function flood(authwire: Authwire): Promise<{ answered: number; rejected: number }> {
   const { server } = authwire
@@ -71,19 +71,19 @@ export async function flood(authwire: Authwire): Promise<{ answered: number; rej
       health.push(grpcHealth(server.grpcUrl), httpHealth(server.httpUrl))
       most = Math.max(most, memory())
     }
-    // For this process, which has to hear what comes back.
+    // Lets this process read responses.
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
   expect(tally(await Promise.all(health))).toEqual({
     "answered 0801": health.length / 2,
     "answered 200": health.length / 2,
   })
-  // All calls end.
+  // Every call must end.
   await until(() => lines.every(({ waiting }) => waiting === 0))
   expect(heard).toHaveLength(sent)
   const outcomes = tally(heard)
-  // Who has 1,024 active calls in a pipeline breaks a rule of it; and a client may have opened more streams than it
-  // may now, before it heard of that.
+  // A client with 1,024 active calls in a pipeline exceeds its limit. Before a client learns of a lower limit of
+  // streams, it may also have opened more streams than allowed.
   const { TOO_MANY_CALLS: _, REFUSED_STREAM: streams = 0, ...told } = outcomes
   const { SESSION_NOT_FOUND: answered = 0, "OVERLOADED again": rejected = 0, ...others } = told
   expect(streams).toBeLessThan(1_000)
@@ -93,7 +93,7 @@ export async function flood(authwire: Authwire): Promise<{ answered: number; rej
   return { answered, rejected }
 }
 
-/** Waits until an application notices nothing any more: at most the bound of active calls has to rise again. */
+/** Waits until all calls succeed again. The concurrency limit may first have to rise. */
 export function allIsWell({ adapter }: Authwire, timeoutMs?: number): Promise<void> {
   return until(async () => {
     const calls = await Promise.allSettled(Array.from({ length: 500 }, () => adapter.getSessionAndUser("none")))

@@ -19,8 +19,8 @@ describeServers("calls that are rejected before they begin, on %s", (target) => 
   })
   afterAll(() => authwire.close())
 
-  // Fewer than what is told of one by one in a second.
-  test("are in the audit log, whatever way they come", async () => {
+  // Fewer than the number per second up to which rejections are logged one by one.
+  test("are in the audit log, over every transport", async () => {
     const ids = carriers.map(() => crypto.randomUUID())
     await whileFull(authwire, async () => {
       const calls = carriers.map(async (carrier, index) => {
@@ -38,13 +38,13 @@ describeServers("calls that are rejected before they begin, on %s", (target) => 
         .filter((line) => line.includes('"event":"audit"'))
         .map((line) => JSON.parse(line) as Record<string, unknown>)
         .filter(({ request_id }) => ids.some((id) => id === request_id))
-    // The client repeats them, under the same id.
+    // The client repeats them with the same id.
     await until(() => new Set(audited().map(({ request_id }) => request_id)).size === ids.length)
     const told = { method: "authwire.v1.UserService/CreateUser", code: "RESOURCE_EXHAUSTED", reason: "OVERLOADED" }
     for (const request_id of ids) expect(audited()).toContainEqual(expect.objectContaining({ ...told, request_id }))
   })
 
-  test("are over at the gRPC transport, also if their request never is", async () => {
+  test("end immediately at the gRPC transport, even if their request never ends", async () => {
     const { createUser } = UserService.method
     const session = http2.connect(authwire.server.grpcUrl)
     await whileFull(authwire, async () => {

@@ -5,14 +5,14 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/processes/a
 import { whileFull } from "@authwire/test-support/processes/full.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 
-describeServers("callers that go away before they are rejected, on %s", (target) => {
+describeServers("calls that are cancelled before they are rejected, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target, ["--max-active-calls=2", "--database-statement-timeout-ms=30000"])
   })
   afterAll(() => authwire.close())
 
-  test.each([["grpcUrl"], ["httpUrl"]] as const)("at the listener of %s leave it as it was", async (transport) => {
+  test.each([["grpcUrl"], ["httpUrl"]] as const)("at the listener of %s do not change the limit", async (transport) => {
     const { createUser } = UserService.method
     await whileFull(authwire, async () => {
       for (let round = 0; round < 20; round++) {
@@ -27,7 +27,7 @@ describeServers("callers that go away before they are rejected, on %s", (target)
           })
           stream.on("error", () => {})
           const closed = new Promise((resolve) => stream.once("close", resolve))
-          // Some before they are rejected, some in the moment, some after.
+          // Some before their rejection, some during it, some after it.
           setTimeout(() => stream.close(http2.constants.NGHTTP2_CANCEL), 5 + index)
           await closed
         })

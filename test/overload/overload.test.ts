@@ -9,7 +9,7 @@ import { createClient } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { carriers } from "../transports/carriers.js"
 
-describeServers("two calls are active, and no more may be, on %s", (target) => {
+describeServers("the limit of two active calls is reached, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target, ["--max-active-calls=2", "--database-statement-timeout-ms=30000"])
@@ -17,9 +17,9 @@ describeServers("two calls are active, and no more may be, on %s", (target) => {
   afterAll(() => authwire.close())
 
   describe.each(carriers)("$name", (carrier) => {
-    test("one more is rejected, and let in when there is a place", async () => {
+    test("one more call is rejected, and admitted when a call has ended", async () => {
       const client = carrier.connect(authwire.server, { timeoutMs: 20_000 })
-      // The transport by itself repeats nothing.
+      // The transport itself does not retry.
       const transport = carrier.transport(authwire.server)
       const [users, tokens] = [createClient(UserService, transport), createClient(TokenService, transport)]
       const getUser = () => users.getUser({ id: "nobody" })
@@ -27,7 +27,7 @@ describeServers("two calls are active, and no more may be, on %s", (target) => {
         const rejected = [
           expect(rejection(getUser())).resolves.toBe("ResourceExhausted OVERLOADED 1000"),
           expect(rejection(users.createUser({}))).resolves.toMatch("OVERLOADED"),
-          // A method that has nothing to do with the database has places of its own.
+          // Methods that use no database have a separate limit.
           expect(rejection(tokens.encode({}))).resolves.toMatch("INVALID_FIELD"),
           expect(client.adapter.getUser("nobody")).rejects.toMatchObject({ reason: "OVERLOADED", retryAfterMs: 1000 }),
         ]
@@ -38,7 +38,7 @@ describeServers("two calls are active, and no more may be, on %s", (target) => {
       transport.close?.()
     })
 
-    test("health answers", async () => {
+    test("health is answered", async () => {
       const transport = carrier.transport(authwire.server)
       const health = createClient(Health, transport)
       await whileFull(authwire, async () => {
@@ -63,7 +63,7 @@ describeServers("two calls are active, and no more may be, on %s", (target) => {
     await stream.ended
   })
 
-  test("rejected calls in a pipeline have the id that they bring, or one that the log has with their number", async () => {
+  test("rejected calls in a pipeline have their own id, or a shared id under which the log counts them", async () => {
     const stream = openBarePipeline(authwire.server.grpcUrl)
     await stream.next()
     const { getUser } = UserService.method
@@ -93,7 +93,7 @@ describeServers("two calls are active, and no more may be, on %s", (target) => {
         (line) =>
           JSON.parse(line) as { request_id: string; rejected: { method: string; transport: string; calls: number }[] },
       )
-    // Sixteen of them have waited for a moment, and have ids of their own.
+    // Sixteen of them have waited briefly, and have ids of their own.
     const shared = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
     expect(ids.filter((id) => !shared.has(id)).length).toBeLessThanOrEqual(16)
     for (const id of shared) expect(lines.filter((line) => line.request_id === id)).toHaveLength(1)

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const limit = 5
 
-// Who waits for the turn to write a row holds no place of the active calls. So it is this limit that bounds them.
+// Calls that wait to write a row do not count as active calls, so only this limit bounds their number.
 describe.each(databaseTargets())("--database-queue-limit on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
@@ -12,7 +12,7 @@ describe.each(databaseTargets())("--database-queue-limit on %s", (target) => {
   })
   afterAll(() => authwire?.close())
 
-  test("writers that wait for a locked row are rejected beyond it, and the others are answered", async () => {
+  test("writers that wait for a locked row are rejected beyond the limit, and the others are answered", async () => {
     const { adapter, database } = authwire
     const { id } = await adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null })
     await database.query(target === "sqlite" ? "BEGIN IMMEDIATE" : "BEGIN")
@@ -25,7 +25,7 @@ describe.each(databaseTargets())("--database-queue-limit on %s", (target) => {
         (error) => void reasons.push(error.reason),
       ),
     )
-    // One of them has the turn and meets the lock.
+    // One of them is executing and waits for the lock.
     while (reasons.length < 20 - limit - 1) await new Promise((resolve) => setImmediate(resolve))
     expect(await adapter.getUser(id)).toMatchObject({ id })
     await database.query("COMMIT")

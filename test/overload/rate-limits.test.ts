@@ -14,7 +14,10 @@ import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import { carriers } from "../transports/carriers.js"
 
-/** Takes whatever is sent as key for the name of one; without one, as with `--dev`, anybody is let in. */
+/**
+ * Takes the value of the authorization header as the key's name. Without a key, every call is admitted, as with
+ * `--dev`.
+ */
 const named: Interceptor = {
   admit: () => (call) => {
     call.identity = { keyId: call.header("authorization"), tenant: "default", hasScope: () => true }
@@ -22,12 +25,12 @@ const named: Interceptor = {
   },
 }
 
-/** How many calls of GetUser a key has in a second. */
+/** The number of GetUser calls that a key may make per second. */
 const perSecond = 10
-/** When the next one is welcome, in milliseconds, once all are made. */
+/** The time until the next call is allowed after all were made, in milliseconds. */
 const nextMs = 1_000 / perSecond
 
-/** A service with both listeners, whose clock stands still unless it is told. */
+/** Opens a service with both listeners, whose clock advances only on request. */
 async function openListeners(target: ReturnType<typeof databaseTargets>[number]) {
   const database = await createStoreDatabase(target)
   const store = await database.openStore()
@@ -53,7 +56,7 @@ async function openListeners(target: ReturnType<typeof databaseTargets>[number])
   }
 }
 
-describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on %s", (target) => {
+describe.each(databaseTargets().slice(0, 1))("a key exceeds the rate limit of a method, on %s", (target) => {
   let service: Awaited<ReturnType<typeof openListeners>>
   beforeAll(async () => {
     service = await openListeners(target)
@@ -61,7 +64,7 @@ describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on
   afterAll(() => service.close())
 
   describe.each(carriers)("$name", (carrier) => {
-    // The client repeats what is rejected, after the time that the service names. By the service's clock it is no later then.
+    // The client retries a rejected call after the time that the service gives. The service's clock stands still.
     const open = (apiKey: string | undefined) => carrier.connect(service, { apiKey, timeoutMs: 30_000 })
     let client: ReturnType<typeof open>
     let other: ReturnType<typeof open>
@@ -74,13 +77,13 @@ describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on
       other.close()
     })
     const getUser = (one = client) => one.users.getUser({ id: "nobody" })
-    /** Makes all calls that the key has. */
+    /** Makes all calls that the key may make. */
     const makeAll = async () => {
       const calls = Array.from({ length: perSecond }, () => client.adapter.getUser("nobody"))
       expect(new Set(await Promise.all(calls))).toEqual(new Set([null]))
     }
 
-    test("it is rejected with the time of the next call, and let in then", async () => {
+    test("it is rejected with the time of the next call, and admitted then", async () => {
       await makeAll()
       expect(await rejection(getUser())).toBe(`ResourceExhausted RATE_LIMITED ${nextMs}`)
       service.time.now += nextMs - 1
@@ -90,7 +93,7 @@ describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on
       expect(await rejection(getUser())).toBe(`ResourceExhausted RATE_LIMITED ${nextMs}`)
     })
 
-    test("the adapter throws: nobody is taken for unknown", async () => {
+    test("the adapter throws instead of returning null", async () => {
       await makeAll()
       await expect(client.adapter.getUser("nobody")).rejects.toMatchObject({
         name: "AuthwireError",
@@ -100,14 +103,14 @@ describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on
       })
     })
 
-    test("other methods and other keys are let in", async () => {
+    test("other methods and other keys are not limited", async () => {
       await makeAll()
       expect(await rejection(getUser())).toMatch("RATE_LIMITED")
       expect(await client.adapter.getSessionAndUser("none")).toBeNull()
       await expect(getUser(other)).rejects.toMatchObject({ code: 5 })
     })
 
-    test("who needs no key is not limited", async () => {
+    test("a caller without a key is not limited if none is required", async () => {
       const keyless = open(undefined)
       for (let count = 0; count < 2 * perSecond; count++)
         await expect(getUser(keyless)).rejects.toMatchObject({ code: 5 })
@@ -122,7 +125,7 @@ describe.each(databaseTargets().slice(0, 1))("a key calls a method too often, on
     for (const { status } of await Promise.all(calls)) expect(status).toBe(1)
   })
 
-  test("what is rejected has no line of its own in the log", () => {
+  test("rejected calls have no log lines of their own", () => {
     const codes = service.lines.map((line) => JSON.parse(line) as Record<string, unknown>)
     expect(codes.filter(({ msg }) => msg === "call").length).toBeGreaterThan(0)
     expect(codes.filter(({ reason }) => reason === "RATE_LIMITED")).toEqual([])

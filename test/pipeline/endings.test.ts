@@ -12,7 +12,7 @@ const ok = { code: "OK", reason: undefined }
 const transports = ["grpc", "http"] as const
 const cases = databaseTargets().flatMap((target) => transports.map((transport) => [target, transport] as const))
 
-describeServers("calls of a pipeline that wait, on %s", (target) => {
+describeServers("waiting calls of a pipeline, on %s", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target)
@@ -25,13 +25,13 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
       expect((await stream.next()).settings).toBeDefined()
       return stream
     }
-    /** A name for a call, and its header. */
+    /** An id for a call, and the header with this id. */
     const named = () => {
       const id = crypto.randomUUID()
       return { id, header: { "x-request-id": id } }
     }
 
-    test("are answered after those that need not wait", async () => {
+    test("are answered after calls that need not wait", async () => {
       await withHeldRow(authwire, async ({ request, waiting, release }) => {
         const stream = await opened()
         stream.send({ calls: [frame(1, updateUser, request), frame(2, getUser, { id: request.id })] })
@@ -45,7 +45,7 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
       })
     })
 
-    test("are answered when the client has closed its side, and then the stream is OK", async () => {
+    test("are answered after the client has closed its side, and then the stream is OK", async () => {
       await withHeldRow(authwire, async ({ request, waiting, release }) => {
         const stream = await opened()
         stream.send({ calls: [frame(1, updateUser, request)] })
@@ -58,7 +58,7 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
       })
     })
 
-    test("end with DEADLINE_EXCEEDED when their time is over, and their id is free", async () => {
+    test("end with DEADLINE_EXCEEDED at their deadline, and their id is free again", async () => {
       await withHeldRow(authwire, async ({ request }) => {
         const stream = await opened()
         const { id, header } = named()
@@ -76,7 +76,7 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
       })
     })
 
-    test("given up are never answered, and their id names the next call at once", async () => {
+    test("that are cancelled are never answered, and their id can be used immediately", async () => {
       await withHeldRow(authwire, async ({ request, waiting, release }) => {
         const stream = await opened()
         const { id, header } = named()
@@ -93,7 +93,7 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
       })
     })
 
-    test("given up after the client has closed its side do not hold up the end", async () => {
+    test("that are cancelled after the client has closed its side do not delay the end of the stream", async () => {
       await withHeldRow(authwire, async ({ requests: [first, second], waiting }) => {
         const stream = await opened()
         const { id, header } = named()
@@ -144,11 +144,11 @@ describe.each(cases)("when the service is about to stop, on %s, through the %s l
     return { server, stream }
   }
 
-  test("it says so, and carries out what the client still asks until that closes its side", async () => {
+  test("it sends draining, and executes further calls until the client closes its side", async () => {
     const { server, stream } = await openedAt()
     const stopped = server.stop()
     expect(await stream.next()).toMatchObject({ draining: true, answers: [] })
-    // At once: the service waits a second for a client that has nothing to do.
+    // Immediately, because the service waits only a second for a client without active calls.
     for (const id of [1, 2, 3]) stream.send({ calls: [frame(id, getUser, { id: "nobody" })] })
     stream.end()
     const answers = await stream.answers(3)
@@ -160,7 +160,7 @@ describe.each(cases)("when the service is about to stop, on %s, through the %s l
     expect(await stopped).toBe(0)
   })
 
-  test("a stream that has nothing to do and is not closed ends with OK", async () => {
+  test("a stream that is idle and not closed ends with OK", async () => {
     const { server, stream } = await openedAt()
     const stopped = server.stop()
     expect(await stream.rest()).toMatchObject([{ draining: true, answers: [] }])
@@ -169,7 +169,7 @@ describe.each(cases)("when the service is about to stop, on %s, through the %s l
   })
 
   if (target !== "sqlite")
-    test("the calls that wait are answered", async () => {
+    test("waiting calls are answered", async () => {
       const { server, stream } = await openedAt()
       await withHeldRow(authwire, async ({ request, waiting, release }) => {
         stream.send({ calls: [frame(1, updateUser, request)] })

@@ -17,7 +17,7 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
   })
   beforeEach(async () => {
     proxy = await http2Proxy(server.grpcUrl)
-    // Its time of day stands still: a machine that is busy for a second must not look like one that was suspended.
+    // The wall clock is constant, so that a busy machine does not look like one that was suspended.
     client = pipelineClient({ url: proxy.url, now: () => performance.now() + laterMs, wallClock: () => 0 })
   })
   afterEach(async () => {
@@ -36,7 +36,7 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
 
   const rejections: Passage[] = ["unknown", 404, 502, 503, 403]
   test.each(rejections)(
-    "that has no pipelines (%s) makes every call on its own, and tries again later",
+    "that rejects pipelines (%s) gets separate calls, and later another pipeline",
     async (passage) => {
       proxy.passage = passage
       expect(await both(100)).toEqual({ OK: 100 })
@@ -55,7 +55,7 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
     },
   )
 
-  test("that swallows pipelines has one slow call, and tries again later without another", async () => {
+  test("that swallows pipelines delays one call, and later tries delay none", async () => {
     proxy.passage = "swallowed"
     const start = performance.now()
     expect(await both(100)).toEqual({ OK: 100 })
@@ -71,13 +71,13 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
     await twenty()
     laterMs += 6_000
     await twenty()
-    // None waits for the two seconds that a place has to say whether it carries pipelines.
+    // No call waits for the two seconds that the service has to accept a pipeline.
     expect(slowest).toBeLessThan(1_900)
     expect(proxy.counts).toEqual({ pipelines: 2, others: 140 })
   })
 
   test.each(["reset", "goaway", "close"] as const)(
-    "that ends pipelines (%s) loses no read and repeats no write; the next calls go in another",
+    "that ends pipelines (%s) causes no lost read and no repeated write; the next calls use a new pipeline",
     async (by) => {
       const before = await users()
       const ends: string[] = []
@@ -91,7 +91,7 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
         }
       })
       for (let count = 1; count <= 6; count++) {
-        // Whoever lost a call had an answer since then.
+        // Each caller whose call was lost has had a response since then.
         const reached = rounds.map((round) => round + 2)
         await until(
           () => proxy.counts.pipelines === count && rounds.every((round, caller) => round >= reached[caller]!),
@@ -110,7 +110,7 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
     },
   )
 
-  test("that was carried before, and is not since an older server is there, goes on with calls of their own", async () => {
+  test("that accepted pipelines, and forwards to an older server now, gets separate calls", async () => {
     expect(await both(10)).toEqual({ OK: 10 })
     proxy.passage = "unknown"
     proxy.cut("close")

@@ -12,18 +12,18 @@ import { expect, test } from "@jest/globals"
 const thousand = Array.from({ length: 1000 }, (_, index) => index)
 const named = (name: string) => ({ name, emailVerified: null }) as never
 
-/** The names of all users, and that none is there twice. */
+/** Returns the names of all users, and checks that no name occurs twice. */
 async function namesOf(database: TestDatabase): Promise<Set<string>> {
   const names = (await database.query("SELECT name FROM users")).map(({ name }) => String(name))
   expect(names).toHaveLength(new Set(names).size)
   return new Set(names)
 }
 
-describeServers("a server of two on %s, killed", (target) => {
-  // What one server rejects that has all the calls of two is not what this is about.
+describeServers("one of two servers on %s is killed", (target) => {
+  // The concurrency limit is raised because one server gets the calls of both.
   const args = ["--log-level=warn", "--max-active-calls=2000"]
 
-  test("with 1,000 calls in flight: all succeed on the other, and every write is done once", async () => {
+  test("with 1,000 calls in flight: all succeed on the other server, and every write is done once", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url], args)
     let hosts = replicas.hosts.slice(0, 1)
@@ -35,7 +35,7 @@ describeServers("a server of two on %s, killed", (target) => {
     const calls = thousand.map((index) =>
       outcome(index % 2 === 0 ? client.adapter.getUser("nobody") : client.adapter.createUser(named(`${index}`))),
     )
-    // Needs no database: when it is answered, those before it are active.
+    // Needs no database: when it is answered, the calls before it are active.
     await client.tokens.encode({ payload: {}, salt: "s" })
     hosts = [...replicas.hosts]
     laterMs += 31_000
@@ -52,10 +52,10 @@ describeServers("a server of two on %s, killed", (target) => {
     await database.drop()
   })
 
-  test("while 1,000 callers read and write: every answered write is there, and nothing is there twice", async () => {
+  test("while 1,000 callers read and write: every confirmed write exists, and none exists twice", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url], args)
-    // As long as the service lets a call take: how fast a busy machine writes is not what this is about.
+    // The service's own maximum, so that the speed of a busy machine does not matter.
     const client = pipelineClient({ url: replicas.url, resolve: replicas.resolve, timeoutMs: 30_000 })
     const created = new Map<string, string>()
     let killed: Promise<unknown> | undefined
@@ -70,8 +70,8 @@ describeServers("a server of two on %s, killed", (target) => {
     await Promise.all(thousand.map(caller))
     await killed
     const names = await namesOf(database)
-    // The server that is left may be asked too much at once: what it rejects for that was not done.
-    // A call is repeated once: it may meet the end of another stream then.
+    // The remaining server may be overloaded: calls that it rejects for that were not executed. A call is repeated only
+    // once, and the repeated call may meet the end of another stream.
     const { OK = 0, UNAVAILABLE = 0, RESOURCE_EXHAUSTED = 0, ...others } = tally([...created.values()])
     expect(others).toEqual({})
     expect(OK + UNAVAILABLE + RESOURCE_EXHAUSTED).toBe(3000)
@@ -84,7 +84,7 @@ describeServers("a server of two on %s, killed", (target) => {
 })
 
 describeServers("a database (%s) that hangs", (target) => {
-  test("lets calls end at their deadlines or when they are given up, frees them, and holds up nobody else", async () => {
+  test("lets calls end at their deadlines or when they are cancelled, frees them, and delays no other client", async () => {
     const database = await createDatabase(target)
     const url = new URL(database.url)
     const proxy = await tcpProxy(Number(url.port || 3306))
@@ -93,7 +93,7 @@ describeServers("a database (%s) that hangs", (target) => {
     const client = pipelineClient({ url: server.grpcUrl })
     await client.adapter.getUser("nobody")
     proxy.hang()
-    // More than a stream takes, if those of the first rounds were not freed.
+    // More calls than a stream allows, unless those of the earlier rounds were freed.
     for (let round = 0; round < 4; round++) {
       const giveUp = new AbortController()
       const late = thousand
@@ -124,12 +124,12 @@ describeServers("a server on %s that does not read", (target) => {
     const database = await createDatabase(target)
     const server = await startServer({ databaseUrl: database.url })
     const proxy = await tcpProxy(Number(new URL(server.grpcUrl).port))
-    // Its clock stands still: a machine that is busy for a second must not look like one that was suspended.
+    // The wall clock is constant, so that a busy machine does not look like one that was suspended.
     const client = pipelineClient({ url: `http://127.0.0.1:${proxy.port}`, wallClock: () => 0 })
     await client.adapter.getUser("nobody")
     proxy.hang()
     for (let round = 0; round < 3; round++) {
-      // More than fit into a stream, of a size that fills every buffer on the way.
+      // More calls than a stream allows, large enough to fill every buffer on the way.
       const calls = [...thousand, ...thousand].map((index) =>
         outcome(client.users.createUser({ id: `${round} ${index}`, name: "x".repeat(1000) }, { timeoutMs: 300 })),
       )

@@ -4,7 +4,7 @@ import { listeners, startTarget, type Target } from "@authwire/test-support/atta
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-describe("a pipeline whose deadline passes while an answer is on its way", () => {
+describe("a pipeline whose deadline passes while a response is being sent", () => {
   let target: Target
   beforeAll(async () => {
     target = await startTarget()
@@ -12,7 +12,7 @@ describe("a pipeline whose deadline passes while an answer is on its way", () =>
   afterAll(() => target.close())
   const ends = endsAfterEach()
 
-  test.each(listeners)("%s listener: its status comes behind the answer", async (listener) => {
+  test.each(listeners)("%s listener: its status follows the response", async (listener) => {
     const connection = attackConnection(target.url(listener), takesNothing)
     ends(async () => connection.close())
     const call = connection.open({ ...header(paths.pipeline, { key: target.keys.all }), "grpc-timeout": "200m" })

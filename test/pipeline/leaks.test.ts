@@ -22,7 +22,7 @@ const nothing = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSche
 const check = (id: number) => ({ id, method: "grpc.health.v1.Health/Check", message: nothing })
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe.each(databaseTargets().slice(-1))("a server on %s keeps nothing", (target) => {
+describe.each(databaseTargets().slice(-1))("a server on %s leaks no memory", (target) => {
   let database: TestDatabase
   let server: ServerProcess
   let heap: Heap
@@ -37,7 +37,7 @@ describe.each(databaseTargets().slice(-1))("a server on %s keeps nothing", (targ
     await database.drop()
   })
 
-  /** How much the heap of the server grows by so much work, once it is warm, in bytes for each. */
+  /** Returns the growth of the server's heap per unit of work after a warm-up, in bytes. */
   async function growth(count: number, work: (count: number) => Promise<void>): Promise<number> {
     await work(Math.ceil(count / 5))
     const before = await heap.usedBytes()
@@ -46,7 +46,7 @@ describe.each(databaseTargets().slice(-1))("a server on %s keeps nothing", (targ
     return (after - before) / count
   }
 
-  test("of 100,000 calls that were given up", async () => {
+  test("for 100,000 cancelled calls", async () => {
     const client = pipelineClient({ url: server.grpcUrl })
     const cancelled = async (count: number) => {
       for (let done = 0; done < count; done += 500) {
@@ -58,14 +58,14 @@ describe.each(databaseTargets().slice(-1))("a server on %s keeps nothing", (targ
         giveUp.abort()
         for (const code of await Promise.all(calls)) expect(code).toBe(1)
       }
-      // It has done with all of them when it has answered the next.
+      // When it has answered this call, it has processed all calls before.
       expect(await client.adapter.getUser("nobody")).toBeNull()
     }
     expect(await growth(100_000, cancelled)).toBeLessThan(30)
     client.close()
   })
 
-  test("of 200,000 calls on one stream", async () => {
+  test("for 200,000 calls on one stream", async () => {
     const raw = rawPipelines(server.grpcUrl)
     const stream = raw.open()
     let answers = 0
@@ -85,7 +85,7 @@ describe.each(databaseTargets().slice(-1))("a server on %s keeps nothing", (targ
     raw.close()
   })
 
-  test("of 20,000 streams, ended or reset", async () => {
+  test("for 20,000 streams, ended or reset", async () => {
     const use = async (stream: RawPipeline, ends: boolean) => {
       const answered = new Promise((resolve) => stream.read(resolve))
       stream.send({ calls: [check(1)] })
@@ -96,9 +96,9 @@ describe.each(databaseTargets().slice(-1))("a server on %s keeps nothing", (targ
     }
     const streams = async (count: number) => {
       for (let done = 0; done < count; done += 1000) {
-        // HTTP/2 does not take many more resets than these on one connection.
+        // HTTP/2 does not accept many more resets than these on one connection.
         const raw = rawPipelines(server.grpcUrl)
-        // Half of the pipelines that a connection may have: those before may not be over yet.
+        // Half of the pipeline limit of a connection, because earlier pipelines may not have ended yet.
         for (let batch = 0; batch < 250; batch++)
           await Promise.all(Array.from({ length: 4 }, (_, index) => use(raw.open(), index % 2 === 0)))
         raw.close()
@@ -112,8 +112,8 @@ describe.each(databaseTargets().slice(-1))("a server on %s keeps nothing", (targ
   })
 })
 
-describe("a client keeps nothing", () => {
-  test("of 100,000 calls that were given up or passed their deadline, whether the server reads them or not", async () => {
+describe("a client leaks no memory", () => {
+  test("for 100,000 calls that were cancelled or passed their deadline, whether or not the server reads them", async () => {
     const database = await createDatabase("sqlite")
     const server = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"] })
     const proxy = await tcpProxy(Number(new URL(server.grpcUrl).port))

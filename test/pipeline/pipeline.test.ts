@@ -19,7 +19,7 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 const transports = ["grpc", "http"] as const
 const cases = databaseTargets().flatMap((target) => transports.map((transport) => [target, transport] as const))
 
-/** A frame of a call that fails with USER_NOT_FOUND. */
+/** A call as an element of PipelineRequest.calls that fails with USER_NOT_FOUND. */
 const nobody = (id: number, more: Parameters<typeof frame>[3] = {}) => frame(id, getUser, { id: "nobody" }, more)
 const idsOf = (answers: readonly { id: number }[]) => answers.map(({ id }) => id).sort((a, b) => a - b)
 const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => from + n)
@@ -31,7 +31,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
   })
   afterAll(() => authwire.close())
   const open = (header?: Record<string, string>) => openBarePipeline(authwire.server[`${transport}Url`], header)
-  /** A stream whose settings have come. */
+  /** Opens a stream and waits for its settings. */
   const opened = async (header?: Record<string, string>): Promise<BarePipeline> => {
     const stream = open(header)
     expect((await stream.next()).settings).toBeDefined()
@@ -48,7 +48,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     await finish(stream)
   }
 
-  test("the service speaks first, of what it carries, and only then", async () => {
+  test("the service sends the first message, with its settings, and sends them only once", async () => {
     const stream = open()
     expect(await stream.next()).toMatchObject({
       settings: { maxInFlight: 1024, maxMessageBytes: 1_048_576 - 65_536 },
@@ -62,7 +62,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     await finish(stream)
   })
 
-  test("a call is answered under its id, whichever that is, and the id is free again", async () => {
+  test("a call is answered under its id, whatever the id is, and the id is free again", async () => {
     const stream = await opened()
     const id = crypto.randomUUID()
     stream.send({ calls: [frame(0, createUser, { id, name: "Zoë" })] })
@@ -76,7 +76,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     await finish(stream)
   })
 
-  test("requests without calls, and ids given up that nobody has, are nothing", async () => {
+  test("requests without calls, and cancellations of unknown ids, have no effect", async () => {
     const stream = await opened()
     stream.send({})
     stream.send({ cancelledIds: [0, 1, 2, 0xffff_ffff] })
@@ -97,7 +97,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     "authwire.v1.PipelineService/Pipeline",
     "__proto__",
     " ",
-  ])("%s is no method here: METHOD_UNKNOWN, and the stream goes on", async (method) => {
+  ])("%s is no method of the service: METHOD_UNKNOWN, and the stream continues", async (method) => {
     const stream = await opened()
     const requestId = crypto.randomUUID()
     stream.send({ calls: [{ id: 1, method, header: { "x-request-id": requestId } }, nobody(2)] })
@@ -113,7 +113,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     await finish(stream)
   })
 
-  test("a message that cannot be read fails its call alone", async () => {
+  test("a message that cannot be decoded fails only its call", async () => {
     const stream = await opened()
     stream.send({ calls: [{ ...nobody(1), message: Uint8Array.of(0x0a, 0xff) }, nobody(2)] })
     const answers = await stream.answers(2)
@@ -140,7 +140,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
       { calls: [nobody(1, { header: Object.fromEntries(numbers(0, 65).map((n) => [`${n}`, ""])) })] },
       "calls[0].header",
     ],
-  ])("%s: the stream ends with INVALID_FIELD, which names it", async (_, request, field) => {
+  ])("%s: the stream ends with INVALID_FIELD, and the error names the field", async (_, request, field) => {
     const requestId = crypto.randomUUID()
     const stream = await opened({ "x-request-id": requestId })
     stream.send(request)
@@ -157,7 +157,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     await expectWell()
   })
 
-  test("a message of the stream that cannot be read ends it with INVALID_FIELD", async () => {
+  test("a stream message that cannot be decoded ends the stream with INVALID_FIELD", async () => {
     const stream = await opened()
     stream.write(Uint8Array.of(0x0a, 0xff))
     expect(await stream.ended).toMatchObject({
@@ -168,14 +168,14 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     await expectWell()
   })
 
-  test("a message of the stream that is too large ends it with RESOURCE_EXHAUSTED", async () => {
+  test("a stream message that is too large ends the stream with RESOURCE_EXHAUSTED", async () => {
     const stream = await opened()
     stream.send({ calls: [{ ...nobody(1), message: new Uint8Array(1_048_577) }] })
     expect(await stream.ended).toMatchObject({ code: "RESOURCE_EXHAUSTED" })
     await expectWell()
   })
 
-  test("more calls than may be active: the rest is TOO_MANY_CALLS, the others are answered", async () => {
+  test("more calls than the limit: the rest is TOO_MANY_CALLS, the others are answered", async () => {
     const stream = await opened()
     stream.send({ calls: numbers(1, 1500).map((id) => frame(id, check, {})) })
     const answers = await stream.answers(1500)
@@ -185,13 +185,13 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     for (const one of rejected)
       expect(errorOf(one)).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "TOO_MANY_CALLS" })
     for (const one of answers.filter(({ id }) => id <= 1024)) expect(messageOf(check, one).status).toBe(Status.SERVING)
-    // And there is space again.
+    // After that, new calls are accepted again.
     stream.send({ calls: numbers(1, 1024).map((id) => frame(id, check, {})) })
     for (const one of await stream.answers(1024)) expect(messageOf(check, one).status).toBe(Status.SERVING)
     await finish(stream)
   })
 
-  test("the active calls are answered when the client has closed its side, then the stream is OK", async () => {
+  test("active calls are answered after the client has closed its side, then the stream is OK", async () => {
     const stream = await opened()
     stream.send({ calls: numbers(1, 100).map((id) => nobody(id)) })
     stream.end()
@@ -207,7 +207,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     expect(await stream.ended).toMatchObject(ok)
   })
 
-  test("a header of a call wins over that of the stream; the stream's x-request-id names the stream alone", async () => {
+  test("a header of a call overrides that of the stream; the stream's x-request-id applies to the stream alone", async () => {
     const [ofStream, ofCall] = [crypto.randomUUID(), crypto.randomUUID()]
     const stream = await opened({ "x-request-id": ofStream })
     stream.send({ calls: [nobody(1, { header: { "x-request-id": ofCall } }), nobody(2), nobody(3)] })
@@ -222,7 +222,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     ])
   })
 
-  test("a time-out of 0 ms has passed already; none is as long as the service waits", async () => {
+  test("a timeout of 0 ms has passed already; without one, the service's maximum applies", async () => {
     const stream = await opened()
     const id = crypto.randomUUID()
     stream.send({

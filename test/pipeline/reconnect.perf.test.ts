@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-test("a server that is killed and started again where it was is found within two seconds; until then calls fail at once", async () => {
+test("a killed server that restarts at its address is found within two seconds; until then calls fail immediately", async () => {
   const { failedMs, foundMs } = await killAndStartAgain(database.url)
   expect(failedMs).toBeLessThan(2_000)
   expect(foundMs).toBeLessThan(3_000)
@@ -29,7 +29,7 @@ describe("a script that uses the client", () => {
     expect((await runScript(url, script.code)).idleMs).toBeLessThan(script.idleMs)
   })
 
-  test(`whose only call was given up before it was connected ends within ${givenUp.idleMs} ms`, async () => {
+  test(`whose only call was cancelled before it was connected ends within ${givenUp.idleMs} ms`, async () => {
     expect((await runGivenUp(url)).idleMs).toBeLessThan(givenUp.idleMs)
   })
 })

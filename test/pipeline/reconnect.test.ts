@@ -6,7 +6,7 @@ import { startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { givenUp, killAndStartAgain, runGivenUp, runScript, scripts } from "./reconnecting.js"
 
-// How soon all that is: reconnect.perf.test.ts.
+// reconnect.perf.test.ts tests how fast these are.
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -14,14 +14,14 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-describe("a server that is killed and started again where it was", () => {
+describe("a killed server that restarts at its address", () => {
   test("is found again; until then calls fail with UNAVAILABLE", async () => {
     await killAndStartAgain(database.url)
   })
 })
 
 describe("an outage", () => {
-  test("of which a thousand calls and more learn costs a few attempts to connect, after pauses that grow to 2 s", async () => {
+  test("with more than a thousand failed calls causes few attempts to connect, with pauses that grow to 2 s", async () => {
     let attempts = 0
     const server = createServer((socket) => {
       attempts++
@@ -36,7 +36,7 @@ describe("an outage", () => {
     resources.defer(() => client.close())
     const attemptsOf = async (calls: number) => {
       const before = attempts
-      // A call that the client does not repeat.
+      // A call that the client does not retry.
       for (let call = 0; call < calls; call++) {
         expect(await outcome(client.tokens.encode({ payload: {}, salt: "s" }))).toBe("14")
       }
@@ -44,13 +44,13 @@ describe("an outage", () => {
     }
     const perPause = [await attemptsOf(150)]
     for (const longestMs of [100, 200, 400, 800, 1_600, 2_000, 2_000]) {
-      // Less up to a half by chance.
+      // The pause is reduced by up to a half at random.
       nowMs += longestMs / 2 - 1
       expect(await attemptsOf(75)).toBe(0)
       nowMs += longestMs / 2 + 1
       perPause.push(await attemptsOf(75))
     }
-    // grpc-js may connect again when a connection was made and is lost before it carries anything.
+    // grpc-js may connect again if a connection was opened and lost before it was used.
     expect(Math.min(...perPause)).toBe(1)
     expect(perPause.reduce((sum, one) => sum + one)).toBeLessThan(3 * perPause.length)
   })
@@ -70,7 +70,7 @@ describe("a script that uses the client", () => {
     expect(await runScript(url, code)).toMatchObject({ prints })
   })
 
-  test("whose only call was given up before it was connected ends too", async () => {
+  test("whose only call was cancelled before it was connected ends too", async () => {
     expect(await runGivenUp(url)).toMatchObject({ prints: givenUp.prints })
   })
 })

@@ -7,8 +7,8 @@ import { until } from "@authwire/test-support/until.js"
 import { expect } from "@jest/globals"
 
 /**
- * Kills a server and starts it where it was. Calls fail with UNAVAILABLE until then, and go on afterwards; returns how
- * many milliseconds the slowest of those took that failed, and how long it took to find the new server.
+ * Kills a server and restarts it at its address. Calls must fail with UNAVAILABLE until then, and succeed afterwards.
+ * Returns the duration of the slowest failed call and the time until the new server was found, in milliseconds.
  */
 export async function killAndStartAgain(databaseUrl: string) {
   const start = (port: number) =>
@@ -20,7 +20,7 @@ export async function killAndStartAgain(databaseUrl: string) {
   expect(await read()).toBe("OK")
   await first.stop("SIGKILL")
 
-  // For long enough that the pauses between the attempts have grown.
+  // Long enough for the pauses between attempts to grow.
   let ready = false
   const starting = start(Number(new URL(first.grpcUrl).port)).then((server) => {
     ready = true
@@ -44,7 +44,7 @@ export async function killAndStartAgain(databaseUrl: string) {
   return { failedMs, foundMs }
 }
 
-/** Scripts that use the client, what they print, and for how long they may live after their last line. */
+/** Scripts that use the client, their output, and the time within which they must exit after their last line. */
 export const scripts = [
   {
     name: "that does not close the client",
@@ -69,14 +69,14 @@ export const scripts = [
   },
 ]
 
-/** The only call is given up before it is connected. */
+/** A script whose only call is cancelled before it is connected. */
 export const givenUp = {
   code: `await client.users.getUser({ id: "nobody" }, { timeoutMs: 200 }).catch(({ code }) => console.log(code))`,
   prints: ["4"],
   idleMs: 2_000,
 }
 
-/** Runs one of them to its end; its lines, and for how many milliseconds it lived after its last statement. */
+/** Runs a script until it exits. Returns its lines, and how many milliseconds it lived after its last statement. */
 export async function runScript(url: string, code: string, onOutput = () => {}) {
   const text = `
     import { createAuthwireClient } from "@authwire/client"
@@ -99,7 +99,7 @@ export async function runScript(url: string, code: string, onOutput = () => {}) 
   return { prints: lines.slice(0, -1), idleMs: Number(lines.at(-1)) }
 }
 
-/** The same for `givenUp`, behind a network that hangs until the call has ended. */
+/** Runs `givenUp` behind a network that hangs until the call has ended. */
 export async function runGivenUp(url: string) {
   const proxy = await tcpProxy(Number(new URL(url).port))
   proxy.hang()

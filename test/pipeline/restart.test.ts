@@ -12,7 +12,7 @@ import { createDatabase, describeServers } from "@authwire/test-support/database
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 
-/** Callers that read and write, until they are stopped. */
+/** Starts callers that read and write until they are stopped. */
 function load({ adapter, close }: PipelineClient, callers: number) {
   const outcomes: string[] = []
   let created = 0
@@ -25,12 +25,12 @@ function load({ adapter, close }: PipelineClient, callers: number) {
   const work = Array.from({ length: callers }, async (_, caller) => {
     while (!stopped) {
       await call(adapter.getUser(`${caller}`))
-      // Without an id it would be another user each time that the service did it.
+      // Without an id, each execution would create another user.
       if (await call(adapter.createUser({ name: "load", emailVerified: null } as never))) created++
     }
   })
   return {
-    /** Resolves when calls were made that began after this. */
+    /** Resolves when calls that began after this have ended. */
     async goesOn() {
       const before = outcomes.length
       await until(() => outcomes.length > before + callers * 10)
@@ -78,11 +78,11 @@ describeServers("two servers on %s", (target) => {
     await database.drop()
   })
 
-  test("behind a proxy that keeps the end of a connection to itself: no call fails when one of them stops", async () => {
+  test("behind a proxy that hides the end of a connection: no call fails when one of them stops", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url], ["--log-level=warn"])
     const proxy = await http2Proxy(replicas.server(0).grpcUrl)
-    // Its clock stands still: a machine that is busy for a second must not look like one that was suspended.
+    // The wall clock is constant, so that a busy machine does not look like one that was suspended.
     const working = load(pipelineClient({ url: proxy.url, wallClock: () => 0 }), 32)
     for (const [from, to] of [
       [0, 1],
@@ -102,7 +102,7 @@ describeServers("two servers on %s", (target) => {
     await database.drop()
   })
 
-  test("of one that stops while a call is long active, that is answered, and the next calls go to the other", async () => {
+  test("one stops while a long call is active: the call is answered, and the next calls go to the other", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url])
     let hosts = replicas.hosts.slice(0, 1)
@@ -144,12 +144,12 @@ describeServers("two servers on %s", (target) => {
 })
 
 describeServers("a client of two servers on %s", (target) => {
-  test("that rests while one of them is restarted makes its next write on the other", async () => {
+  test("one is restarted while the client is idle: the next write goes to the other", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url])
     const client = pipelineClient({ url: replicas.url, resolve: replicas.resolve })
     await Promise.all(Array.from({ length: 10 }, () => client.adapter.getUser("nobody")))
-    // Its streams have ended; its connections are there.
+    // Its streams have ended, but its connections are open.
     const streamsOf = (index: number) => replicas.server(index).log().split("PipelineService/Pipeline").length - 1
     await until(() => streamsOf(0) > 0 && streamsOf(1) > 0)
     for (const index of [0, 1]) {
@@ -165,7 +165,7 @@ describeServers("a client of two servers on %s", (target) => {
     await database.drop()
   })
 
-  test("moves with the addresses of their name, and lets go of those that are gone", async () => {
+  test("the client follows the addresses of their name, and closes connections to removed addresses", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url], ["--log-level=warn"])
     let hosts = replicas.hosts.slice(0, 1)
@@ -178,7 +178,7 @@ describeServers("a client of two servers on %s", (target) => {
     hosts = replicas.hosts.slice(1)
     laterMs += 31_000
     await until(() => connected().join() === "false,true")
-    // Nothing to find for a moment: the servers are still there.
+    // For a moment the name has no addresses, but the servers are still there.
     hosts = []
     laterMs += 31_000
     await working.goesOn()

@@ -5,17 +5,17 @@ import { startServer, staticKey } from "@authwire/test-support/processes/server.
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 
-/** How long a client waits until it asks whether a connection is alive, and then for the answer. */
+/** How long a connection is silent before the client sends a keepalive ping, plus the timeout of the ping. */
 const keepaliveMs = 20_000 + 5_000
 const withNetworks = hasNetworkNamespaces() ? test : test.skip
 
 withNetworks(
-  "a silent network to one of two servers is noticed within the keepalive time, and the other goes on",
+  "a silent network to one of two servers is noticed within the keepalive time, and the other server is used",
   async () => {
     await using resources = new AsyncDisposableStack()
     const network = createNetworkNamespace()
     resources.defer(network.remove)
-    // Not loopback, so not with --dev.
+    // Not on loopback, so --dev is not possible.
     const key = staticKey(["all"])
     const env = { AUTHWIRE_INSECURE_BEHIND_PROXY: "true", AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }
     const start = async (options: { args: string[]; prefix?: readonly string[] }) => {
@@ -42,13 +42,13 @@ withNetworks(
     const reads = twenty(() => client.users.getUser({ id: "nobody" }, { timeoutMs: 40_000 }))
     const writes = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 40_000 }))
     const short = twenty(() => client.users.createUser({ name: "n" }, { timeoutMs: 3_000 }))
-    // Calls that are made together go together, up to eight: so it is not half of them, but never all.
+    // Up to eight concurrent calls are sent together, so it is not exactly half of them, but never all.
     const { OK = 0, "4": late = 0, ...others } = tally(await Promise.all(short))
     expect([OK + late, OK >= 4, late >= 4, others]).toEqual([20, true, true, {}])
     expect(performance.now() - since).toBeLessThan(15_000)
     // Not found, for some of them at the second try.
     expect(tally(await Promise.all(reads))).toEqual({ "5": 20 })
-    // Those whose answers are lost are made again, at the other one.
+    // Calls whose responses are lost are repeated at the other server.
     expect(tally(await Promise.all(writes))).toEqual({ OK: 20 })
     expect(performance.now() - since).toBeLessThan(keepaliveMs + 5_000)
     const next = twenty(() => client.users.createUser({ name: "n" }))

@@ -9,13 +9,13 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const transports = ["grpc", "http"] as const
 
-describe.each(databaseTargets().slice(-1))("a client that does not read its answers, on %s", (target) => {
+describe.each(databaseTargets().slice(-1))("a client that does not read its responses, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
   let other: ReturnType<typeof pipelineClient>
   beforeAll(async () => {
     database = await createDatabase(target)
-    // More places than calls: those that wait for one are rejected after half a second, whoever reads.
+    // A concurrency limit above the number of calls, because queued calls are rejected after half a second.
     const args = ["--log-level=warn", "--shutdown-grace-ms=500", "--max-active-calls=20000"]
     server = await startServer({ databaseUrl: database.url, args })
     other = pipelineClient({ url: server.grpcUrl })
@@ -30,18 +30,18 @@ describe.each(databaseTargets().slice(-1))("a client that does not read its answ
 
   const rejected = Array.from({ length: 1000 }, (_, id) => ({ id, method: "none", message: new Uint8Array() }))
 
-  /** Resolves when others have had so many answers that whoever still waits is not listened to. */
+  /** Resolves after so many calls of another client that the service must have stopped reading the stalled one. */
   const whileOthersAreServed = async () => {
     for (let count = 0; count < 300; count++) expect(await other.adapter.getUser("nobody")).toBeNull()
     return "not heard" as const
   }
 
-  /** Sends until the service does not listen any more. Resolves to how many messages went. */
+  /** Sends until the service stops reading. Resolves to the number of messages sent. */
   async function fill(stream: RawPipeline, most: number, request: (index: number) => object): Promise<number> {
     await stream.opened
     for (let index = 0; index < most; index++) {
       const hasSpace = stream.send(request(index))
-      // It is grpc-js's turn, which takes a mebibyte before it says that there is no space.
+      // Yields to grpc-js, which buffers one MiB before it reports that there is no space.
       await new Promise((resolve) => setImmediate(resolve))
       if (hasSpace) continue
       const heard = stream.space().then(() => "heard")
@@ -51,7 +51,7 @@ describe.each(databaseTargets().slice(-1))("a client that does not read its answ
   }
 
   test.each(transports)(
-    "and asks for more and more through the %s listener is not listened to until it reads",
+    "and sends more and more calls through the %s listener is not read until it reads",
     async (transport) => {
       const raw = rawPipelines(transport === "grpc" ? server.grpcUrl : server.httpUrl)
       const stream = raw.open()
@@ -79,13 +79,13 @@ describe.each(databaseTargets().slice(-1))("a client that does not read its answ
   )
 
   test.each(transports)(
-    "and is rejected again and again through the %s listener is not listened to either",
+    "and whose calls are rejected repeatedly through the %s listener is not read either",
     async (transport) => {
       const raw = rawPipelines(transport === "grpc" ? server.grpcUrl : server.httpUrl)
       const stream = raw.open()
       const sent = await fill(stream, 500, () => ({ calls: rejected }))
       expect(sent).toBeLessThan(500)
-      // Whoever goes without a word is forgotten with all that waited for it.
+      // When a client disconnects, all its waiting calls are discarded.
       stream.cancel()
       raw.close()
       await whileOthersAreServed()
@@ -102,7 +102,7 @@ describe.each(databaseTargets().slice(-1))("a client that does not read its answ
   })
 })
 
-/** The memory that a process holds, in MiB. */
+/** The resident memory of a process, in MiB. */
 function residentMb(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024
 }

@@ -10,9 +10,9 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/processes/a
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
-/** The deadline of every call: on a connection that is dead it passes. */
+/** The deadline of every call. On a dead connection it passes. */
 const timeoutMs = 10_000
-/** The client would find out by itself that a connection is dead, but not before this. */
+/** The time after which the client would itself notice that a connection is dead. */
 const keepaliveMs = 20_000
 
 let authwire: Authwire
@@ -30,7 +30,7 @@ async function openProxy(listener: "grpcUrl" | "httpUrl" = "grpcUrl"): Promise<v
 const address = () => `http://127.0.0.1:${proxy.port}`
 const usersWith = async (id: string) => (await authwire.rows("SELECT id FROM users WHERE id = ?", [id])).length
 
-/** Programs that make an `adapter` for AUTHWIRE_URL, and the listener that they speak to. */
+/** Programs that create an `adapter` for AUTHWIRE_URL, and the listener that they use. */
 const clients = [
   [
     "the pipeline",
@@ -53,8 +53,8 @@ const clients = [
 ] as const
 
 /**
- * Runs a client in a process of its own, stops that between its first call and its second, and answers how the second
- * ended and for how many milliseconds the process lived after it.
+ * Runs a client in a separate process and stops the process between its first and its second call. Returns the outcome
+ * of the second call and how many milliseconds the process lived after it.
  */
 async function stopBetweenCalls(client: string, call: string, stoppedMs: number, meanwhile: () => void) {
   const code = `
@@ -78,7 +78,7 @@ async function stopBetweenCalls(client: string, call: string, stoppedMs: number,
   await once(output, "line")
   child.kill("SIGSTOP")
   meanwhile()
-  // How long it is stopped is what this is about.
+  // The stop must last this long for the test.
   await delay(stoppedMs)
   child.stdin.write("go\n")
   child.kill("SIGCONT")
@@ -106,7 +106,7 @@ describe.each(clients)(
       expect(await usersWith(id)).toBe(kind === "read" ? 0 : 1)
     })
 
-    test("is answered too when its connection was left alone", async () => {
+    test("gets a response too if its connection is intact", async () => {
       expect((await stopBetweenCalls(client, `getUser("nobody")`, 1_000, () => {})).end).toBe("OK")
     })
   },
@@ -129,7 +129,7 @@ describe.each([30_000, 400_000])("a process that was suspended for %i ms, by its
     client.close()
   })
 
-  test("closes the connection that it had", async () => {
+  test("closes its old connection", async () => {
     const client = connect()
     expect(await outcome(client.adapter.getUser("nobody"))).toBe("OK")
     aheadMs += gapMs
@@ -139,7 +139,7 @@ describe.each([30_000, 400_000])("a process that was suspended for %i ms, by its
     client.close()
   })
 
-  test("does not repeat a write that was on its way, and gets its answer", async () => {
+  test("does not repeat a write that was in flight, and gets its response", async () => {
     const client = connect()
     expect(await outcome(client.adapter.getUser("nobody"))).toBe("OK")
     proxy.hang()

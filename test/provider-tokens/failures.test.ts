@@ -16,8 +16,8 @@ import { failureOf } from "../transports/world.js"
 import { client } from "./oidc.js"
 import { entryOf, providersFile, type Replica, signedUp, startReplica } from "./world.js"
 
-// What callers, logs and the audit log are told when a provider misbehaves. What the endpoint takes for what stands in
-// server/src/provider-tokens/token-endpoint.test.ts.
+// The errors for callers and the lines in the logs and the audit log when a provider misbehaves.
+// server/src/provider-tokens/token-endpoint.test.ts tests how responses of the token endpoint are classified.
 const later = endsAfterEach()
 const secrets = ["refresh-token-of-the-user", "access-token-of-the-user", client.secret, "a word of the provider"]
 const [refreshToken, accessToken] = secrets as [string, string]
@@ -76,7 +76,7 @@ const auditOf = (userId: string) =>
     .map((line) => JSON.parse(line))
     .filter(({ method, subject }) => method === `${AccountService.typeName}/GetAccessToken` && subject === userId)
 
-describe("what a caller is told, and for how long the provider is left alone", () => {
+describe("the error of a caller, and the time for which the provider is not asked again", () => {
   const secondsOf = async (account: { providerAccountId: string }) => {
     const sql = "SELECT refresh_until FROM accounts WHERE provider_account_id = ?"
     const [row] = await database.query(sql, [account.providerAccountId])
@@ -101,7 +101,7 @@ describe("what a caller is told, and for how long the provider is left alone", (
     }
     expect(asked).toBe(1)
     expect(Math.abs((await secondsOf(account)) - seconds)).toBeLessThanOrEqual(2)
-    // When that time is over, all is well again.
+    // After that time a refresh succeeds again.
     const over = "UPDATE accounts SET refresh_until = '2020-01-01 00:00:00.000' WHERE provider_account_id = ?"
     await database.query(over, [account.providerAccountId])
     good()
@@ -109,14 +109,14 @@ describe("what a caller is told, and for how long the provider is left alone", (
     expect(await secondsOf(account)).toBeNaN()
   })
 
-  test("as long as the provider asks for", async () => {
+  test("for as long as the provider asks for", async () => {
     const account = await signUp()
     json(429, {}, { "retry-after": "100" })
     await failed(account)
     expect(Math.abs((await secondsOf(account)) - 100)).toBeLessThanOrEqual(2)
   })
 
-  test("PROVIDER_UNAVAILABLE: no answer within its time", async () => {
+  test("PROVIDER_UNAVAILABLE: no response before the timeout", async () => {
     const account = await signUp()
     handle = () => {}
     expect((await failed(account)).infos[0]).toMatchObject({
@@ -125,7 +125,7 @@ describe("what a caller is told, and for how long the provider is left alone", (
     })
   })
 
-  test("REFRESH_TOKEN_MISSING, PROVIDER_NOT_CONFIGURED and INVALID_FIELD: the provider is not asked", async () => {
+  test("REFRESH_TOKEN_MISSING, PROVIDER_NOT_CONFIGURED and INVALID_FIELD: the provider is not called", async () => {
     good()
     const bare = await signUp({ refreshToken: undefined })
     expect((await failed(bare)).infos[0]?.reason).toBe("REFRESH_TOKEN_MISSING")
@@ -142,7 +142,7 @@ describe("what a caller is told, and for how long the provider is left alone", (
     expect(asked).toBe(0)
   })
 
-  test("a token that never expires is returned without a date", async () => {
+  test("a token that never expires is returned without an expiry", async () => {
     for (const expiresAt of [undefined, 1e15, 1e308]) {
       const answer = await get(await signUp({ expiresAt }))
       expect(answer).toMatchObject({ accessToken })
@@ -151,7 +151,7 @@ describe("what a caller is told, and for how long the provider is left alone", (
     expect(asked).toBe(0)
   })
 
-  test("what the provider has replaced is stored although nobody knows when it expires", async () => {
+  test("a replaced refresh token is stored even if the expiry is unknown", async () => {
     const account = await signUp()
     good({ expires_in: undefined, refresh_token: "new-refresh-token" })
     const answer = await get(account)
@@ -164,7 +164,7 @@ describe("what a caller is told, and for how long the provider is left alone", (
 })
 
 describe("the audit log", () => {
-  test("has a line for each refresh, and none for those who wait for it or need none", async () => {
+  test("has a line for each refresh, and none for calls that wait for it or need none", async () => {
     const account = await signUp()
     good()
     await Promise.all(Array.from({ length: 20 }, () => get(account)))
@@ -235,7 +235,7 @@ describe("--providers-file", () => {
       AUTHWIRE_DATABASE_URL: database.url,
     })
 
-  test("what is wrong with it at the start is told by the name of the field, and nothing starts", async () => {
+  test("errors at the start are reported with the name of the field, and the service does not start", async () => {
     const wrong = await start(providersFile(content({ p: { token_endpoint: "http://p.example", client_id: "x" } })))
     expect(wrong.code).toBe(1)
     expect(wrong.stderr).toMatch(/^authwire: --providers-file: default\.(oidc\.client_secret_env|p\.token_endpoint): /m)
@@ -244,7 +244,7 @@ describe("--providers-file", () => {
     expect(none.stderr).toMatch(/^authwire: --providers-file: cannot read .*none\.json \(ENOENT\)$/m)
   })
 
-  test("it is read again; one that is wrong is told of in the log, and the last one holds", async () => {
+  test("it is read again; an invalid file is logged, and the previous content stays in use", async () => {
     const account = await signUp({ provider: "added" })
     expect((await failed(account)).infos[0]?.reason).toBe("PROVIDER_NOT_CONFIGURED")
     const { oidc } = content().default
@@ -265,7 +265,7 @@ describe("--providers-file", () => {
     )
 })
 
-test("nothing secret is in the log, the audit log or an error, nor anything that a provider has said", () => {
+test("no secret and no text of a provider is in the log, the audit log or an error", () => {
   expect(replica.server.output()).toContain('"outcome":"refused"')
   for (const secret of [...secrets, "new-access-token", "new-refresh-token"]) {
     expect(replica.server.output().includes(secret)).toBe(false)

@@ -4,26 +4,29 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net"
 import Provider from "oidc-provider"
 
-/** A provider of OpenID Connect that replaces every refresh token, and ends the grant of one that comes again. */
+/**
+ * A provider of OpenID Connect that rotates every refresh token, and revokes the grant if a refresh token is used
+ * twice.
+ */
 export interface OidcProvider {
   readonly issuer: string
   readonly tokenEndpoint: string
-  /** What refreshes ended with, in their order: `OK` or the error. */
+  /** The outcomes of refreshes in their order: `OK` or the error. */
   readonly outcomes: string[]
-  /** The refresh tokens that requests came with. */
+  /** The number of refresh requests. */
   readonly asked: () => number
-  /** Signs somebody in; returns the first refresh token. */
+  /** Signs a user in. Returns the first refresh token. */
   signIn(accountId: string): Promise<string>
-  /** Whether an access token is one that it has given and still takes. */
+  /** Whether it has issued an access token and still accepts it. */
   takes(accessToken: string): Promise<boolean>
-  /** From now on it answers no request before `open` is called: it reads it and does what it says, and keeps the answer. */
+  /** Delays all responses until `open` is called. Requests are still read and executed. */
   hold(): { open(): void; held(): number }
   close(): Promise<void>
 }
 
 export const client = { id: "app", secret: "a secret/with +odd&characters%" }
 
-/** How long its access tokens live, in seconds. */
+/** The lifetime of its access tokens, in seconds. */
 export const lifetime = 3_600
 
 export async function startOidcProvider(): Promise<OidcProvider> {
@@ -59,7 +62,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
     const end = response.end.bind(response)
     const waited = gate
     if (waited !== undefined) {
-      // What it does is done at once; only the answer has to wait.
+      // The request is executed immediately; only its response is delayed.
       response.end = ((...args: Parameters<typeof end>) => {
         held++
         waited.then(() => end(...args))

@@ -6,8 +6,8 @@ import { failureOf } from "../transports/world.js"
 import { lifetime, type OidcProvider, startOidcProvider } from "./oidc.js"
 import { entryOf, providersFile, type Replica, signedUp, startReplica } from "./world.js"
 
-// Real replicas, and a real provider that replaces refresh tokens and ends the grant of one that comes twice: whoever
-// refreshed twice would be told so.
+// Real replicas, and a real provider that rotates refresh tokens and revokes the grant if one is used twice, so that a
+// second refresh would be noticed.
 const later = endsAfterEach()
 const range = (count: number) => [...Array(count).keys()]
 
@@ -15,7 +15,7 @@ describe.each(databaseTargets())("on %s", (target) => {
   let database: TestDatabase
   let provider: OidcProvider
   let file: string
-  // SQLite has one process.
+  // SQLite has a single process.
   const replicas: Replica[] = []
   const replica = (n: number) => replicas[n % replicas.length] as Replica
   const get = ({ client }: Replica, account: { userId: string; provider: string }, more: object = {}) =>
@@ -24,7 +24,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     const account = await replica(0).client.accounts.getAccount({ provider: "oidc", providerAccountId })
     return account.account as NonNullable<typeof account.account>
   }
-  /** Makes the token that an account has expire; its refresh token is the one that it has. */
+  /** Makes the access token of an account expire. Its refresh token is unchanged. */
   const expire = async ({ providerAccountId }: { providerAccountId: string }) => {
     await database.query("UPDATE accounts SET expires_at = 1000 WHERE provider_account_id = ?", [
       target === "postgres" || target === "sqlite" ? providerAccountId : Buffer.from(providerAccountId),
@@ -48,7 +48,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     await database.drop()
   })
 
-  test("200 who ask at the same time on all replicas get one token of one refresh, again when it has expired", async () => {
+  test("200 concurrent calls on all replicas get one token of one refresh, and again after it has expired", async () => {
     const account = await signIn()
     const tokens = new Set<string>()
     for (const round of range(5)) {
@@ -72,7 +72,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     }
   })
 
-  test("a token that is good is not refreshed, and the provider not asked", async () => {
+  test("a valid token is not refreshed, and the provider is not called", async () => {
     const soon = Math.floor(Date.now() / 1000) + 300
     const account = await signIn({ accessToken: "good", expiresAt: soon })
     const before = provider.asked()
@@ -82,13 +82,13 @@ describe.each(databaseTargets())("on %s", (target) => {
     expect(provider.asked()).toBe(before)
     expect((await get(replica(0), account, { minValidity: { seconds: 400n } })).accessToken).not.toBe("good")
     expect(provider.asked()).toBe(before + 1)
-    // Not again, although nobody can have one that is good for longer than it lives.
+    // Not again, although no token can stay valid for longer than its lifetime.
     const fresh = await get(replica(1), account, { minValidity: { seconds: 3_600n } })
     expect(fresh.accessToken).toBe((await stored(account)).accessToken)
     expect(provider.asked()).toBe(before + 1)
   })
 
-  test("REFRESH_REFUSED: told as such, not asked again, until the user signs in anew", async () => {
+  test("REFRESH_REFUSED: returned as such, and not tried again until the user signs in again", async () => {
     const account = await signIn({ refreshToken: "revoked" })
     const before = provider.outcomes.length
     const failures = await Promise.all(range(20).map((n) => failureOf(get(replica(n), account))))
@@ -102,7 +102,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     expect(await provider.takes((await get(replica(1), account)).accessToken)).toBe(true)
   })
 
-  test("a caller that gives up does not end the refresh that others wait for", async () => {
+  test("a cancelled call does not end the refresh that other calls wait for", async () => {
     const account = await signIn()
     const gate = provider.hold()
     const before = provider.outcomes.length
@@ -118,7 +118,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     expect(provider.outcomes.slice(before)).toEqual(["OK"])
   })
 
-  test("it is stored when nobody waits for it any more", async () => {
+  test("the new token is stored even if no call waits for it any more", async () => {
     const account = await signIn()
     const gate = provider.hold()
     const giveUp = new AbortController()
@@ -131,7 +131,7 @@ describe.each(databaseTargets())("on %s", (target) => {
     expect(await provider.takes((await stored(account)).accessToken as string)).toBe(true)
   })
 
-  test("a replica that is stopped while the provider answers stores the answer before it ends", async () => {
+  test("a replica that is stopped while the provider responds stores the response before it exits", async () => {
     const account = await signIn()
     const own = target === "sqlite" ? undefined : await startReplica(database, file)
     if (own === undefined) return
@@ -149,7 +149,7 @@ describe.each(databaseTargets())("on %s", (target) => {
   })
 
   if (target !== "sqlite") {
-    test("where who refreshes is killed before the provider has done anything, another one takes over", async () => {
+    test("if a replica is killed before the provider has executed its refresh, another replica takes over", async () => {
       const account = await signIn()
       const killed = await startReplica(database, providersFile({ default: { oidc: entryOf(await silent()) } }))
       const lost = failureOf(get(killed, account))
@@ -164,9 +164,9 @@ describe.each(databaseTargets())("on %s", (target) => {
       expect(await provider.takes((await stored(account)).accessToken as string)).toBe(true)
     })
 
-    test("who is frozen past its lease does not overwrite what another one has stored", async () => {
+    test("a replica that is frozen past its lease does not overwrite what another replica has stored", async () => {
       const account = await signIn()
-      // To the frozen one another provider answers, which has nothing against refresh tokens that come twice.
+      // The frozen replica gets responses of another provider, which accepts refresh tokens that are used twice.
       const slow = await silent()
       const frozen = await startReplica(database, providersFile({ default: { oidc: entryOf(slow) } }))
       later(() => frozen.stop("SIGKILL"))
@@ -184,7 +184,7 @@ describe.each(databaseTargets())("on %s", (target) => {
 
   let asks = 0
   let answer: (body: object) => void = () => {}
-  /** A provider that says nothing until it is told what. */
+  /** A provider that does not respond before the test gives it the response. */
   async function silent(): Promise<{ issuer: string; tokenEndpoint: string }> {
     const { createServer } = await import("node:http")
     asks = 0

@@ -6,14 +6,14 @@ import type { TestDatabase } from "@authwire/test-support/databases/databases.js
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { client, type OidcProvider } from "./oidc.js"
 
-/** Writes what is to be `--providers-file`, and returns its path. */
+/** Writes a file for `--providers-file`, and returns its path. */
 export function providersFile(content: unknown): string {
   const path = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `providers-${crypto.randomUUID()}.json`)
   writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content))
   return path
 }
 
-/** The entry of a provider for tests. */
+/** Returns the entry of a provider for tests. */
 export function entryOf({ issuer, tokenEndpoint }: Pick<OidcProvider, "issuer" | "tokenEndpoint">, more: object = {}) {
   return {
     token_endpoint: tokenEndpoint,
@@ -25,7 +25,7 @@ export function entryOf({ issuer, tokenEndpoint }: Pick<OidcProvider, "issuer" |
   }
 }
 
-/** A replica, and a client of it. */
+/** A replica, and a client connected to it. */
 export interface Replica {
   readonly server: ServerProcess
   readonly client: AuthwireClient
@@ -53,7 +53,7 @@ export async function startReplica(
   }
 }
 
-/** A user whose account at a provider has these tokens. */
+/** Creates a user whose account at a provider has these tokens. */
 export async function signedUp(
   { users, accounts }: AuthwireClient,
   account: { provider?: string; refreshToken?: string; accessToken?: string; expiresAt?: number; idToken?: string },

@@ -13,8 +13,8 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 const scripts = fileURLToPath(new URL("../../scripts/dependencies", import.meta.url))
 const advisories = "/-/npm/v1/security/advisories/bulk"
 
-// A repository with one published package and one that stays at home; `left` brings `seat` and a `deep` of its own, and
-// that a package for a platform. The other `deep` is for development.
+// A repository with one published and one unpublished package. `left` depends on `seat` and on its own `deep`, and that
+// one on a platform-specific package. The other `deep` is a development dependency.
 let folder: string
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "authwire-dependencies-"))
@@ -74,7 +74,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("licences", () => {
-  test("those that are allowed pass; what is not published does not count", async () => {
+  test("allowed licences pass; unpublished packages do not count", async () => {
     expect(await run("licences")).toEqual({ code: 0, output: "licences: 5 packages, under ISC, MIT\n" })
   })
 
@@ -91,12 +91,12 @@ describe("licences", () => {
     expect(code).toBe(1)
   })
 
-  test("of several licences to choose from, one is enough", async () => {
+  test("with several licences to choose from, one allowed licence is enough", async () => {
     setLicence("node_modules/left/node_modules/deep", "Strange OR ISC AND MIT")
     expect(await run("licences")).toMatchObject({ code: 0 })
   })
 
-  test("a peer counts too", async () => {
+  test("a peer dependency counts too", async () => {
     setLicence("node_modules/host", "Strange")
     expect(await run("licences")).toMatchObject({
       code: 1,
@@ -104,7 +104,7 @@ describe("licences", () => {
     })
   })
 
-  test("nothing is allowed that nobody needs", async () => {
+  test("an allowed licence must be used", async () => {
     change("scripts/dependencies/known.json", (known) => known.licences.push("Strange"))
     expect(await run("licences")).toMatchObject({ code: 1, output: expect.stringContaining("Strange is allowed, but") })
   })
@@ -117,7 +117,7 @@ describe("licences", () => {
 })
 
 describe("page", () => {
-  test("has a row for each direct dependency, with all that it brings", async () => {
+  test("has a row for each direct dependency, with all its dependencies", async () => {
     write("node_modules/left/build/left.node", "")
     expect(await run("page")).toEqual({ code: 0, output: "" })
     const rows = readFileSync(join(folder, "docs/dependencies.md"), "utf8").match(/^\| `.*/gm)
@@ -139,7 +139,7 @@ describe("page", () => {
     expect(await run("page")).toMatchObject({ code: 1, output: expect.stringContaining(problem) })
   })
 
-  test("a lock file that is behind a package.json fails", async () => {
+  test("a lock file that does not match a package.json fails", async () => {
     change("lib/package.json", (lib) => {
       lib.dependencies.deep = "*"
     })
@@ -149,7 +149,7 @@ describe("page", () => {
 })
 
 describe("audit", () => {
-  test("a severe advisory fails, deep down too", async () => {
+  test("a severe advisory fails, also for a transitive dependency", async () => {
     const { code, output, asked } = await audit(200, { deep: [advisory("high")] })
     expect(output).toContain("deep, high: <5 It leaks (https://example.com/1)")
     expect(code).toBe(1)
@@ -157,18 +157,18 @@ describe("audit", () => {
     expect(asked).toEqual(versions)
   })
 
-  test("a lesser advisory is named and passes", async () => {
+  test("a lesser advisory is reported and passes", async () => {
     const { code, output } = await audit(200, { deep: [advisory("moderate")] })
     expect(output).toContain("audit: nothing severe. ")
     expect(output).toContain("deep, moderate: <5 It leaks (https://example.com/1)")
     expect(code).toBe(0)
   })
 
-  test("none passes", async () => {
+  test("no advisory passes", async () => {
     expect(await audit(200, {})).toMatchObject({ code: 0, output: "audit: nothing severe.\n" })
   })
 
-  test("a registry that does not audit, none, and being offline are told in one line", async () => {
+  test("a registry without audits, no registry, and being offline are reported in one line", async () => {
     expect(await audit(405, "")).toMatchObject({ code: 0, output: "audit: not done, the registry answers 405\n" })
     const none = await run("audit", { npm_config_registry: "http://127.0.0.1:9" })
     expect(none).toEqual({ code: 0, output: "audit: not done, the registry does not answer\n" })
@@ -176,7 +176,7 @@ describe("audit", () => {
     expect(offline).toEqual({ code: 0, output: "audit: not done, npm is offline\n" })
   })
 
-  test("npm's own failure is one", async () => {
+  test("a failure of npm itself is a failure", async () => {
     write("package.json", { name: "whole", workspaces: ["lib", "app", "gone"] })
     expect(await run("audit")).toMatchObject({ code: 1 })
   })
@@ -189,7 +189,7 @@ describe("audit", () => {
     vulnerable_versions: "<5",
   })
 
-  /** Against a registry that gives this answer; `asked` is what it was asked about. */
+  /** Runs the audit with a registry that gives this response. `asked` is the request that the registry received. */
   async function audit(status: number, answer: unknown) {
     let asked: unknown
     const registry = createServer(async (request, response) => {
@@ -222,7 +222,7 @@ function write(path: string, content: unknown): void {
   writeFileSync(join(folder, path), JSON.stringify(content))
 }
 
-/** What of the files is changed. */
+/** The parts of the files that tests change. */
 interface Content {
   licences: string[]
   reasons: Record<string, Record<string, string>>

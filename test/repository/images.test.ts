@@ -6,7 +6,7 @@ import { describe, expect, test } from "@jest/globals"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const pages = ["README.md", ...globSync("docs/**/*.md", { cwd: root })]
-/** Each picture that a page shows, by its path in the repository. */
+/** Each picture that a page shows, with its path in the repository. */
 const shown = pages.flatMap((page) =>
   [...readFileSync(join(root, page), "utf8").matchAll(/!\[([^\]]*)\]\(([^)\s]+)\)/g)].map(([, text, path]) => ({
     page,
@@ -17,15 +17,15 @@ const shown = pages.flatMap((page) =>
 const pictures = shown.filter(({ path }) => path.endsWith(".png"))
 const kept = globSync("*", { cwd: images }).map((name) => relative(root, join(images, name)))
 
-// `make screenshots` writes them.
+// `make screenshots` writes the pictures.
 describe("the pictures of the docs", () => {
-  test("are all shown, and all that is shown is there", () => {
+  test("are all shown on a page, and every shown picture exists", () => {
     expect(kept.length).toBeGreaterThan(0)
     expect([...new Set(pictures.map(({ path }) => path))].sort()).toEqual(kept.sort())
     for (const { page, text } of shown) expect([page, text]).toEqual([page, expect.stringMatching(/\w{3}/)])
   })
 
-  test("are small, and what their names say", () => {
+  test("are small, and have the type of their names", () => {
     for (const path of kept) {
       const bytes = readFileSync(join(root, path))
       expect([path, bytes.subarray(1, 4).toString()]).toEqual([path, "PNG"])
@@ -33,7 +33,7 @@ describe("the pictures of the docs", () => {
     }
   })
 
-  test("two of them stand in the README, and some on the site", () => {
+  test("two of them are in the README, and some on the site", () => {
     expect(shown.filter(({ page }) => page === "README.md")).toHaveLength(2)
     expect(pictures.filter(({ page }) => page.startsWith("docs/")).length).toBeGreaterThan(0)
   })

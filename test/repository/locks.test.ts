@@ -14,7 +14,7 @@ interface Entry {
 
 const read = (lock: string) => JSON.parse(readFileSync(`${root}/${lock}`, "utf8")).packages as Record<string, Entry>
 
-/** What `name` means to the package at `from`: the nearest one, as Node looks for it. */
+/** Whether `name` resolves to a package from the package at `from`, with the algorithm of Node. */
 function isHeld(packages: Record<string, Entry>, from: string, name: string): boolean {
   for (let folder = from; ; folder = folder.replace(/(^|\/)[^/]*$/, "")) {
     if (`${folder && `${folder}/`}node_modules/${name}` in packages) return true
@@ -22,11 +22,11 @@ function isHeld(packages: Record<string, Entry>, from: string, name: string): bo
   }
 }
 
-// npm leaves out those of other systems where it finds node_modules, and `npm ci` then rejects the lock file.
-// `node scripts/dependencies/relock.js` mends it.
-test.each(locks)("%s holds the packages of every system, as `npm ci` wants it", (lock) => {
+// npm omits packages of other systems if node_modules exists, and `npm ci` then rejects the lock file. `node
+// scripts/dependencies/relock.js` repairs it.
+test.each(locks)("%s has the packages of every system, as `npm ci` requires", (lock) => {
   const packages = read(lock)
-  // What is linked from elsewhere in the repository has its dependencies there.
+  // Packages that are linked from elsewhere in the repository have their dependencies there.
   const own = Object.entries(packages).filter(([path]) => !path.startsWith("../"))
   const missing = own.flatMap(([path, { dependencies, optionalDependencies }]) =>
     Object.keys({ ...dependencies, ...optionalDependencies })
@@ -36,7 +36,7 @@ test.each(locks)("%s holds the packages of every system, as `npm ci` wants it", 
   expect(missing).toEqual([])
 })
 
-test.each(locks)("%s names no address to download from", (lock) => {
+test.each(locks)("%s has no download addresses", (lock) => {
   const addresses = Object.values(read(lock)).flatMap(({ resolved, link }) => (link ? [] : (resolved ?? [])))
   expect(addresses).toEqual([])
 })

@@ -6,18 +6,18 @@ import { withMigrations } from "../../server/src/cli/upgrading-page.js"
 
 const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8")
 
-// Also what `make verify` finds; this needs neither Maven nor Go. When it fails: make build, node scripts/pages.js.
-test("docs/configuration.md is what the table of options says", () => {
+// `make verify` checks this too, but requires Maven and Go. If the test fails: make build, node scripts/pages.js.
+test("docs/configuration.md matches the table of options", () => {
   expect(read("configuration.md")).toBe(configurationPage())
 })
 
-test("docs/upgrading.md says of each migration whether the last version runs on it", () => {
+test("docs/upgrading.md states for each migration whether the last version runs on it", () => {
   const page = read("upgrading.md")
   expect(page).toMatch(/^\| `0001-tables` \| yes \| .*\n\| `0002-lists` \| yes \| /m)
   expect(page).toBe(withMigrations(page))
 })
 
-test("docs/security.md names the scopes of the schema, all and no others", () => {
+test("docs/security.md lists exactly the scopes of the schema", () => {
   const named = read("security.md").match(/`[a-z-]+:[a-z]+`/g) ?? []
   expect([...new Set(named)].sort()).toEqual(scopes.map((scope) => `\`${scope}\``))
 })

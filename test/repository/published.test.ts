@@ -8,18 +8,18 @@ const read = (path: string) => readFileSync(join(root, path), "utf8")
 const { workspaces } = JSON.parse(read("package.json")) as { workspaces: string[] }
 const published = workspaces.filter((folder) => JSON.parse(read(`${folder}/package.json`)).private !== true)
 
-// On the page of a registry there is nothing but the package.
-test.each([...published, "gen/python"])("the README of %s links to nothing that is not in the package", (folder) => {
+// The page of a registry has only the files of the package.
+test.each([...published, "gen/python"])("the README of %s has no link to files outside the package", (folder) => {
   const links = [...read(`${folder}/README.md`).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = ""]) => link)
   expect(links.filter((link) => !/^(https:|#)/.test(link))).toEqual([])
 })
 
-test.each(published)("%s lets others read its package.json, and has a README", (folder) => {
+test.each(published)("%s exports its package.json, and has a README", (folder) => {
   expect(JSON.parse(read(`${folder}/package.json`)).exports["./package.json"]).toBe("./package.json")
   expect(existsSync(join(root, folder, "README.md"))).toBe(true)
 })
 
-test("everything that is published has one version, and wants the others in it", () => {
+test("all published packages have the same version, and depend on each other in that version", () => {
   const manifests = published.map((folder) => JSON.parse(read(`${folder}/package.json`)))
   const versions = new Map<string, string>(manifests.map(({ name, version }) => [name, version]))
   expect([...new Set(versions.values())]).toHaveLength(1)
@@ -33,7 +33,7 @@ test("everything that is published has one version, and wants the others in it",
   expect(read("deploy/compose.yaml")).toContain(`image: authwire:${version}\n`)
 })
 
-test("links between the pages of the repository lead somewhere", () => {
+test("links between the pages of the repository are valid", () => {
   const pages = globSync(["*.md", "docs/**/*.md", "{bench,fuzz,examples/*,deploy,site/guide}/*.md"], { cwd: root })
   const dead = pages.flatMap((page) =>
     [...read(page).matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const blocks = (heading: string, language: string) => codeBelow("README.md", heading, language)
 
-describe("what the README says", () => {
+describe("the README", () => {
   let authwire: Authwire
   const adjusted = (text: string) =>
     text
@@ -23,7 +23,7 @@ describe("what the README says", () => {
 
   const commands = blocks("Look inside", "sh").flatMap((block) => block.trim().split("\n"))
   const runnable = commands.filter((command) => hasTool(command.split(" ", 1)[0] as string))
-  // What each command prints is pinned by a part of it.
+  // Part of the expected output of each command.
   const printed: [command: RegExp, output: RegExp][] = [
     [
       /50051 list$/,
@@ -39,13 +39,13 @@ describe("what the README says", () => {
     [/readyz$/, /^ready$/m],
   ]
 
-  test("has every command pinned", () => {
+  test("has an expected output for every command", () => {
     expect(commands.map((command) => printed.filter(([pattern]) => pattern.test(command)).length)).toEqual(
       commands.map(() => 1),
     )
   })
 
-  // In the README's order: the later ones read what the earlier ones wrote.
+  // In the order of the README, because later commands read what earlier ones wrote.
   ;(runnable.length > 0 ? test.each(runnable) : test.skip.each(["grpcurl, curl"]))("%s", async (command) => {
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", adjusted(command)])
     expect(stdout).toMatch(printed.find(([pattern]) => pattern.test(command))?.[1] as RegExp)

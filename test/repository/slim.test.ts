@@ -3,7 +3,7 @@ import * as slim from "@authwire/proto/slim"
 import type { AnyDesc, DescField } from "@bufbuild/protobuf"
 import { expect, test } from "@jest/globals"
 
-/** What counts on the wire and in a client. */
+/** The parts of the schema that matter on the wire and in a client. */
 function shapeOf(desc: AnyDesc): unknown {
   switch (desc.kind) {
     case "message":
@@ -33,7 +33,7 @@ const shapesOf = (schema: object) =>
     Object.entries(schema).map(([name, value]) => [name, "kind" in value ? shapeOf(value as AnyDesc) : value]),
   )
 
-test("@authwire/proto/slim is the schema, but for the options that only the service reads", () => {
+test("@authwire/proto/slim is the schema, without the options that only the service reads", () => {
   const { scope: _, subject: __, told: ___, file_authwire_v1_permission: ____, ...rest } = shapesOf(whole)
   expect(Object.keys(rest).length).toBeGreaterThan(50)
   expect(shapesOf(slim)).toEqual(rest)

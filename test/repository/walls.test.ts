@@ -23,7 +23,7 @@ function rejected(file: string, module: string): boolean {
   }
 }
 
-// The walls of the design, as the linter keeps them.
+// The module boundaries of the design, as enforced by the linter.
 test.each([
   ["server/src/services/x.ts", "typeorm"],
   ["server/src/services/x.ts", "../store/sql/index.js"],
@@ -52,7 +52,7 @@ test.each([
   expect(rejected(file, module)).toBe(false)
 })
 
-test.each(["client", "examples/express", "server", "token"])("%s reaches into no other package's folder", (folder) => {
+test.each(["client", "examples/express", "server", "token"])("%s imports from no other package's folder", (folder) => {
   const root = fileURLToPath(new URL(`../../${folder}`, import.meta.url))
   const files = globSync("{src,test,vectors}/**/*.ts", { cwd: root })
   expect(files.length).toBeGreaterThan(5)

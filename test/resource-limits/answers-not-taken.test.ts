@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const mebibyte = 1024 * 1024
 const empty = Buffer.alloc(5)
-/** A message of a stream must be taken within 20 s. */
+/** The client must read a message of a stream within 20 s. */
 const takenMs = 25_000
 
-describe("answers that nobody takes", () => {
+describe("responses that the client does not read", () => {
   let target: Target
   let hasty: Target
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe("answers that nobody takes", () => {
   ] as const
 
   test.each(unary)(
-    "%s listener, %s: a call is gone five seconds after its longest deadline",
+    "%s listener, %s: a call is closed five seconds after its longest deadline",
     async (listener, type) => {
       const connection = connect(listener, hasty)
       const isEnveloped = type.includes("grpc")
@@ -49,11 +49,11 @@ describe("answers that nobody takes", () => {
     },
   )
 
-  test("a stream whose answer is not taken is reset", async () => {
+  test("a stream whose response is not read is reset", async () => {
     const message = getUserRequest("nobody").subarray(5)
     const asked = { calls: [{ id: 1, method: paths.getUser.slice(1), message }] }
     const frame = enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, asked)))
-    // A hundred bytes at a time of 300 KiB.
+    // Reads 300 KiB in steps of 100 bytes.
     const takeSlowly = (listener: Listener) => {
       const call = connect(listener, target, { initialWindowSize: 100 }).open(
         header(paths.reflection),
@@ -76,7 +76,7 @@ describe("answers that nobody takes", () => {
           watch: connection.open(header(paths.watch), empty),
           reflection: connection.open(header(paths.reflection), reflectionRequest),
           slowly: takeSlowly(listener),
-          // Never half-closed.
+          // Never half-closed by the client.
           unclosed: open(paths.reflection, undefined, reflectionRequest),
           pipeline: open(paths.pipeline, target.keys.sessions, frame),
         }
@@ -89,7 +89,7 @@ describe("answers that nobody takes", () => {
     expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
   })
 
-  test.each(listeners)("%s listener: a rejection that is not taken does not keep its stream open", async (listener) => {
+  test.each(listeners)("%s listener: an unread rejection does not keep its stream open", async (listener) => {
     const connection = connect(listener)
     const tooMany = Array.from({ length: 20 }, () => connection.open(header(paths.reflection), reflectionRequest))
     const rejected = [
@@ -104,7 +104,7 @@ describe("answers that nobody takes", () => {
     expect(found.filter((end) => end.endsWith("still open"))).toEqual([])
   })
 
-  test("a stream that takes its answers stays", async () => {
+  test("a stream whose responses are read stays open", async () => {
     const open = listeners.map((listener) => {
       const connection = attackConnection(target.url(listener))
       ends(async () => connection.close())
@@ -114,7 +114,7 @@ describe("answers that nobody takes", () => {
     expect(await Promise.all(open.map((call) => endOf(call, takenMs)))).toEqual(["200 still open", "200 still open"])
   })
 
-  test.each(listeners)("%s listener: a connection holds 16 MiB of them, which are still answers", async (listener) => {
+  test.each(listeners)("%s listener: a connection holds 16 MiB of them, which still arrive", async (listener) => {
     const connection = connect(listener)
     const request = getUserRequest(large.id)
     const calls = Array.from({ length: 90 }, () =>
@@ -123,7 +123,7 @@ describe("answers that nobody takes", () => {
     const held = () => calls.filter(({ open, status }) => open && status === "200")
     const isDecided = () => calls.every(({ open, status }) => !open || status === "200")
     const isWithin = () => held().length * large.image.length <= 16 * mebibyte
-    // What is beyond is told by the comparison.
+    // If there is more, the comparison below fails.
     await until(() => isDecided() && isWithin()).catch(() => {})
     const left = held()
     expect(left.length).toBeGreaterThan(0)
@@ -143,7 +143,7 @@ describe("answers that nobody takes", () => {
     const calls = connections.flatMap((connection) =>
       Array.from({ length: 250 }, () => connection.open(header(paths.reflection), reflectionRequest)),
     )
-    // Beyond what a connection may have open they wait on this side.
+    // Calls beyond the connection's stream limit wait in the client.
     const most = () => Math.min(calls.length / 4, connections[0]?.maxStreams ?? 0)
     await until(() => calls.filter(({ status, open }) => status !== undefined || !open).length >= 4 * most(), 50_000)
     expect((await target.heldBytes()) - before).toBeLessThan(32 * mebibyte)

@@ -5,8 +5,13 @@ import type { Option } from "../../server/src/cli/config/option.js"
 import { options } from "../../server/src/cli/config/options.js"
 import { everyMs, maxUnanswered } from "../../server/src/cluster/heartbeat.js"
 import { maxWaitingBytes } from "../../server/src/logging/bounded-lines.js"
-import { lastLinesMs } from "../../server/src/logging/end-even-unread.js"
-import { maxCallsOfKey, maxWaitingOfKey, maxWaitMs, overloadedMaxWaitMs } from "../../server/src/overload/concurrency-limit.js"
+import { lastLinesMs } from "../../server/src/logging/exit-after-pending-lines.js"
+import {
+  maxCallsOfKey,
+  maxWaitingOfKey,
+  maxWaitMs,
+  overloadedMaxWaitMs,
+} from "../../server/src/overload/concurrency-limit.js"
 import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
 import { rowWaitersOf, writerPermitsOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
 import { limits as all } from "../../server/src/transport/limits.js"

@@ -3,8 +3,8 @@ import { once } from "node:events"
 import { text } from "node:stream/consumers"
 import { expect, test } from "@jest/globals"
 
-// Without `outliveStreams` it ends by an assertion of Node 24: (current_nghttp2_memory_) == (0).
-test("a connection that is collected before its streams does not end the process, and is not kept for good", async () => {
+// Without `outliveStreams` the process ends with an assertion of Node 24: (current_nghttp2_memory_) == (0).
+test("a connection that is garbage-collected before its streams does not end the process, and is not leaked", async () => {
   const script = "test/support/connections/collected-connections.ts"
   const child = spawn(process.execPath, ["--expose-gc", script], { stdio: ["ignore", "ignore", "pipe"] })
   const [error, [code]] = await Promise.all([text(child.stderr), once(child, "exit")])

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const large = 4 * 2 ** 20 - 100
 const packed = gzipSync(Buffer.alloc(large))
-/** As many as one connection may have open without a key, and of pipelines with one. */
+/** The stream limit of a connection without a key, and its limit of pipelines with one. */
 const streams = 16
 const pipelines = 8
 
@@ -39,7 +39,7 @@ describe.each(listeners)("compressed requests at the %s listener", (listener) =>
         const flagged = Buffer.alloc(5)
         flagged.writeUInt8(1)
         flagged.writeUInt32BE(packed.length, 1)
-        // The end of the request does not come, so a service that has the message would keep it.
+        // The request is never ended, so a service that decompressed the message would keep it.
         call.stream.write(Buffer.concat([flagged, packed]))
         return call
       }),
@@ -49,7 +49,7 @@ describe.each(listeners)("compressed requests at the %s listener", (listener) =>
     expect((await target.heldBytes()) - before).toBeLessThan(16 * 2 ** 20)
   })
 
-  test("a client is told that it must not compress", async () => {
+  test("a client is told not to compress", async () => {
     const connection = attackConnection(target.url(listener))
     ends(async () => connection.close())
     const { stream } = connection.open(header(paths.check), Buffer.alloc(5))
@@ -58,7 +58,7 @@ describe.each(listeners)("compressed requests at the %s listener", (listener) =>
   })
 })
 
-describe("a pipeline with a compression at the HTTP listener", () => {
+describe("a compressed pipeline at the HTTP listener", () => {
   let target: Target
   beforeAll(async () => {
     target = await startTarget()

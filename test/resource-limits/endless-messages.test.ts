@@ -13,12 +13,12 @@ import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const mebibyte = 1024 * 1024
-/** Of requests that are not whole, on one connection. */
+/** The limit for incomplete requests on one connection. */
 const budgetBytes = 10 * mebibyte
-/** A message of a stream must be whole after 20 s. */
+/** A message of a stream must be complete after 20 s. */
 const messageMs = 25_000
 
-describe("messages that are never whole", () => {
+describe("messages that are never complete", () => {
   let target: Target
   let hasty: Target
   beforeAll(async () => {
@@ -40,15 +40,15 @@ describe("messages that are never whole", () => {
     ["http", "application/proto"],
   ] as const
 
-  // All ways at once: each call stays for six seconds.
-  test("a call is gone five seconds after its longest deadline", async () => {
+  // All protocols concurrently, because each call stays open for six seconds.
+  test("a call ends five seconds after its longest deadline", async () => {
     const stillOpen = await Promise.all(
       unary.map(async ([listener, type]) => {
         const connection = connect(listener, hasty)
         const part = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
         sendAllButTheLastByte(part.stream, { bytes: 100_000, isEnveloped: type.includes("grpc") })
         const nothing = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
-        // One that has all that it needs, and is never half-closed.
+        // A call whose message is complete, but which is never half-closed.
         const unclosed = connection.open(header(paths.check, { type: "application/grpc" }))
         unclosed.stream.write(prefix(0))
         const found = await Promise.all([part, nothing, unclosed].map((call) => endOf(call, 8_000)))
@@ -58,7 +58,7 @@ describe("messages that are never whole", () => {
     expect(stillOpen.flat()).toEqual([])
   })
 
-  test("a stream with a begun message is reset, one without stays", async () => {
+  test("a stream with an incomplete message is reset, a stream without one stays open", async () => {
     const half = symbolRequest("authwire.v1.UserService").subarray(0, 20)
     const drip = (call: AttackStream) => {
       call.stream.write(prefix(1_000))
@@ -89,7 +89,7 @@ describe("messages that are never whole", () => {
     expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
   })
 
-  test.each(listeners)("%s listener: half a message and then the end is an error at once", async (listener) => {
+  test.each(listeners)("%s listener: a stream that ends after half a message fails immediately", async (listener) => {
     const connection = connect(listener)
     const calls = [paths.pipeline, paths.reflection].map((path) =>
       connection.open(header(path, { key: target.keys.sessions }), Buffer.concat([prefix(1_000), Buffer.alloc(10)])),
@@ -104,20 +104,20 @@ describe("messages that are never whole", () => {
       connection.open(header(paths.getUser, { key: target.keys.all, type })),
     )
     const isEnveloped = type.includes("grpc")
-    // So large that no number of them is nearly all that there may be.
+    // Large enough that no number of them is only just below the limit.
     const bytes = 3 * mebibyte
     const messages = calls.map((call) => sendAllButTheLastByte(call.stream, { bytes, isEnveloped }))
     const open = () => calls.filter((call) => call.open)
     const isSent = () => calls.every((call, index) => !call.open || messages[index]?.isAlmostWhole)
     const isWithin = () => open().length * bytes <= budgetBytes
-    // What is beyond is told by the comparison.
+    // If there is more, the comparison below fails.
     await until(() => isSent() && isWithin()).catch(() => {})
     const left = open()
     expect(left.length).toBeGreaterThan(0)
     expect(left.length * bytes).toBeLessThanOrEqual(budgetBytes)
     const reset = await Promise.all(calls.filter((call) => !left.includes(call)).map((call) => endOf(call)))
     expect(reset.filter((end) => end !== "ENHANCE_YOUR_CALM")).toEqual([])
-    // What is held is still a call.
+    // The requests that are held can still be completed.
     for (const call of left) call.stream.end(Buffer.alloc(1))
     const answered = await Promise.all(left.map((call) => endOf(call)))
     expect(answered.filter((end) => !end.endsWith("NO_ERROR"))).toEqual([])
@@ -130,7 +130,7 @@ describe("messages that are never whole", () => {
     const held = [open(), open()]
     const messages = held.map(({ stream }) => sendAllButTheLastByte(stream, { bytes: 3.5 * mebibyte, isEnveloped }))
     await until(() => messages.every(({ isAlmostWhole }) => isAlmostWhole))
-    // gRPC-Web tells its status in the body.
+    // gRPC-Web has its status in the body.
     const isWeb = type.includes("web")
     expect(await endOf(open())).toMatch(isWeb ? /^200 NO_ERROR$/ : /^(8|429) NO_ERROR$/)
     for (const { stream } of held) stream.end(Buffer.alloc(1))
@@ -140,7 +140,7 @@ describe("messages that are never whole", () => {
     expect(await endOf(after)).toMatch(isWeb ? /^200 NO_ERROR$/ : /^(5|400) NO_ERROR$/)
   })
 
-  test.each(listeners)("%s listener: a key has 2,048 streams, over all connections", async (listener) => {
+  test.each(listeners)("%s listener: a key has 2,048 streams over all its connections", async (listener) => {
     const calls = [1, 2, 3].flatMap(() => {
       const connection = connect(listener)
       return Array.from({ length: 900 }, () => connection.open(header(paths.getUser, { key: target.keys.all })))
@@ -154,13 +154,13 @@ describe("messages that are never whole", () => {
     expect(new Set(await Promise.all(open().map((call) => endOf(call, 20_000))))).toEqual(new Set(["5 NO_ERROR"]))
   })
 
-  test.each(unary)("%s listener, %s: one byte does not keep the memory that it came with", async (listener, type) => {
+  test.each(unary)("%s listener, %s: one byte does not retain the buffer in which it came", async (listener, type) => {
     const connection = connect(listener)
     const open = () => connection.open(header(paths.getUser, { key: target.keys.all, type }))
     const before = await target.heldBytes()
     const slow = open()
     slow.stream.write(prefix(100_000))
-    // Twice what may be held, were what they came with kept.
+    // Twice the allowed amount, if the buffers were retained.
     for (let sent = 0; sent < 250; sent++) {
       const other = open()
       slow.stream.write(Buffer.alloc(1))
@@ -185,7 +185,7 @@ describe("messages that are never whole", () => {
     expect((await target.heldBytes()) - before).toBeLessThan(32 * mebibyte)
   })
 
-  /** Sends sixteen bodies of a gigabyte in all, and tells how many bytes of them were read. */
+  /** Sends 16 bodies, one GiB in all, and returns how many of their bytes were read. */
   async function readOf(url: string, method: string, headers: Record<string, string>): Promise<number> {
     await target.heldBytes()
     const before = await target.bufferBytes()
@@ -202,7 +202,10 @@ describe("messages that are never whole", () => {
     return (await target.bufferBytes()) - before
   }
 
-  /** Three of the parts in which Node reads, of each: in the 200 ms before the connection is closed it could read all. */
+  /**
+   * The limit for the 16 bodies. For each, up to three chunks of 64 KiB may be read. In the 200 ms before the
+   * connection is closed, Node could read everything.
+   */
   const little = 16 * 4 * 64 * 1024
 
   test.each([
@@ -216,7 +219,7 @@ describe("messages that are never whole", () => {
   })
 
   test.each(["http", "metrics"])(
-    "at the %s listener little is read behind an expectation that nobody meets",
+    "at the %s listener little is read after an Expect header that is not satisfied",
     async (listener) => {
       const metricsUrl = /^authwire: metrics at (\S+)$/m.exec(target.server.output())?.[1] as string
       const url = listener === "metrics" ? metricsUrl : target.server.httpUrl + paths.getUser

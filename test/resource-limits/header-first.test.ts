@@ -13,10 +13,10 @@ import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { limits } from "../../server/src/transport/limits.js"
 
-/** A message that has no end, as far as this test can tell: more than comes through before the stream is closed. */
+/** A message that never ends in this test: it is larger than what can be sent before the stream is closed. */
 const endless = { bytes: 2 ** 32 - 1 }
 
-describe("who may not call is told so by the header alone", () => {
+describe("unauthorized calls are rejected after their headers", () => {
   let target: Target
   beforeAll(async () => {
     target = await startTarget({ args: ["--rate-limit-overrides=UserService.GetUser=1"] })
@@ -51,7 +51,7 @@ describe("who may not call is told so by the header alone", () => {
       const connection = connect(listener)
       const calls = [1, 2].map(() => connection.open(header(paths.getUser, { key: target.keys.all })))
       expect(await endOf(calls[1]!)).toBe("8 NO_ERROR")
-      // The call before it has taken the place, and goes on.
+      // The first call has used up the rate, and continues.
       calls[0]!.stream.end(getUserRequest("nobody"))
       expect(await endOf(calls[0]!)).toBe("5 NO_ERROR")
     })
@@ -63,7 +63,7 @@ describe("who may not call is told so by the header alone", () => {
       expect(message.isAlmostWhole).toBe(false)
     })
 
-    test("the connection goes on", async () => {
+    test("the connection stays usable", async () => {
       const connection = connect(listener)
       const calls = Array.from({ length: limits.strangerRequests - 1 }, () => connection.open(header(paths.getUser)))
       for (const { stream } of calls) sendAllButTheLastByte(stream)
@@ -101,7 +101,7 @@ describe("who may not call is told so by the header alone", () => {
     const [answer] = await answered
     expect(answer.statusCode).toBe(status)
     answer.resume()
-    // It sends on, and never ends.
+    // The client continues to send, and never ends the request.
     sendAllButTheLastByte(call, { bytes, isEnveloped: false })
     await until(() => call.socket?.destroyed === true)
   })
@@ -114,7 +114,7 @@ describeServers("calls beyond the concurrency limit, on %s", (database) => {
   })
   afterAll(() => authwire.close())
 
-  test("are told so by the header alone, at both listeners", async () => {
+  test("are rejected after their headers, at both listeners", async () => {
     const { grpcUrl, httpUrl } = authwire.server
     const connections = [grpcUrl, httpUrl].map((url) => attackConnection(url))
     await whileFull(authwire, async () => {

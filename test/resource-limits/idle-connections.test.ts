@@ -7,10 +7,10 @@ import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-/** A connection that made no call that was let in is closed after 30 s without a stream. */
+/** A connection without an authorized call is closed after 30 s without a stream. */
 const idleMs = 45_000
 
-describe("connections that want nothing", () => {
+describe("idle connections", () => {
   let target: Target
   beforeAll(async () => {
     target = await startTarget()
@@ -28,7 +28,7 @@ describe("connections that want nothing", () => {
     return one
   }
 
-  test("are closed, and those that had a call let in are not", async () => {
+  test("are closed, except those that had an authorized call", async () => {
     const slow = Buffer.from("POST / HTTP/1.1\r\nhost: a\r\nx-slow: ")
     const silent = listeners.flatMap((listener) => {
       const url = target.url(listener)
@@ -58,7 +58,7 @@ describe("connections that want nothing", () => {
       ...[...silent, ...http1].filter(([, { isHeld }]) => isHeld).map(([name]) => name),
       ...used.filter(({ rejected }) => !rejected.session.destroyed).map(({ listener }) => `${listener}: rejected`),
     ]
-    // What is left of them is told by the comparison.
+    // If connections remain, the comparison below fails.
     await until(() => open().length === 0, idleMs).catch(() => {})
     expect(open()).toEqual([])
     expect(used.map(({ allowed }) => allowed.session.closed)).toEqual([false, false])

@@ -22,7 +22,7 @@ const empty = Buffer.alloc(5)
 const perConnection = 16
 const perConnectionOfReflection = 4
 const perProcess = 1_024
-/** Requests in a second, and as many at once, over a connection that has made a call with a key. */
+/** Requests per second, and in a burst, over a connection that has made a call with a key. */
 const perSecond = 100
 
 describe.each(listeners)("streams that need no key, at the %s listener", (listener) => {
@@ -37,7 +37,10 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     ends(async () => connection.close())
     return connection
   }
-  /** One that has shown a key: others are closed when they ask too often (strangers.test.ts). */
+  /**
+   * A connection that has used a valid key. Other connections are closed at a high rate of requests
+   * (strangers.test.ts).
+   */
   const connectWithKey = async () => {
     const connection = connect()
     const call = connection.open(header(paths.getUser, { key: target.keys.all }), getUserRequest("nobody"))
@@ -53,7 +56,7 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
   const areServed = (calls: readonly AttackStream[]) =>
     until(() => calls.every(({ open, receivedBytes }) => open && receivedBytes > 0))
 
-  test("are at most 16 of health and 4 of reflection of a connection", async () => {
+  test("are limited to 16 of health and 4 of reflection per connection", async () => {
     const connection = connect()
     const calls = Array.from({ length: perConnection + perConnectionOfReflection }, (_, index) =>
       index < perConnection ? watch(connection) : reflect(connection),
@@ -61,17 +64,17 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     await areServed(calls)
     for (const one of [watch, reflect]) expect(await endOf(one(connection))).toBe("8 NO_ERROR")
     expect(await endOf(connection.open(header(paths.check), empty))).toBe("8 NO_ERROR")
-    // A call that shows a key is not among them.
+    // A call with a key does not count.
     const call = connection.open(header(paths.pipeline, { key: target.keys.sessions }))
     await areServed([call])
     expect(connection.openStreams).toBe(calls.length + 1)
-    // One that has gone makes space for another.
+    // A closed stream frees its place.
     calls[0]?.stream.close()
     await connection.seen()
     await areServed([watch(connection)])
   })
 
-  test("are at most 1,024 of a process: a new one takes the place of another, which is not of a small connection", async () => {
+  test("are limited to 1,024 per process: a new stream replaces another one, but none of a connection with few streams", async () => {
     const other = listeners.find((one) => one !== listener)
     const small = connect()
     const alone = watch(small)
@@ -88,7 +91,7 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     await Promise.all(crowds.map(({ seen }) => seen()))
     expect(open()).toBe(perProcess)
     expect(alone.open).toBe(true)
-    // Somebody new is served as ever.
+    // A new connection is served as usual.
     const fresh = connect()
     await areServed([watch(fresh), reflect(fresh)])
     expect(await endOf(fresh.open(header(paths.check), empty))).toBe("0 NO_ERROR")
@@ -96,7 +99,7 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     expect(alone.open).toBe(true)
   })
 
-  test("have a rate: reflection, as requests of one stream", async () => {
+  test("have a rate limit: reflection, as requests of one stream", async () => {
     const connection = await connectWithKey()
     const begun = performance.now()
     const list = connection.open(header(paths.reflection))
@@ -104,23 +107,23 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     list.stream.write(Buffer.concat(Array.from({ length: 1_000 }, () => unknown)))
     expect(await endOf(list, 15_000)).toMatch(/^8 NO_ERROR$|ENHANCE_YOUR_CALM$/)
     const most = perSecond + (perSecond * (performance.now() - begun)) / 1_000 + 1
-    // Each answer says again what was asked, and more.
+    // Each response repeats the requested name, and adds to it.
     expect(list.receivedBytes).toBeLessThan(most * (unknown.length + 100))
     expect(list.receivedBytes).toBeGreaterThan(0)
   })
 
-  test("have a rate: reflection, as streams of one request", async () => {
+  test("have a rate limit: reflection, as streams of one request", async () => {
     const connection = await connectWithKey()
     const begun = performance.now()
     const found = await many(400, () => connection.open(header(paths.reflection), symbolRequest("n")))
     const served = found.filter((end) => end === "0 NO_ERROR").length
-    // What the test before has left of the second.
+    // The previous test has used up part of the rate.
     expect(served).toBeGreaterThan(0)
     expect(served).toBeLessThanOrEqual(perSecond + (perSecond * (performance.now() - begun)) / 1_000 + 1)
     expect(found.filter((end) => !/^[08] NO_ERROR$|ENHANCE_YOUR_CALM$/.test(end))).toEqual([])
   })
 
-  test("have a rate: health, for each connection", async () => {
+  test("have a rate limit: health, for each connection", async () => {
     const connection = await connectWithKey()
     const begun = performance.now()
     const found = await many(1_000, () => connection.open(header(paths.check), empty))
@@ -145,7 +148,7 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
 })
 
 describe("streams that need no key, over HTTP/1.1", () => {
-  test("are at most 1,024 of a process: the connection of another one is closed", async () => {
+  test("are limited to 1,024 per process: the connection of another stream is closed", async () => {
     const target = await startTarget()
     const sockets: Socket[] = []
     try {
@@ -173,7 +176,7 @@ describe("streams that need no key, over HTTP/1.1", () => {
   })
 })
 
-/** So many streams one after the other, a few at a time: how each ended. */
+/** Opens `count` streams, a few at a time. Returns how each ended. */
 async function many(count: number, open: () => AttackStream): Promise<string[]> {
   const found: string[] = []
   let left = count

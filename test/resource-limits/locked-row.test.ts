@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 const expires = new Date("2099-12-31T00:00:00Z")
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 
-// A replica that stops in the middle of a transaction holds its locks until the database notices. Who writes the same rows
-// waits for that; nobody else does. Before, the others waited for longer than ten seconds: from that the limit tells a slow
-// machine.
+// A replica that stops in the middle of a transaction holds its locks until the database notices. Writers of the same
+// rows must wait for that, but no other calls may. Without the protection, other calls waited for more than ten
+// seconds. The limit lies between that time and the delay of a slow machine.
 const soonMs = 6_000
 
 describeServers("rows that another transaction has locked on %s", (target) => {
@@ -31,7 +31,7 @@ describeServers("rows that another transaction has locked on %s", (target) => {
       await authwire?.close()
     })
 
-    /** The first of them is locked by another transaction while the work runs. */
+    /** Runs `work` while another transaction has locked the first of the users. */
     async function whileLocked(ids: readonly string[], work: () => Promise<void>) {
       const { database } = authwire
       await database.query("BEGIN")
@@ -44,7 +44,9 @@ describeServers("rows that another transaction has locked on %s", (target) => {
       }
     }
 
-    /** Calls of the others, one after the other for a while: the longest that one of them took, in milliseconds. */
+    /**
+     * Makes calls for the other users one after another for two seconds. Returns the longest duration, in milliseconds.
+     */
     async function longestOf(call: (id: string) => Promise<unknown>) {
       let longest = 0
       const end = performance.now() + 2000
@@ -56,7 +58,7 @@ describeServers("rows that another transaction has locked on %s", (target) => {
       return longest
     }
 
-    test("40 writers of one row do not keep others waiting, nor is anybody rejected", async () => {
+    test("40 writers of one row do not delay other calls, and none is rejected", async () => {
       const id = await user()
       const account = { provider: "p", type: "oauth" as const, userId: id }
       const writes = range(40).map((n) => [
@@ -79,7 +81,7 @@ describeServers("rows that another transaction has locked on %s", (target) => {
       expect(await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [id])).toEqual([{ n: 13 }])
     })
 
-    test("nor do writers of as many rows as there are connections keep readers waiting", async () => {
+    test("writers of as many rows as there are connections do not delay readers", async () => {
       const ids = await Promise.all(range(24).map(user))
       let writing: Promise<unknown>[] = []
       await whileLocked(ids, async () => {
@@ -93,7 +95,7 @@ describeServers("rows that another transaction has locked on %s", (target) => {
 })
 
 if (databaseTargets().includes("sqlite")) {
-  test("on SQLite, all of which one writer locks, readers do not wait for writers", async () => {
+  test("on SQLite, where one writer locks the whole database, readers do not wait for writers", async () => {
     const authwire = await startAuthwire("sqlite")
     const { adapter } = authwire
     const { id } = await adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null })

@@ -8,11 +8,11 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals"
 
 const { updateUser } = UserService.method
 const mebibyte = 2 ** 20
-/** What the requests of one connection may take. */
+/** The limit for all requests of one connection. */
 const budgetBytes = 10 * mebibyte
 const header = Object.fromEntries(Array.from({ length: 63 }, (_, n) => [`x-${n}`, "x".repeat(8_000)]))
 
-describeServers("calls of a pipeline that wait, on %s", (target) => {
+describeServers("waiting calls of a pipeline, on %s", (target) => {
   let authwire: Authwire
   let heap: Heap
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
       }
     })
 
-  test("their headers count against what the requests of a connection may take", () =>
+  test("their headers count against the request limit of a connection", () =>
     withPipeline(async (pipeline, { request, waiting, release }) => {
       const fitting = Math.floor(budgetBytes / (63 * 8_000)) - 1
       const send = (from: number, to: number) => {
@@ -48,12 +48,12 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
       await waiting(1)
       await release()
       await areAnswered()
-      // What is over has given its part back.
+      // Finished calls have released their share.
       send(1, fitting)
       await areAnswered()
     }))
 
-  test("who sends more than that while they wait is cut", () =>
+  test("a client that sends more than that while they wait is disconnected", () =>
     withPipeline(async (pipeline, { request, waiting }) => {
       pipeline.send({ calls: [frame(0, updateUser, request)] })
       await waiting(1)
@@ -61,10 +61,10 @@ describeServers("calls of a pipeline that wait, on %s", (target) => {
       expect(await pipeline.ended).toMatchObject({ code: "RESOURCE_EXHAUSTED" })
     }))
 
-  test("they do not keep the messages that they came in", () =>
+  test("they do not retain the messages in which they arrived", () =>
     withPipeline(async (pipeline, { request, waiting }) => {
       const filler = { id: 1_000_000, method: "no/method", message: new Uint8Array(mebibyte) }
-      // Of one user, so that they wait outside of the database, before and after they are read.
+      // They concern one user, so that they wait outside the database, before and after they are read.
       pipeline.send({ calls: [frame(0, updateUser, request)] })
       await waiting(1)
       const before = await heap.usedBytes()

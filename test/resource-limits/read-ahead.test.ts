@@ -8,10 +8,10 @@ import { create, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const mebibyte = 1024 * 1024
-/** What the windows of HTTP/2 and the buffers of the sockets hold beside whole messages, at the most. */
+/** The maximum that the windows of HTTP/2 and the socket buffers hold in addition to whole messages. */
 const onTheWayBytes = mebibyte
 
-/** A message of a pipeline: answers of 256 KiB, four of which fill what may wait on a stream. */
+/** A message of a pipeline whose answers have 256 KiB each. Four of them fill the send buffer of a stream. */
 const eightLargeAnswers = enveloped(
   toBinary(
     PipelineRequestSchema,
@@ -25,7 +25,7 @@ const eightLargeAnswers = enveloped(
   ),
 )
 
-describe("a pipeline whose answers are not taken", () => {
+describe("a pipeline whose answers are not read", () => {
   let target: Target
   beforeAll(async () => {
     target = await startTarget()
@@ -41,7 +41,7 @@ describe("a pipeline whose answers are not taken", () => {
     const message = Buffer.concat([prefix(mebibyte), Buffer.alloc(mebibyte)])
     const bytes = Buffer.concat(Array(20).fill(message))
     let takenBytes = 0
-    // One part after the other, or HTTP/2 would say that they are taken when all of them are.
+    // One part after another, because HTTP/2 reports a write only when all of its data was accepted.
     const send = () => {
       const part = bytes.subarray(takenBytes, takenBytes + 16_384)
       stream.write(part, (error) => {
@@ -58,7 +58,7 @@ describe("a pipeline whose answers are not taken", () => {
   })
 })
 
-/** Resolves when the service has answered twenty times in a row while a number stayed what it was. */
+/** Resolves when a value did not change during twenty consecutive pings of the service. */
 async function isSettled(connection: AttackConnection, value: () => number): Promise<void> {
   let same = 0
   while (same < 20) {

@@ -5,8 +5,8 @@ import { expect, test } from "@jest/globals"
 
 const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 
-test.each(["stdout", "stderr"] as const)("whoever read %s is gone: that is no failure of a command", async (output) => {
-  // Its own words on one output, and an error on the other.
+test.each(["stdout", "stderr"] as const)("a closed reader of %s does not make a command fail", async (output) => {
+  // The command writes its output on one stream, and an error on the other.
   const args = output === "stdout" ? ["--help"] : ["unknown"]
   const child = spawn(process.execPath, [command, ...args], { env: {}, stdio: ["ignore", "pipe", "pipe"] })
   child[output].destroy()

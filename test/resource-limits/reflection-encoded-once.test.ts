@@ -7,7 +7,7 @@ import { reflectionService } from "../../server/src/services/reflection.js"
 
 const descriptors = createRequire(import.meta.url).resolve("@authwire/proto/descriptors.binpb")
 
-test("a descriptor is encoded once, whoever asks for it and however often", async () => {
+test("a descriptor is encoded only once", async () => {
   const service = reflectionService({ descriptorSet: readFileSync(descriptors), serviceNames: [] })
   const asked = ["authwire.v1.UserService", "authwire.v1.User", "authwire.v1.SessionService"].map((symbol) =>
     create(ServerReflectionRequestSchema, { messageRequest: { case: "fileContainingSymbol", value: symbol } }),
@@ -21,7 +21,7 @@ test("a descriptor is encoded once, whoever asks for it and however often", asyn
     if (messageResponse?.case !== "fileDescriptorResponse") throw new Error(`no file: ${messageResponse?.case}`)
     files.push(messageResponse.value.fileDescriptorProto as Uint8Array[])
   }
-  // The same bytes, not equal ones: those of the imports are shared by the files that import them.
+  // The same buffers, not equal ones: imported files are shared by the files that import them.
   const distinct = new Set(files.flat())
   const contents = new Set(files.flat().map((bytes) => Buffer.from(bytes).toString("base64")))
   expect(files).toHaveLength(6)

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 describe.each([
   ["gRPC", "grpcUrl", AuthwireAdapter],
   ["HTTP", "httpUrl", EdgeAdapter],
-] as const)("a client of the %s listener says why it has no connection", (_, listener, makeAdapter) => {
+] as const)("a client of the %s listener reports why it has no connection", (_, listener, makeAdapter) => {
   let database: TestDatabase
   let server: ServerProcess
   let only: Socket
@@ -41,7 +41,7 @@ describe.each([
     expect(message.search(/https:\/\/|certificate/)).toBeGreaterThan(message.indexOf("--max-connections"))
   })
 
-  test("nobody listens: the connection is refused, and nothing about TLS", async () => {
+  test("no listener: the connection is refused, and the error does not mention TLS", async () => {
     const proxy = await tcpProxy(Number(new URL(server[listener]).port))
     await proxy.close()
     const message = await messageOf(`http://127.0.0.1:${proxy.port}`)

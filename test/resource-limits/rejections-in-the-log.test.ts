@@ -10,12 +10,12 @@ import { limits } from "../../server/src/transport/limits.js"
 
 const calls = 1_000
 
-/** A line that counts calls that were rejected. */
+/** A log line that counts rejected calls. */
 interface Counted {
   rejected?: { calls: number }[]
 }
 
-describe.each(listeners)("calls that are rejected at the %s listener", (listener) => {
+describe.each(listeners)("rejected calls at the %s listener", (listener) => {
   let target: Target
   let before: number
   let begun: number
@@ -30,7 +30,7 @@ describe.each(listeners)("calls that are rejected at the %s listener", (listener
 
   const lines = () => logOf(target.server).slice(before)
   const isOfAudit = ({ event }: Record<string, unknown>) => event === "audit"
-  /** How many calls the log tells of, one by one or as a number. */
+  /** The number of calls in the log, as lines of their own or in counts. */
   const told = () =>
     lines()
       .filter((line) => !isOfAudit(line))
@@ -39,7 +39,7 @@ describe.each(listeners)("calls that are rejected at the %s listener", (listener
         return sum + (rejected?.reduce((all, { calls }) => all + calls, 0) ?? (line.code === undefined ? 0 : 1))
       }, 0)
 
-  // Ten a second and the line that counts; those of the first second and of the last begin and end somewhere in it.
+  // Ten lines per second and the line with the count. The first and the last second are incomplete.
   afterEach(async () => {
     await until(() => told() >= calls)
     const most = 11 * ((performance.now() - begun) / 1_000 + 2)
@@ -53,11 +53,11 @@ describe.each(listeners)("calls that are rejected at the %s listener", (listener
     ["lack the scope", () => target.keys.sessions, "7"],
   ] as const
 
-  test.each(keys)("because they %s are told one by one only up to ten a second", async (_, keyOf, status) => {
+  test.each(keys)("because they %s are logged one by one only up to ten per second", async (_, keyOf, status) => {
     const key = keyOf()
     const line = async () => {
       for (let made = 0; made < calls / 4; ) {
-        // As many as a connection takes of those without a valid key.
+        // The limit of a connection without a valid key.
         const connection = attackConnection(target.url(listener))
         for (let count = 0; count < limits.strangerRequests && made < calls / 4; count++, made++) {
           const end = await endOf(connection.open(header(paths.getUser, { key }), Buffer.alloc(5)))
@@ -69,7 +69,7 @@ describe.each(listeners)("calls that are rejected at the %s listener", (listener
     await Promise.all([1, 2, 3, 4].map(line))
   })
 
-  test("because no method has their name, in a pipeline, are told so too", async () => {
+  test("because their method is unknown, in a pipeline, are logged in the same way", async () => {
     const pipeline = openBarePipeline(target.url(listener), { authorization: `Bearer ${target.keys.sessions}` })
     const requestId = crypto.randomUUID()
     const header = { "x-request-id": requestId }

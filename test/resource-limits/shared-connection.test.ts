@@ -14,7 +14,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 
 const repository = fileURLToPath(new URL("../..", import.meta.url))
 
-// Each test has a proxy of its own, whose URL no other test has: so no channel of another test serves it.
+// Each test has its own proxy, whose URL is unique, so that no channel of another test is shared.
 describe("clients of one process", () => {
   const [first, second] = [staticKey(["all"]), staticKey(["all"])]
   let database: TestDatabase
@@ -36,7 +36,7 @@ describe("clients of one process", () => {
   })
   afterEach(() => proxy.close())
 
-  test("adapters, token methods and clients with equal options have one connection", async () => {
+  test("adapters, token methods and clients with equal options share one connection", async () => {
     const { adapter, close } = createAuthwireClient({ ...options, timeoutMs: 20_000 })
     const salt = "a-salt"
     await Promise.all([
@@ -61,7 +61,7 @@ describe("clients of one process", () => {
     expect(proxy.accepted).toBeGreaterThan(1)
   })
 
-  test("a key that the service does not know gets nothing from a connection that another key opened", async () => {
+  test("an unknown key cannot use a connection that another key opened", async () => {
     expect(await AuthwireAdapter(options).getUser("nobody")).toBeNull()
     const unknown = { ...options, apiKey: staticKey(["all"]).text }
     await expect(AuthwireAdapter(unknown).getUser("nobody")).rejects.toMatchObject({ reason: "API_KEY_INVALID" })
@@ -70,11 +70,11 @@ describe("clients of one process", () => {
     })
   })
 
-  test("close() ends one client; the connection ends with the last one", async () => {
+  test("close() ends one client; the connection is closed with the last client", async () => {
     const [one, other] = [createAuthwireClient(options), createAuthwireClient(options)]
     for (const { adapter } of [one, other]) expect(await adapter.getUser("nobody")).toBeNull()
     one.close()
-    // A second time must not count for the other client.
+    // A second close() must not count for the other client.
     one.close()
     await expect(one.adapter.getUser("nobody")).rejects.toMatchObject({ code: "FAILED_PRECONDITION" })
     expect(await other.adapter.getUser("nobody")).toBeNull()
@@ -87,7 +87,7 @@ describe("clients of one process", () => {
     next.close()
   })
 
-  test("an adapter for each request of Auth.js: 3,300 requests, one connection", async () => {
+  test("one adapter per request of Auth.js: 3,300 requests, one connection", async () => {
     const adapter = AuthwireAdapter(options)
     const sessionToken = crypto.randomUUID()
     const email = `${crypto.randomUUID()}@example.com`
@@ -108,11 +108,11 @@ describe("clients of one process", () => {
       const answers = await Promise.all(Array.from({ length: 25 }, request))
       expect(new Set(answers)).toEqual(new Set([email]))
     }
-    // Another one where the process stood still for a second, which looks as if it had been suspended.
+    // Further connections if the process paused for a second, which looks like a suspension.
     expect(proxy.accepted).toBeLessThan(10)
   })
 
-  test("10,000 adapters: one connection, and nothing of them stays in memory", async () => {
+  test("10,000 adapters: one connection, and they do not stay in memory", async () => {
     const { stdout } = await node(`
       const { AuthwireAdapter } = await import("@authwire/client")
       const make = async (count) => {
@@ -130,7 +130,7 @@ describe("clients of one process", () => {
       console.log(used() - before)
     `)
     expect(proxy.accepted).toBeLessThan(10)
-    // 200 bytes for each adapter. One that has a connection of its own takes 26 KB.
+    // 200 bytes for each adapter. An adapter with its own connection takes 26 KB.
     expect(Number(stdout)).toBeLessThan(2_000_000)
   })
 
@@ -149,7 +149,7 @@ describe("clients of one process", () => {
       expect(proxy.accepted).toBe(1)
     }))
 
-  test("an outage that one copy meets is thrown by the configuration of another, and does not sign out", () =>
+  test("an outage in one copy is thrown by the configuration of another copy, and does not sign the user out", () =>
     withCopies(async ([one, other]) => {
       await proxy.cut()
       const { stdout } = await node(`
@@ -168,7 +168,10 @@ describe("clients of one process", () => {
       expect(JSON.parse(stdout)).toEqual(["SessionUnavailable", true])
     }))
 
-  /** Has copies of the package below the repository, where they find what they import: the paths of their modules. */
+  /**
+   * Copies the package into folders of the repository, so that its imports are found. Passes the paths of their
+   * modules.
+   */
   async function withCopies(work: (copies: readonly string[]) => Promise<void>): Promise<void> {
     const build = join(repository, "build")
     mkdirSync(build, { recursive: true })
@@ -185,7 +188,7 @@ describe("clients of one process", () => {
     }
   }
 
-  /** Runs a script in a process of its own that has `options`. */
+  /** Runs a script with `options` in a separate process. */
   function node(script: string) {
     const source = `const options = ${JSON.stringify(options)}\n${script}`
     const args = ["--expose-gc", "--input-type=module", "-e", source]

@@ -8,7 +8,7 @@ import { expect, test } from "@jest/globals"
 
 const later = endsAfterEach()
 
-describeServers("a worker of two stands still, on %s", (target) => {
+describeServers("one of two workers hangs, on %s", (target) => {
   async function start(args: string[] = []) {
     const database = await createDatabase(target)
     later(database.drop)
@@ -18,7 +18,7 @@ describeServers("a worker of two stands still, on %s", (target) => {
     return { server, victim }
   }
 
-  test("it is ended and replaced, one line says so, and connections that it was given are closed", async () => {
+  test("it is killed and replaced, one line reports that, and its connections are closed", async () => {
     const { server, victim } = await start()
     process.kill(victim, "SIGSTOP")
     const outcomes: string[] = []
@@ -43,7 +43,7 @@ describeServers("a worker of two stands still, on %s", (target) => {
     await Promise.all(
       Array.from({ length: 12 }, async (_, index) => outcomes.push(await (index % 2 ? viaHttp() : viaGrpc()))),
     )
-    // One at each listener was given to it; Node gives it no other before it takes that one.
+    // It was given one connection at each listener. Node gives it no other before it accepts that one.
     expect(outcomes.toSorted()).toEqual([...Array(10).fill("answered"), "broken", "broken"])
     await until(() => workersOf(server).get(1) !== victim)
     expect(isGone(victim)).toBe(true)
@@ -54,7 +54,7 @@ describeServers("a worker of two stands still, on %s", (target) => {
     expect(await server.stop()).toBe(0)
   })
 
-  test("a stop does not wait for it as long as for calls", async () => {
+  test("a shutdown does not wait for it as long as for calls", async () => {
     const { server, victim } = await start(["--shutdown-grace-ms=600000"])
     process.kill(victim, "SIGSTOP")
     expect(await server.stop()).toBe(1)

@@ -11,14 +11,14 @@ import { describe, expect, test } from "@jest/globals"
 const later = endsAfterEach()
 const serving = new Set(["SERVING"])
 
-/** Lines of JSON. Throws if one is not whole. */
+/** Parses lines of JSON. Throws if a line is incomplete. */
 const linesOf = (text: string): Record<string, unknown>[] =>
   text
     .split("\n")
     .slice(0, -1)
     .map((line) => JSON.parse(line))
 
-/** A server whose standard error nobody reads. */
+/** Starts a server whose standard error is not read. */
 async function startUnread(options: Partial<Parameters<typeof startServer>[0]>, target: DatabaseTarget = "sqlite") {
   const database = await createDatabase(target)
   later(database.drop)
@@ -32,7 +32,7 @@ async function startUnread(options: Partial<Parameters<typeof startServer>[0]>, 
   return { database, pipe, server, grpc, http }
 }
 
-/** Calls by the dozen, until so many are answered. */
+/** Makes `total` calls, twelve at a time. */
 async function callers(total: number, call: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0
   const caller = async () => {
@@ -41,11 +41,11 @@ async function callers(total: number, call: (index: number) => Promise<unknown>)
   await Promise.all(Array.from({ length: 12 }, caller))
 }
 
-describe("standard error is a pipe that nobody reads", () => {
-  // More than the pipe holds and the service keeps.
+describe("standard error is a pipe that is not read", () => {
+  // More than the pipe and the service can buffer.
   const count = 7_000
 
-  test.each(["json", "text"])("calls and health are answered, and the log says what it lost: %s", async (format) => {
+  test.each(["json", "text"])("calls and health are answered, and the log reports lost lines: %s", async (format) => {
     const { pipe, server, grpc, http } = await startUnread({ args: [`--log-format=${format}`] })
     await callers(count, () => grpc.adapter.getUser("nobody"))
     await callers(100, () => http.adapter.getUser("nobody"))
@@ -61,7 +61,7 @@ describe("standard error is a pipe that nobody reads", () => {
     expect(losses).toHaveLength(1)
     const lost = Number(/"lines":(\d+)/.exec(losses[0] as string)?.[1])
     const told = lines().filter(isCall).length
-    // Health too is in the log.
+    // Health checks are in the log too.
     expect(told + lost).toBeGreaterThanOrEqual(count + 101)
     expect(told + lost).toBeLessThan(count + 120)
     if (format === "json") linesOf(pipe.read())
@@ -69,13 +69,13 @@ describe("standard error is a pipe that nobody reads", () => {
     expect(lines().at(-1)).toContain("stopped")
   })
 
-  test("the service stops all the same, without waiting for a reader", async () => {
+  test("the service stops without waiting for a reader", async () => {
     const { server, grpc } = await startUnread({ args: ["--shutdown-grace-ms=600000"] })
     await callers(1_000, () => grpc.adapter.getUser("nobody"))
     expect(await server.stop()).toBe(0)
   })
 
-  test("a reader that goes away ends nothing", async () => {
+  test("a closed reader does not end the service", async () => {
     const { pipe, server, grpc, http } = await startUnread({})
     pipe.close()
     await callers(1_000, () => grpc.adapter.getUser("nobody"))
@@ -83,7 +83,7 @@ describe("standard error is a pipe that nobody reads", () => {
     expect(await server.stop()).toBe(0)
   })
 
-  test("the audit log there too is lost, and says so", async () => {
+  test("lines of the audit log are lost too, and their loss is reported", async () => {
     const { pipe, server, grpc } = await startUnread({ keys: true, args: ["--log-level=error", "--rate-limit=0"] })
     await callers(count, (index) => grpc.adapter.deleteUser(`user-${index}`))
     expect(new Set(await healthAnswers(server, 2))).toEqual(serving)
@@ -95,8 +95,8 @@ describe("standard error is a pipe that nobody reads", () => {
   })
 })
 
-describeServers("two workers on %s whose standard error nobody reads", (target) => {
-  test("calls and health are answered, no line is cut, and the service stops", async () => {
+describeServers("two workers on %s whose standard error is not read", (target) => {
+  test("calls and health checks are answered, no line is incomplete, and the service stops", async () => {
     const { pipe, server, http } = await startUnread({ args: ["--workers=2"] }, target)
     const clients = Array.from({ length: 4 }, () => createAuthwireClient({ url: server.grpcUrl }))
     for (const { close } of clients) later(async () => close())

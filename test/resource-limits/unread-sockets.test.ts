@@ -8,13 +8,13 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const mebibyte = 1024 * 1024
 /**
- * A socket whose client takes nothing for 20 s is closed. Where the buffers of the system hold all that was asked for, as
- * the few answers of reflection, nothing waits: then it is the connection without a stream and without a key that is
- * closed, after 30 s and 5 s for the client to read so.
+ * A socket is closed if its client reads nothing for 20 s. If the kernel's buffers hold all responses, such as the few
+ * of reflection, no data waits in the process. Then the connection is closed as one without a stream and without a key,
+ * after 30 s and another 5 s in which the client could read the GOAWAY.
  */
 const closedMs = 40_000
 
-describe("sockets that nobody reads", () => {
+describe("sockets that are not read", () => {
   let target: Target
   let metricsUrl: string
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe("sockets that nobody reads", () => {
   afterAll(() => target.close())
   const ends = endsAfterEach()
 
-  test("are closed, whatever was asked for", async () => {
+  test("are closed, whatever they requested", async () => {
     const { all: key } = target.keys
     const { grpcUrl, httpUrl } = target.server
     const getUser = getUserRequest(large.id)
@@ -45,17 +45,17 @@ describe("sockets that nobody reads", () => {
     for (const [, socket] of asked) ends(async () => socket.close())
     const held = () => asked.filter(([, { isHeld }]) => isHeld).map(([name]) => name)
     await until(() => asked.every(([, { socket }]) => socket.bytesWritten > 0))
-    // Who comes later is accepted later: by now all of them are.
+    // Later connections are accepted later, so by now all sockets are accepted.
     for (const url of [`${httpUrl}/readyz`, metricsUrl]) expect((await fetch(url)).ok).toBe(true)
     const readers = [grpcUrl, httpUrl].map((url) => attackConnection(url))
     for (const { close } of readers) ends(async () => close())
     const watches = readers.map((reader) => reader.open(header(paths.watch), Buffer.alloc(5)))
     await Promise.all(readers.map(({ seen }) => seen()))
     expect(held()).not.toEqual([])
-    // What is left of them is told by the comparison.
+    // If sockets remain, the comparison below fails.
     await until(() => held().length === 0, closedMs).catch(() => {})
     expect(held()).toEqual([])
-    // Who takes what is there may wait for more.
+    // A client that reads everything may wait for more.
     expect(watches.map(({ open }) => open)).toEqual([true, true])
     expect(target.residentBytes() - before).toBeLessThan(256 * mebibyte)
   })

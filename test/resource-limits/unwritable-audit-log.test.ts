@@ -33,7 +33,7 @@ async function start(args: string[], prefix: readonly string[] = []) {
 
 type Started = Awaited<ReturnType<typeof start>>
 
-/** Writes at both listeners by the dozen, until both reject it or there were enough, and says what became of them. */
+/** Writes at both listeners, twelve at a time, until both reject writes or `most` succeeded. Returns the outcomes. */
 async function write({ grpc, http }: Started, most: number) {
   const done: string[] = []
   const failures: AuthwireError[] = []
@@ -58,14 +58,14 @@ const rejection = { code: "UNAVAILABLE", reason: "AUDIT_LOG_UNAVAILABLE" }
 describe("--audit-log-failure=reject", () => {
   const reject = "--audit-log-failure=reject"
 
-  /** Whether every user that there is was written with a line in the audit log. */
+  /** Checks that every existing user has a line in the audit log. */
   async function allTold({ database }: Started, lines: Record<string, unknown>[]): Promise<void> {
     const users = (await database.query("SELECT id FROM users")).map(({ id }) => String(id))
     const told = lines.filter(({ code }) => code === "OK").map(({ subject }) => subject)
     expect(told.toSorted()).toEqual(users.toSorted())
   }
 
-  test("standard error is not read: writes are rejected and do nothing, reads are answered, no line is lost", async () => {
+  test("standard error is not read: writes are rejected without effect, reads are answered, no line is lost", async () => {
     const pipe = unreadPipe()
     later(async () => pipe.close())
     const started = await start([reject, "--log-level=silent"], pipe.prefix)
@@ -95,7 +95,7 @@ describe("--audit-log-failure=reject", () => {
 
   const withDisk = hasMountNamespaces() ? test : test.skip
 
-  withDisk("its disk is full: the same, and the log says so once", async () => {
+  withDisk("the disk is full: the same, and the log reports it once", async () => {
     const disk = smallDisk(folder())
     const started = await start([reject, `--audit-log=${disk.path}/log`], disk.prefix)
     const { server, grpc, http } = started
@@ -121,7 +121,7 @@ describe("--audit-log-failure=reject", () => {
     expect(says("the audit log cannot be written")).toHaveLength(1)
   })
 
-  test("a named pipe that nobody reads, as the file: the same", async () => {
+  test("the file is a named pipe that is not read: the same", async () => {
     const pipe = unreadPipe()
     later(async () => pipe.close())
     const started = await start([reject, `--audit-log=${pipe.path}`])
@@ -135,7 +135,7 @@ describe("--audit-log-failure=reject", () => {
     await allTold(started, auditOf(pipe.read()))
   })
 
-  test("is no choice where there is no audit log", async () => {
+  test("is invalid without an audit log", async () => {
     const env = {
       AUTH_SECRET: testSecret,
       AUTHWIRE_DATABASE_URL: `sqlite:${folder()}/db`,
@@ -147,7 +147,7 @@ describe("--audit-log-failure=reject", () => {
   })
 })
 
-test("by default, writes go on when the audit log cannot be written, and the log says so once", async () => {
+test("by default, writes succeed while the audit log cannot be written, and the log reports that once", async () => {
   const started = await start(["--audit-log=/dev/full"])
   const { done, failures } = await write(started, 500)
   expect({ done: done.length >= 500, failures }).toEqual({ done: true, failures: [] })
@@ -158,7 +158,7 @@ test("by default, writes go on when the audit log cannot be written, and the log
   expect(says()).toHaveLength(1)
 })
 
-test("a named pipe without a reader is not waited for: one line, exit code 1", async () => {
+test("a named pipe without a reader is an error: one line, exit code 1", async () => {
   const { path, close } = unreadPipe()
   close()
   const env = { AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: `sqlite:${join(folder(), "db")}` }

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { expected } from "./expected.js"
 import type { SuiteOptions } from "./programs/suite.js"
 
-/** A URL at which nobody listens any more. */
+/** Returns a URL whose port was closed. */
 async function unreachable(): Promise<string> {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
@@ -33,7 +33,7 @@ async function unreachable(): Promise<string> {
     await authwire.close()
   })
 
-  // Made when the tests are, also where nothing is installed.
+  // Evaluated when the tests are defined, even if the runtimes are not installed.
   const all = hasRuntimes() ? runtimes() : []
   test.each(all.map((one) => [one.name, one.carrier, one] as const))(
     "in %s, over %s",
@@ -47,7 +47,7 @@ async function unreachable(): Promise<string> {
       }
       const home = mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "runtime-"))
       expect(await runJson([...command, carrier, JSON.stringify(options)], home)).toEqual(expected(run))
-      // What is left when it has ended.
+      // The rows that remain after the program has ended.
       const users = await authwire.rows("SELECT id, email, name FROM users WHERE id LIKE ?", [`${run}-%`])
       expect(users).toEqual([{ id: `${run}-null`, email: null, name: null }])
       for (const table of ["accounts", "sessions", "authenticators"])

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib"
 import { bundle } from "./bundle.js"
 
-// `bundle-size.js SOURCE`: how large the bundle of a module is, in bytes, and what of which file is in it.
+// `bundle-size.js SOURCE`: prints the size of the bundle of a module, in bytes, in total and by source file.
 
 const { code, inputs } = await bundle({
   source: process.argv[2],

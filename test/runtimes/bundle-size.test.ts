@@ -3,19 +3,19 @@ import { join } from "node:path"
 import { bundleSize, hasRuntimes } from "@authwire/test-support/machine/runtimes.js"
 import { expect, test } from "@jest/globals"
 
-/** In bytes. */
+/** The size limit, in bytes. */
 const limit = 40_000
 
 const withBundler = hasRuntimes() ? test : test.skip
 const sizeOf = (source: string) =>
   bundleSize(source, mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "bundle-")))
 
-/** What the adapter does not need: the rules of the fields, other services, gRPC, the token module. */
+/** Modules that the adapter does not need: the rules of the fields, other services, gRPC, the token module. */
 const foreign =
   /buf\/validate|permission_pb|\/token_service|introspection_service|pipeline|reflection|health|adapter\/jwt|authwire.*token\/|grpc-js/
 
 withBundler.each(["@authwire/client/edge", "@authwire/client"])(
-  "the adapter of %s is small at the edge: at most 40 kB gzipped, and nothing that it does not use",
+  "the adapter of %s is small at the edge: at most 40 kB gzipped, without modules that it does not use",
   async (module) => {
     const { gzipped, sizes } = await sizeOf(`export { AuthwireAdapter } from "${module}"`)
     expect(Object.keys(sizes).filter((path) => foreign.test(path))).toEqual([])
@@ -24,7 +24,7 @@ withBundler.each(["@authwire/client/edge", "@authwire/client"])(
   },
 )
 
-withBundler("the whole client brings the tokens along, and the test above would see them", async () => {
+withBundler("the bundle of the whole client includes the tokens, so the test above would detect them", async () => {
   const { sizes } = await sizeOf(`export { createAuthwireClient } from "@authwire/client/edge"`)
   expect(Object.keys(sizes).filter((path) => foreign.test(path))).toEqual([
     expect.stringMatching(/\/token_service_pb\.js$/),

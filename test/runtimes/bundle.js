@@ -4,7 +4,7 @@ import { build } from "esbuild"
 const folder = fileURLToPath(new URL(".", import.meta.url))
 
 /**
- * Bundles as a platform does for its runtime: `conditions` are those by which it chooses files of packages.
+ * Bundles as a platform does for its runtime. `conditions` select the files of packages.
  *
  * @param {{ entry?: string, source?: string, conditions: string[], format: "esm" | "iife" }} what
  */

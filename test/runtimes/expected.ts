@@ -1,6 +1,6 @@
 import type { Transcript } from "./programs/suite.js"
 
-/** What the steps of the suite answer, in every runtime alike. */
+/** Returns the expected result of each step of the suite, which is the same in every runtime. */
 export function expected(run: string): Transcript {
   const id = `${run}-ada`
   const ada = {

@@ -5,7 +5,7 @@ import { listeners, startTarget, type Target } from "@authwire/test-support/atta
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-describe("a call whose request goes on after its deadline, and cannot be read", () => {
+describe("a call whose request continues after its deadline, and cannot be decoded", () => {
   let target: Target
   beforeAll(async () => {
     target = await startTarget()
@@ -13,7 +13,7 @@ describe("a call whose request goes on after its deadline, and cannot be read", 
   afterAll(() => target.close())
   const ends = endsAfterEach()
 
-  // Who reads the request finds that it is broken, and must not answer what is answered: that would end the process.
+  // The decoder finds that the request is malformed after the call was answered. A second answer would end the process.
   const broken = {
     "not compressed as it says": [Buffer.from("0100000004ffff", "hex"), Buffer.from("ffff", "hex")],
     "larger than any may be": [Buffer.from("00", "hex"), Buffer.from("ffffffff", "hex")],

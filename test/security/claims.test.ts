@@ -10,13 +10,13 @@ import { base64url, forge } from "../../token/test/forge.js"
 import { derive } from "../../token/vectors/issue.js"
 import { ways } from "../auth/access/ways.js"
 
-// Whoever holds the secret can encrypt any text: applications that issue their tokens by themselves do. What a client of
-// the service could not read, or would read as something else, is no token.
+// Every holder of the secret can encrypt any text, for example an application that issues its own tokens. Claims that a
+// client of the service could not read, or would read differently, make the token invalid.
 
 const salt = sessionCookie
 const { key, kid } = await derive({ secret: testSecret, salt })
 
-/** A token with this text for its claims. */
+/** Returns a token with this text as its claims. */
 const tokenOf = (claims: string) =>
   forge({ key, header: base64url(JSON.stringify({ alg: "dir", enc: "A256CBC-HS512", kid })), content: claims })
 
@@ -44,7 +44,7 @@ const readable: [string, string][] = [
   ["a whole character of two halves", '{"name":"\\ud83d\\ude00"}'],
 ]
 
-describe("a token whose claims not every client could read is malformed", () => {
+describe("a token whose claims some client could not read is malformed", () => {
   let authwire: Authwire
   const clients: Client<typeof TokenService>[] = []
   beforeAll(async () => {
@@ -77,7 +77,7 @@ describe("a token whose claims not every client could read is malformed", () => 
     })
   })
 
-  test.each(malformed)("and GetToken says that nobody is signed in: %s", async (_, claims) => {
+  test.each(malformed)("and GetToken returns no token: %s", async (_, claims) => {
     for (const client of clients) {
       const answer = await client.getToken({ headers: headers(tokenOf(claims)) })
       expect(answer.result.case).toBeUndefined()
@@ -91,7 +91,7 @@ describe("a token whose claims not every client could read is malformed", () => 
     }
   })
 
-  test("a malformed token that was left over does not hide the one that can be read", async () => {
+  test("a malformed token of an old cookie does not hide the valid one", async () => {
     const leftOver = tokenOf('{"sub":"left over","iat":1e999}')
     const token = tokenOf('{"sub":"ada","iat":1}')
     for (const client of clients) {

@@ -6,21 +6,21 @@ import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 
-describeServers("counts that take long on %s", (target) => {
+describeServers("slow counts of users on %s", (target) => {
   const ends = endsAfterEach()
 
-  test("have one connection of the pool, and others have theirs", async () => {
+  test("use one connection of the pool, and leave the rest to other calls", async () => {
     const authwire = await startAuthwire(target)
     ends(() => authwire.close())
     const client = createAuthwireClient({ url: authwire.server.grpcUrl, timeoutMs: 60_000 })
     ends(async () => client.close())
     const { database } = authwire
     const counting = async () => (await activeStatements(database)).filter((sql) => /COUNT\(.*users/is.test(sql)).length
-    // Nobody reads the table meanwhile: each count lasts until it is unlocked.
+    // The table cannot be read meanwhile: each count lasts until the lock is released.
     const unlock = await lockTable(database, "users")
     const counts = Promise.allSettled(Array.from({ length: 30 }, () => client.users.countUsers({})))
     await until(async () => (await counting()) > 0)
-    // Made after the counts: with them in all places it would wait until one of them is given up.
+    // Made after the counts. If these occupied all connections, it would wait until one of them is cancelled.
     expect(await client.adapter.getAccount("1", "none")).toBeNull()
     expect(await counting()).toBeLessThanOrEqual(1)
     await unlock()

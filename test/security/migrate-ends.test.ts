@@ -7,11 +7,11 @@ import {
 import { run } from "@authwire/test-support/processes/server.js"
 import { expect, test } from "@jest/globals"
 
-// A command that cannot get on must say so and end: who deploys waits for it.
+// A command that cannot continue must report that and exit, because a deployment waits for it.
 describeServers(
   "migrate up on %s",
   (engine) => {
-    test("ends with a line that says why, whichever statement is the first to be rejected", async () => {
+    test("ends with a line that gives the reason, whichever statement is the first to be rejected", async () => {
       const server = await startPrivateDatabase(engine)
       if (server === null) throw new Error(`no ${engine}`)
       try {
@@ -23,7 +23,8 @@ describeServers(
           AUTHWIRE_DATABASE_URL: Object.assign(url, { username: "authwire", password: "password" }).href,
           AUTH_SECRET: "of the test",
         }
-        // The server rejects the first statement, the second one, and so on: of the probe, of the pool, of the session.
+        // The server rejects the first statement, then the second, and so on: those of the probe, of the pool, of the
+        // session.
         for (let statements = 1; statements <= 8; statements++) {
           await database.query(`ALTER USER authwire@'%' WITH MAX_QUERIES_PER_HOUR ${statements}`)
           await database.query("FLUSH USER_RESOURCES")
@@ -39,6 +40,6 @@ describeServers(
       }
     })
   },
-  // PostgreSQL does not count the statements of a user.
+  // PostgreSQL has no limit of statements per user.
   ownServers().filter((engine) => engine !== "postgres"),
 )

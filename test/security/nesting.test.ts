@@ -7,13 +7,13 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// What is stored must be readable in every language. Readers of protobuf stop at 100 messages in each other, and an object
-// in an object costs three of them: those of Java, Python and Rust read 32 levels, which test/examples/languages.test.ts shows.
+// Stored data must be readable in every language. Decoders of protobuf accept 100 nested messages, and each level of an
+// object takes three. Those of Java, Python and Rust so read 32 levels, which test/examples/languages.test.ts shows.
 
 const deepest = 32
 const place = (levels: number) => ".a".repeat(levels)
 
-/** So many objects in each other. */
+/** Returns this many nested objects. */
 function objects(levels: number): JsonObject {
   let value: JsonValue = 1
   for (let level = 0; level < levels; level++) value = { a: value }
@@ -46,7 +46,7 @@ const cases: [field: string, method: DescMethodUnary, request: (value: JsonObjec
   ["payload", TokenService.method.encode, (payload) => ({ payload, salt: "salt" })],
 ]
 
-describe("objects and lists stand in each other 32 deep, and no deeper", () => {
+describe("objects and lists may be nested 32 levels deep, and no deeper", () => {
   let authwire: Authwire
   const transports: Transport[] = []
   beforeAll(async () => {

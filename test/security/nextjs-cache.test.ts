@@ -14,12 +14,12 @@ const modes = [
 const runtimes = ["nodejs", "edge"] as const
 const segments = runtimes.flatMap((runtime) => modes.map((mode) => [runtime, mode] as const))
 
-// `next start` runs twice on one build, since what it caches on the disk outlives it.
+// `next start` runs twice on one build, because its disk cache survives a restart.
 ;(hasNextjs() ? describe : describe.skip)("@authwire/client/edge in Next.js", () => {
   let authwire: Authwire
   let app: NextApp
   let next: NextServer
-  /** By segment, a session of the first run that ends before the second. */
+  /** A session of the first run for each segment, which is deleted before the second run. */
   const lasting = new Map<string, string>()
   beforeAll(async () => {
     authwire = await startAuthwire("sqlite")
@@ -85,14 +85,14 @@ const segments = runtimes.flatMap((runtime) => modes.map((mode) => [runtime, mod
           expect(await page(sessionToken)).toBe("nobody")
         })
 
-      test("a session that is revoked elsewhere is not found any more", async () => {
+      test("a session that is revoked elsewhere is no longer found", async () => {
         const sessionToken = await signIn()
         await authwire.adapter.deleteSession(sessionToken)
         expect(await call("getSessionAndUser", sessionToken)).toBeNull()
         expect(await page(sessionToken)).toBe("nobody")
       })
 
-      test("a verification token is used once, also by two requests that are alike", async () => {
+      test("a verification token is used once, also by two equal requests", async () => {
         const used = { identifier: `${crypto.randomUUID()}@example.com`, token: crypto.randomUUID() }
         await authwire.adapter.createVerificationToken({ ...used, expires: new Date(Date.now() + 3_600_000) })
         const answers = await Promise.all(Array.from({ length: 5 }, () => call("useVerificationToken", used)))

@@ -4,7 +4,7 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/processes/a
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-/** The file of an application that has the adapter. */
+/** The file of an application that creates the adapter. */
 const auth = (revision: number) => `
 import { Auth } from "@auth/core"
 import { AuthwireAdapter } from "@authwire/client"
@@ -34,7 +34,7 @@ export async function GET({ headers }) {
     await authwire.close()
   })
 
-  test("50 edits of the file with the adapter open three connections at most", async () => {
+  test("50 edits of the file with the adapter open at most three connections", async () => {
     const [id, sessionToken] = [crypto.randomUUID(), crypto.randomUUID()]
     await authwire.adapter.createUser({ id, name: "Ada", email: "ada@example.com", emailVerified: null })
     await authwire.adapter.createSession({ sessionToken, userId: id, expires: new Date(Date.now() + 3_600_000) })

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const path = "/authwire.v1.UserService/GetUser"
 
-// Of HTTP/1.1: those that the service gives, and those that Node gives without asking it.
+// Requests of HTTP/1.1: those that the service answers, and those that Node answers by itself.
 const post = (fields: string, body: string) =>
   `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n${fields}\r\n\r\n${body}`
 const json = "content-type: application/json"
@@ -32,7 +32,7 @@ const requests: readonly (readonly [string, number, string])[] = [
   ["a header that never ends", 408, "GET /healthz HTTP/1.1\r\nhost: a\r\n"],
 ]
 
-describe("no cache keeps an answer of", () => {
+describe("no cache may store a response of", () => {
   let database: TestDatabase
   let server: ServerProcess
   let metricsUrl: string
@@ -47,7 +47,7 @@ describe("no cache keeps an answer of", () => {
     await database.drop()
   })
 
-  /** All that comes back until the connection ends: with the last answer, or without more to answer. */
+  /** Returns all data until the connection ends, after the last response or without one. */
   async function answerOf(url: string, request: string): Promise<string> {
     const socket = connect(Number(new URL(url).port), "127.0.0.1")
     socket.on("error", () => {})
@@ -69,7 +69,7 @@ describe("no cache keeps an answer of", () => {
     },
   )
 
-  test("what is no HTTP, in the middle of an answer: nothing is put into it", async () => {
+  test("invalid HTTP in the middle of a response: nothing is inserted into it", async () => {
     const watch = post("content-type: application/connect+json", "\0\0\0\0\u0002{}").replace(
       path,
       "/grpc.health.v1.Health/Watch",

@@ -11,7 +11,7 @@ const program = oldNode()
 const onOldNode = program === undefined ? test.skip : test
 
 onOldNode.each([["--version"], ["serve", "--dev", "--grpc-addr=127.0.0.1:0", "--http-addr=off"]])(
-  "a Node that is too old is named in one line, and nothing is done: authwire %s",
+  "a Node that is too old is reported in one line, and nothing is done: authwire %s",
   (...args) => {
     const cwd = mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "old-node-"))
     const version = execFileSync(program as string, ["--version"], { encoding: "utf8" })

@@ -18,9 +18,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/gl
 import { anyone, encryptionKeys, newUser } from "../../server/src/store/conformance/context.js"
 import { openSqlStore } from "../../server/src/store/sql/index.js"
 
-// Ready while no write can succeed: a balancer would go on sending people to a replica that signs nobody in.
+// A replica must not be ready while no write can succeed: a load balancer would keep sending sign-ins to it, which
+// fail.
 describeServers(
-  "a database of %s that takes no writes",
+  "a database of %s that rejects writes",
   (engine) => {
     let databaseServer: PrivateServer
     let database: TestDatabase
@@ -55,7 +56,7 @@ describeServers(
       await database.query(`ALTER SYSTEM SET ${name} = ${value}`)
       await database.query("SELECT pg_reload_conf()")
     }
-    // MySQL turns the one on with the other, and off by itself.
+    // MySQL enables the one setting with the other, but disables each separately.
     const allowWrites = async () => {
       for (const { name } of settings.toReversed()) await set(name, 0)
     }
@@ -73,7 +74,7 @@ describeServers(
     })
     const well = { statuses: [Status.SERVING, Status.SERVING], readyz: 200, healthz: 200 }
     const unwell = { statuses: [Status.NOT_SERVING, Status.NOT_SERVING], readyz: 503, healthz: 200 }
-    /** Resolves when the service says so; it has much longer than it should take. */
+    /** Resolves when health has this status. The timeout is much longer than the change should take. */
     async function until(one: ServerProcess, wanted: Status) {
       const signal = AbortSignal.timeout(15_000)
       const watching = createClient(Health, createGrpcTransport({ baseUrl: one.grpcUrl })).watch({}, { signal })
@@ -85,7 +86,7 @@ describeServers(
         .filter((msg) => text.test(msg))
 
     test.each(settings)(
-      "$name: not ready, the log says why in one line, and reads go on",
+      "$name: not ready, the log has the reason in one line, and reads continue",
       async ({ name, stopsRoot, ofConnections }) => {
         const before = lines(server, /ready$/).length
         const user = newUser()
@@ -98,7 +99,7 @@ describeServers(
 
         const start = performance.now()
         await set(name, 1)
-        // What a connection may do in its transactions was decided when it was made.
+        // Whether a connection may write in its transactions was decided when it was opened.
         if (ofConnections) await endConnections(database)
         await until(server, Status.NOT_SERVING)
         expect(performance.now() - start).toBeLessThan(10_000)
@@ -125,8 +126,8 @@ describeServers(
   ownServers(),
 )
 
-describe("a database of SQLite that takes no writes", () => {
-  test("gives no sign of life, and reads go on", async () => {
+describe("a SQLite database that rejects writes", () => {
+  test("fails the ping, and reads continue", async () => {
     const database = await createStoreDatabase("sqlite")
     const store = await openSqlStore({ encryptionKeys, url: database.url })
     const user = newUser()

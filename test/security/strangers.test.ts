@@ -10,7 +10,8 @@ import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { limits } from "../../server/src/transport/limits.js"
 
-// To reject a call costs about as much as to answer it: somebody without a key could keep a process busy over a few connections.
+// Rejecting a call costs about as much as answering it, so a client without a key could keep a process busy over few
+// connections.
 const few = limits.strangerRequests
 let target: Target
 beforeAll(async () => {
@@ -21,7 +22,7 @@ afterAll(() => target.close())
 const unknown = staticKey(["all"]).text
 const body = getUserRequest("nobody")
 
-/** Makes calls one after the other. @returns how often each end was seen. */
+/** Makes calls one after another. @returns How often each outcome occurred. */
 async function ends(
   connection: AttackConnection,
   count: number,
@@ -59,7 +60,7 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
     }
   })
 
-  test("is not closed before calls that come at once are answered, but for very many: those may be made again", async () => {
+  test("is not closed before concurrent calls are answered, except beyond a maximum: those may be retried", async () => {
     const connection = attackConnection(target.url(listener))
     const most = limits.strangerRequestsAtMost
     const calls = Array.from({ length: 2 * most }, () => connection.open(header(paths.getUser, { key: unknown }), body))
@@ -67,13 +68,13 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
     const count = (end: string) => seen.filter((one) => one === end).length
     const answered = count("16 NO_ERROR")
     expect(answered + count("REFUSED_STREAM")).toBe(2 * most)
-    // Connect makes something of what has come before it rejects the first.
+    // Connect accepts more of the calls that arrive before it rejects the first.
     if (listener === "grpc") expect(answered).toBe(most)
     else expect(answered).toBeGreaterThanOrEqual(most)
     await isOver(connection)
   })
 
-  test("with one call by a valid key stays, whatever follows", async () => {
+  test("with one call by a valid key stays open, whatever follows", async () => {
     const connection = attackConnection(target.url(listener))
     expect(await ends(connection, 1, paths.getUser, { key: target.keys.all })).toEqual({ "5 NO_ERROR": 1 })
     expect(await ends(connection, 3 * few, paths.getUser, { key: unknown })).toEqual({ "16 NO_ERROR": 3 * few })
@@ -81,7 +82,7 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
     connection.close()
   })
 
-  test("stays while it asks for health as often as it may, and is closed when it asks far more often", async () => {
+  test("stays open at the allowed rate of health checks, and is closed at a far higher rate", async () => {
     const connection = attackConnection(target.url(listener))
     const message = checkRequest("")
     const most = limits.strangerHealthAtOnce
@@ -93,7 +94,7 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
     expect(found.length).toBeLessThan(3 * few)
   })
 
-  test("asks for health as often as anybody when it has made a call with a valid key", async () => {
+  test("has the ordinary rate limit of health checks after a call with a valid key", async () => {
     const connection = attackConnection(target.url(listener))
     await ends(connection, 1, paths.getUser, { key: target.keys.all })
     const { "0 NO_ERROR": served = 0 } = await ends(connection, 200, paths.check, { message: checkRequest("") })
@@ -107,7 +108,7 @@ describe("a connection of HTTP/1.1", () => {
   const path = paths.getUser
   const json = { "content-type": "application/json" }
 
-  /** Makes a request. @returns its status, whether it says that the connection is closed, and the port that it came from. */
+  /** Makes a request. @returns Its status, whether it announces the end of the connection, and its local port. */
   async function ask(
     agent: http.Agent,
     { url = target.url("http"), path: to = path, method = "POST", ...headers }: Record<string, string>,
@@ -139,7 +140,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([status]))
     const byConnection = [...Map.groupBy(answers, ({ from }) => from).values()]
     expect(byConnection.length).toBeGreaterThan(1)
-    // Requests for health are let in as time goes by.
+    // Further health checks are allowed as time passes.
     const later = limits.strangerHealthPerSecond * ((performance.now() - begun) / 1_000)
     for (const [index, all] of byConnection.entries()) {
       expect(all.length).toBeLessThanOrEqual(most + 1 + later)
@@ -157,7 +158,7 @@ describe("a connection of HTTP/1.1", () => {
     agent.destroy()
   })
 
-  test("is cut off when its client goes on", async () => {
+  test("is closed by the service if its client continues", async () => {
     const socket = connect(Number(new URL(target.url("http")).port), "127.0.0.1")
     let heard = () => {}
     for (const event of ["error", "data", "close"]) socket.on(event, () => heard())
@@ -173,7 +174,7 @@ describe("a connection of HTTP/1.1", () => {
     expect(answers).toBe(few + 1)
   })
 
-  test("with one call by a valid key stays, whatever follows", async () => {
+  test("with one call by a valid key stays open, whatever follows", async () => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
     const keys = [target.keys.all, ...Array.from({ length: 3 * few }, () => unknown), target.keys.all]
     const answers = []

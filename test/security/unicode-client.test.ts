@@ -5,7 +5,7 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/processes/a
 import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// TextEncoder puts U+FFFD in the place of a lone surrogate. A client that left it to that would change what it was given.
+// TextEncoder replaces a lone surrogate with U+FFFD. A client that relied on it would change its input.
 
 const lone = "\ud800"
 const expires = new Date(4_000_000_000_000)
@@ -23,7 +23,7 @@ const session = (more: object) => ({ sessionToken: "s", userId: "ada", expires, 
 
 type Work = (client: Pick<AuthwireClient, "adapter" | "jwt">) => unknown
 
-describe("the client sends no text that the wire would change", () => {
+describe("the client sends no text that the encoding would change", () => {
   let authwire: Authwire
   const clients: Record<string, AuthwireClient> = {}
   beforeAll(async () => {
@@ -87,7 +87,7 @@ describe("the client sends no text that the wire would change", () => {
     expect(await authwire.rows("SELECT id FROM users")).toEqual([])
   })
 
-  test("text of every other kind comes back as it was", async () => {
+  test("all other text is returned unchanged", async () => {
     const name = "\u{1f600} e\u0301 \ufffd \ufeff\u202e"
     for (const [id, client] of Object.entries(clients)) {
       await client.users.createUser({ id, name, extra: { [name]: [name] } })

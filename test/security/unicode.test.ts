@@ -21,12 +21,12 @@ import { anyUnpack } from "@bufbuild/protobuf/wkt"
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// Half of a character of UTF-16 is text to JavaScript and to JSON, but UTF-8 does not have it: it would be stored as it is
-// and come back as U+FFFD, and two names would become one.
+// A lone surrogate of UTF-16 is valid text in JavaScript and JSON, but cannot be encoded in UTF-8. It would be stored
+// and returned as U+FFFD, and two different names would become equal.
 
-/** Two of them in the wrong order, so that each stands alone. */
+/** Two surrogates in the wrong order, so that each is a lone one. */
 const lone = "\udc00\ud800"
-/** The bytes that one would have in UTF-8, and as many bytes of ASCII to put them in place of. */
+/** The bytes of a surrogate encoded like UTF-8, and as many bytes of ASCII that they replace. */
 const loneBytes = Buffer.from("eda080", "hex")
 const placeholder = "~~~"
 
@@ -34,7 +34,7 @@ const cases = unaryMethods.flatMap((method) =>
   textPlaces(method.input).map((place) => [`${method.name}: ${place.name}`, method, place] as const),
 )
 
-/** A valid request of a method but for one text. */
+/** Returns a valid request of a method, except for one text. */
 function requestWith(method: DescMethodUnary, place: TextPlace, text: string): JsonObject {
   const valid = create(method.input, brokenRequest(method) as MessageInitShape<DescMessage>)
   return { ...(toJson(method.input, valid) as JsonObject), ...place.with(text) }
@@ -42,7 +42,7 @@ function requestWith(method: DescMethodUnary, place: TextPlace, text: string): J
 
 const nameOf = (method: DescMethodUnary) => `${method.parent.typeName}/${method.name}`
 
-describe("text with a lone surrogate is rejected, wherever it stands, and the error says where", () => {
+describe("text with a lone surrogate is rejected in every place, and the error names the place", () => {
   let authwire: Authwire
   let grpc: Client
   beforeAll(async () => {
@@ -108,11 +108,11 @@ describe("text with a lone surrogate is rejected, wherever it stands, and the er
     const before = await counts()
     const rejected = await overHttp(method, "application/json", JSON.stringify(requestWith(method, place, lone)))
     expect(rejected).toMatchObject({ code: "invalid_argument", reason: "INVALID_FIELD" })
-    // Of what is inside of a message of its own only that it is in the request is known.
+    // If the text is inside a message of its own, the error only says that it is in the request.
     const field = /^(\w+)(\[\])?$/.exec(place.name)?.[1] ?? "request"
     expect(rejected.fields).toEqual([place.path ?? field])
     if (place.path?.includes(".")) expect(rejected.message).toContain(place.path)
-    // Neither raw nor as what it would have become.
+    // Neither unencoded nor as its replacement.
     expect(rejected.text).not.toMatch(/\\u?d[89c-f]|\ufffd|ada@/i)
     expect(await counts()).toEqual(before)
   })

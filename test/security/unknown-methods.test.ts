@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const canary = "awk_canary"
 
-describe("methods that are unknown", () => {
+describe("unknown methods", () => {
   let target: Target
   beforeAll(async () => {
     target = await startTarget({ args: ["--rate-limit=50"], tellsHeap: true })
@@ -16,7 +16,7 @@ describe("methods that are unknown", () => {
   afterAll(() => target.close())
   const ends = endsAfterEach()
 
-  test.each(listeners)("in a pipeline at the %s listener: they have the rate of the key", async (listener) => {
+  test.each(listeners)("in a pipeline at the %s listener: the rate limit of the key applies", async (listener) => {
     const pipeline: BarePipeline = openBarePipeline(target.url(listener), {
       authorization: `Bearer ${target.keys.sessions}`,
     })
@@ -33,7 +33,7 @@ describe("methods that are unknown", () => {
     expect(errors.filter(({ message }) => message.includes(canary))).toEqual([])
   })
 
-  test("in a pipeline, however many: nothing of them is kept", async () => {
+  test("in a pipeline, in any number: nothing of them is kept in memory", async () => {
     const pipeline = openBarePipeline(target.url("grpc"), { authorization: `Bearer ${target.keys.sessions}` })
     ends(async () => pipeline.cancel())
     const calls = Array.from({ length: 500 }, (_, id) => ({ id, method: "a/b", message: new Uint8Array() }))
@@ -56,7 +56,7 @@ describe("methods that are unknown", () => {
     `${paths.getUser}?key=${canary}`,
   ]
 
-  test.each(listeners)("at the %s listener: nothing repeats the path, and nothing of it is read", async (listener) => {
+  test.each(listeners)("at the %s listener: no output repeats the path, and the body is not read", async (listener) => {
     const connection = attackConnection(target.url(listener))
     ends(async () => connection.close())
     for (const path of wrong) {

@@ -11,7 +11,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
   let authwire: Authwire
   let other: ServerProcess | undefined
   let near: AuthwireClient
-  /** A client of another replica, where the database lets two processes in. */
+  /** A client of another replica, if the database supports two processes. */
   let far: AuthwireClient
   let userId: string
 
@@ -38,7 +38,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
     return { sessionToken, id: sessions[0]?.id as string }
   }
 
-  /** How many reads of sessions the replica has answered. */
+  /** Returns how many reads of sessions the replica has answered. */
   async function reads(): Promise<number> {
     const [, url] = /^authwire: metrics at (\S+)$/m.exec(authwire.server.output()) ?? []
     const lines = (await (await fetch(url as string)).text()).split("\n")
@@ -46,7 +46,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
     return ofReads.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
   }
 
-  /** Reads until the session is answered from memory: what then comes back is there before the socket is read. */
+  /** Reads until the session is answered from the cache. Such a response arrives before the socket is read. */
   async function isKept({ adapter }: AuthwireClient, sessionToken: string): Promise<void> {
     await until(async () => {
       let isThere = false
@@ -67,7 +67,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
     expect((await reads()) - before).toBe(3)
   })
 
-  test("answers from memory what the service answers, and each time anew", async () => {
+  test("answers from the cache what the service answers, as a new object each time", async () => {
     const { sessionToken } = await signedIn()
     await isKept(near, sessionToken)
     const before = await reads()
@@ -81,7 +81,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
       expect(answer).toEqual(asked)
   })
 
-  test("what is not there is asked for each time", async () => {
+  test("a missing session is looked up each time", async () => {
     const { sessionToken } = await signedIn()
     await isKept(near, sessionToken)
     const before = await reads()
@@ -89,7 +89,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
     expect((await reads()) - before).toBe(2)
   })
 
-  test("sees its own writes at once", async () => {
+  test("sees its own writes immediately", async () => {
     const { sessionToken, id } = await signedIn()
     await isKept(near, sessionToken)
     await near.adapter.updateUser({ id: userId, name: "Grace" })
@@ -107,7 +107,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
     expect(await near.adapter.getSessionAndUser(next.sessionToken)).toBeNull()
   })
 
-  test("what others change is pushed: through one replica, to the clients of both", async () => {
+  test("changes of other clients are pushed: through one replica, to the clients of both", async () => {
     const { sessionToken } = await signedIn()
     for (const client of [near, far]) await isKept(client, sessionToken)
     await authwire.adapter.updateUser({ id: userId, name: "Barbara" })
@@ -118,7 +118,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
       await until(async () => (await adapter.getSessionAndUser(sessionToken)) === null)
   })
 
-  test("a session that has expired is not answered from memory", async () => {
+  test("an expired session is not answered from the cache", async () => {
     const { sessionToken } = await signedIn(6_000)
     await isKept(near, sessionToken)
     await until(async () => (await near.adapter.getSessionAndUser(sessionToken)) === null)
@@ -140,7 +140,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
       let acknowledged = false
       const late: unknown[] = []
       const reading = [near, far].map(async ({ adapter }) => {
-        // Of those that begin after the answer at least one each.
+        // At least one read that begins after the response.
         for (let after = 0; after < 20; ) {
           const begunAfter = acknowledged
           const answer = await adapter.getSessionAndUser(session.sessionToken)
@@ -156,14 +156,14 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
     }
   })
 
-  test("await_caches: a session that is not there is waited for as well", async () => {
+  test("await_caches: a missing session is waited for as well", async () => {
     const error = await authwire.client.sessions
       .deleteSession({ sessionToken: "unknown", awaitCaches: true })
       .catch((error: unknown) => error)
     expect(error).toMatchObject({ message: expect.stringContaining("no such session") })
   })
 
-  test("with the option sessions what is due is extended, and what is not comes from memory", async () => {
+  test("with the option sessions a session that is due is extended, and one that is not due comes from the cache", async () => {
     const ages = { maxAge: 3_600, updateAge: 600 }
     const client = createAuthwireClient({ url: authwire.server.grpcUrl, sessionCache: { size: 7 }, sessions: ages })
     const { sessionToken } = await signedIn(1_800_000)
@@ -177,7 +177,7 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessionCache, 
     client.close()
   })
 
-  test("a client that is closed fails its calls, also for what another one with the same options has in memory", async () => {
+  test("a closed client fails its calls, even for sessions cached by another client with the same options", async () => {
     const options = { url: authwire.server.grpcUrl, sessionCache: { size: 9 } }
     const [one, another] = [createAuthwireClient(options), createAuthwireClient(options)]
     const { sessionToken } = await signedIn()

@@ -4,7 +4,7 @@ import { Simulation } from "./simulation.js"
 
 const never = new AbortController().signal
 
-/** A process whose rows are read in 5 ms. */
+/** A process that reads the rows in 5 ms. */
 function setUp() {
   const simulation = new Simulation(1)
   const reads: { tenant: string; at: number }[] = []
@@ -26,10 +26,10 @@ function setUp() {
     setRows(rows: () => CacheRow[]) {
       answer = rows
     },
-    /** A call that waits, and when it was answered. */
+    /** Makes a call that waits, and records when it was answered. */
     call(tenant = "t", signal: AbortSignal = never) {
       const one = { at: undefined as number | undefined, error: undefined as unknown }
-      // An event of the simulation, so that what follows from it comes before the time goes on.
+      // An event of the simulation, so that its consequences are processed before time advances.
       simulation.after(0, () => {
         confirmed(tenant, signal).then(
           () => {
@@ -48,12 +48,12 @@ function setUp() {
 describe("calls that wait for the caches", () => {
   const open: CacheRow = { leaseMs: 10_000, confirmed: 6n }
 
-  test("read the rows together: however many they are, as often as one", async () => {
+  test("share the reads of the rows: any number of calls causes as many reads as one", async () => {
     const counts: number[] = []
     for (const count of [1, 300]) {
       const { simulation, reads, setRows, call } = setUp()
       setRows(() => [open])
-      // Not all at the same moment: those that come while a read is active have the next.
+      // At different times: calls that arrive during a read are served by the next one.
       for (let n = 0; n < count; n++) simulation.after(n / 50, () => void call())
       await simulation.run(2_000)
       counts.push(reads.length)
@@ -63,7 +63,7 @@ describe("calls that wait for the caches", () => {
     expect(many).toBeLessThanOrEqual(one + 2)
   })
 
-  test("are answered, each of them, by the first read in which all have confirmed, or when the lease is over", async () => {
+  test("are each answered by the first read after all caches have confirmed, or after the lease has expired", async () => {
     const { simulation, setRows, call } = setUp()
     let row = open
     setRows(() => [row])
@@ -83,12 +83,12 @@ describe("calls that wait for the caches", () => {
     expect(late.at).toBeLessThan(11_280)
   })
 
-  test("are not answered by a read that had begun before they asked", async () => {
+  test("are not answered by a read that began before the call", async () => {
     const { simulation, reads, setRows, call } = setUp()
     let rows: CacheRow[] = []
     setRows(() => rows)
     const first = call()
-    // The lease is granted, and used, while the first read is active.
+    // The lease is granted and used during the first read.
     simulation.after(1, () => {
       rows = [open]
     })
@@ -102,7 +102,7 @@ describe("calls that wait for the caches", () => {
     expect(reads.map(({ at }) => at).slice(0, 2)).toEqual([0, 5])
   })
 
-  test("each have their own end: the others wait on, and when none is left nothing is read", async () => {
+  test("end independently: the others keep waiting, and without waiting calls nothing is read", async () => {
     const { simulation, reads, setRows, call } = setUp()
     setRows(() => [open])
     const abort = [new AbortController(), new AbortController()] as const

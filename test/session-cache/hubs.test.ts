@@ -5,13 +5,13 @@ import { cacheHubs, type HubLimits } from "../../server/src/session-cache/hubs.j
 import { history } from "./history/history.js"
 import { Process, Simulation } from "./simulation.js"
 
-// The hubs of one process, moment by moment; the random histories play them with several.
+// Tests the hubs of one process step by step. The random histories test them with several processes.
 function playing(limits?: HubLimits) {
   const simulation = new Simulation(1)
   const { now, after } = new Process(simulation)
   async function pass(ms: number): Promise<void> {
     await simulation.run(simulation.time + ms)
-    // What no event has woken.
+    // Continues the work that no event of the simulation triggers.
     await new Promise(setImmediate)
   }
   const followers = new Set<{ tenant: string; listener: (look: Look) => void }>()
@@ -40,7 +40,7 @@ function playing(limits?: HubLimits) {
   })
 
   let sequence = 0n
-  /** A look that finds something in these tenants. */
+  /** A poll that finds changes in these tenants. */
   async function look(...tenants: string[]): Promise<void> {
     sequence += BigInt(tenants.length)
     for (const { tenant, listener } of [...followers]) {
@@ -69,7 +69,7 @@ function playing(limits?: HubLimits) {
       end: () => stream.end(),
       say: (request: { confirmed?: bigint; done?: boolean }) =>
         stream.receive({ maxStaleMs: 0, nonce: 0n, confirmed: 0n, done: false, ...request }),
-      /** Sends a ping, and passes the time until it may be answered. */
+      /** Sends a ping, and lets the time pass until it may be answered. */
       async ping(maxStaleMs: number) {
         stream.receive({ maxStaleMs, nonce: ++nonce, confirmed: 0n, done: false })
         await pass(1)
@@ -85,7 +85,7 @@ function playing(limits?: HubLimits) {
     look,
     pass,
     followers: () => [...followers].map(({ tenant }) => tenant),
-    /** What was written last for a tenant, and how often something was. */
+    /** The last row written for a tenant, and the number of writes. */
     row: (tenant: string) => written.findLast((row) => row.tenant === tenant),
     writes: (tenant: string) => written.filter((row) => row.tenant === tenant).length,
     hold(until: Promise<void> | undefined) {
@@ -94,7 +94,7 @@ function playing(limits?: HubLimits) {
   }
 }
 
-test("a client that never confirms holds up the row of its own tenant, and no other", async () => {
+test("a client that never confirms delays the row of its own tenant, and of no other", async () => {
   const { open, look, row, pass } = playing()
   const [mute, good] = [open("a"), open("b")]
   expect(await mute.ping(10_000)).toBe(true)
@@ -107,7 +107,7 @@ test("a client that never confirms holds up the row of its own tenant, and no ot
   expect(row("b")).toMatchObject({ leaseMs: 1_000, confirmed: 2n })
 })
 
-test("what happens in other tenants is not told, and no reason to write", async () => {
+test("changes in other tenants are not sent, and cause no write", async () => {
   const { open, look, writes, pass } = playing()
   const client = open("a")
   expect(await client.ping(10_000)).toBe(true)
@@ -121,7 +121,7 @@ test("what happens in other tenants is not told, and no reason to write", async 
   expect(writes("a")).toBe(before)
 })
 
-test("a hub goes when the last lease is over, and not before", async () => {
+test("a hub is removed when the last lease is over, and not before", async () => {
   const { hubs, open, followers, pass } = playing()
   const client = open("a")
   await client.ping(1_000)
@@ -133,7 +133,7 @@ test("a hub goes when the last lease is over, and not before", async () => {
   await pass(500)
   expect(hubs.tenants).toBe(0)
   expect(followers()).toEqual([])
-  // At once, where the client says that it uses nothing any more.
+  // Immediately, if the client says that it no longer uses its cache.
   const other = open("a")
   await other.ping(1_000)
   await pass(100)
@@ -142,7 +142,7 @@ test("a hub goes when the last lease is over, and not before", async () => {
   expect(hubs.tenants).toBe(0)
 })
 
-test("a lease of a stream that was cut is counted in the row when its tenant comes again before its end", async () => {
+test("the lease of a cut stream counts in the row if its tenant reconnects before the end of the lease", async () => {
   const { open, look, row, pass } = playing()
   const cut = open("a")
   await cut.ping(1_000)
@@ -158,7 +158,7 @@ test("a lease of a stream that was cut is counted in the row when its tenant com
   expect(row("a")).toMatchObject({ leaseMs: 500, confirmed: 2n })
 })
 
-test("a hub that is made again writes the same row with a higher version, and grants nothing before", async () => {
+test("a hub that is created again writes the same row with a higher version, and grants no lease before", async () => {
   const { hubs, open, look, row, writes, pass, hold } = playing()
   const first = open("a")
   await first.ping(10_000)
@@ -166,7 +166,7 @@ test("a hub that is made again writes the same row with a higher version, and gr
   first.end()
   await pass(100)
   expect(hubs.tenants).toBe(0)
-  // Other tenants have rows of their own, and the versions go on.
+  // Other tenants have their own rows, and the versions continue.
   await open("b").ping(1_000)
   const before = row("a")?.version as number
   const writesBefore = writes("a")
@@ -183,7 +183,7 @@ test("a hub that is made again writes the same row with a higher version, and gr
   expect(row("a")?.version).toBeGreaterThan(before)
   await look()
   expect(again.news).toEqual([])
-  // Nor does a hub go while it is not known what its row says.
+  // A hub is not removed either while the content of its row is unknown.
   again.end()
   expect(hubs.tenants).toBe(2)
   hold(undefined)
@@ -196,7 +196,7 @@ test("a hub that is made again writes the same row with a higher version, and gr
   expect(row("a")).toMatchObject({ leaseMs: 200, confirmed: 2n })
 })
 
-test("streams are counted over all tenants: of a key, of a tenant, and of all", () => {
+test("streams are counted over all tenants: per key, per tenant, and in total", () => {
   const { hubs, open } = playing({ ofKey: 2, ofTenant: 3, ofAll: 5 })
   const one = open("a", "1")
   open("a", "1")
@@ -219,7 +219,7 @@ test("a key may open as many streams as have ended, however often its streams en
   for (let round = 0; round < 3; round++) {
     const streams = [open("a", "1"), open("a", "1")]
     expect(() => open("a", "1")).toThrow("the API key has")
-    // One of two, twice.
+    // The first of two streams, ended twice.
     for (let n = 0; n < 2; n++) streams[0]?.end()
     const again = open("a", "1")
     expect(() => open("a", "1")).toThrow("the API key has")
@@ -228,7 +228,7 @@ test("a key may open as many streams as have ended, however often its streams en
   }
 })
 
-test("300 random histories in which hubs go and come again: none is broken", async () => {
+test("300 random histories in which hubs are removed and created again: none violates the guarantee", async () => {
   let again = 0
   for (let seed = 20_001; seed <= 20_300; seed++) {
     const played = await history(seed)
@@ -238,7 +238,7 @@ test("300 random histories in which hubs go and come again: none is broken", asy
   expect(again).toBeGreaterThan(20)
 })
 
-test("without the leases of streams that were cut they are broken", async () => {
+test("without the leases of cut streams they violate the guarantee", async () => {
   const broken: string[] = []
   for (let seed = 1; seed <= 2_000 && broken.length === 0; seed++)
     broken.push(...(await history(seed, { noCut: true })).broken)

@@ -15,12 +15,13 @@ const program = fileURLToPath(new URL("./reader.ts", import.meta.url))
 
 interface Reader {
   readonly child: ChildProcess
-  /** What it has read: when each read began, and what it got. */
+  /** The start time and the result of each read. */
   readonly reads: { begun: number; got: string; from: string }[]
 }
 
-// Two replicas, clients in processes of their own, and what the property test only plays: SIGSTOP and kill -9.
-describeServers("session caches in processes that are frozen and killed, on %s", (target) => {
+// Two replicas, clients in separate processes, and the failures that the property test only simulates: SIGSTOP and kill
+// -9.
+describeServers("session caches in frozen and killed processes, on %s", (target) => {
   let database: TestDatabase
   let one: ServerProcess
   let two: ServerProcess
@@ -56,7 +57,7 @@ describeServers("session caches in processes that are frozen and killed, on %s",
     return sessionToken
   }
 
-  /** Starts a client, and waits until it answers from memory. */
+  /** Starts a client, and waits until it answers from its cache. */
   async function reader(server: ServerProcess, sessionToken: string, maxStaleMs = 1_000): Promise<Reader> {
     const args = ["--no-warnings", program, server.grpcUrl, sessionToken, String(maxStaleMs)]
     const child = spawn(process.execPath, args, {
@@ -78,13 +79,13 @@ describeServers("session caches in processes that are frozen and killed, on %s",
     return found
   }
 
-  /** What was read as if somebody were signed in, by reads that began after a moment. */
+  /** Returns the reads that began after a moment and still found the session. */
   const lateOf = ({ reads }: Reader, after: number) =>
     reads
       .filter(({ begun, got }) => begun > after && got === "somebody")
       .map(({ begun, from }) => `${begun - after} ms after, from ${from}`)
 
-  /** Waits for some reads that began after a moment. */
+  /** Waits for several reads that began after a moment. */
   const readsAfter = ({ reads }: Reader, after: number) =>
     until(() => reads.filter(({ begun, got }) => begun > after && got !== "failed").length > 20)
 
@@ -95,7 +96,7 @@ describeServers("session caches in processes that are frozen and killed, on %s",
   }
 
   test.each([1, 2, 3, 4])(
-    "with await_caches none of six clients of two replicas lets anybody in, round %i",
+    "with await_caches none of six clients of two replicas finds the session afterwards, round %i",
     async () => {
       const sessionToken = await signedIn()
       const all = await Promise.all([one, two, one, two, one, two].map((server) => reader(server, sessionToken)))
@@ -104,7 +105,7 @@ describeServers("session caches in processes that are frozen and killed, on %s",
         await readsAfter(each, at)
         expect(lateOf(each, at)).toEqual([])
       }
-      // Not by their leases: all have confirmed.
+      // Shorter than their leases, so all clients have confirmed.
       expect(tookMs).toBeLessThan(5_000)
     },
   )
@@ -113,7 +114,7 @@ describeServers("session caches in processes that are frozen and killed, on %s",
     ["for less than its lease", 400],
     ["for longer", 3_000],
     ["for much longer", 6_000],
-  ])("a client that is frozen %s is waited for, and lets nobody in when it wakes", async (_, ms) => {
+  ])("a client that is frozen %s is waited for, and does not find the session when it wakes", async (_, ms) => {
     const sessionToken = await signedIn()
     const [frozen, other] = await Promise.all([reader(two, sessionToken), reader(one, sessionToken)])
     frozen.child.kill("SIGSTOP")
@@ -126,7 +127,7 @@ describeServers("session caches in processes that are frozen and killed, on %s",
     }
   })
 
-  test("without await_caches a client that is frozen lets nobody in either, once its lease has run out", async () => {
+  test("without await_caches a frozen client does not find the session either after its lease has expired", async () => {
     const sessionToken = await signedIn()
     const frozen = await reader(two, sessionToken)
     frozen.child.kill("SIGSTOP")
@@ -137,7 +138,7 @@ describeServers("session caches in processes that are frozen and killed, on %s",
     expect(lateOf(frozen, at + 1_000)).toEqual([])
   })
 
-  test("a replica that is frozen is waited for as long as its clients' leases, and tells no lies when it wakes", async () => {
+  test("a frozen replica is waited for as long as its clients' leases, and sends no outdated data when it wakes", async () => {
     const sessionToken = await signedIn()
     const [ofFrozen, other] = await Promise.all([reader(two, sessionToken), reader(one, sessionToken)])
     process.kill(two.pid, "SIGSTOP")
@@ -162,13 +163,13 @@ describeServers("session caches in processes that are frozen and killed, on %s",
     two = await startServer({ databaseUrl: database.url })
   })
 
-  // The last one: others would wait for its lease.
-  test("a deadline that comes before is told as what it is: done, and not confirmed", async () => {
+  // This test is the last one, because later tests would wait for its lease.
+  test("an earlier deadline is reported exactly: deleted, but not confirmed", async () => {
     const sessionToken = await signedIn()
-    // Its lease lasts longer than the deadline, however busy the machine is, and that longer than the deletion takes.
+    // Its lease is longer than the deadline on any machine, and the deadline is longer than the deletion.
     const frozen = await reader(two, sessionToken, 10_000)
     frozen.child.kill("SIGSTOP")
-    // Only the service is told of it: a client's own timer could end the call before the answer.
+    // Only the service gets the deadline, because a client's own timer could end the call before the response.
     const sessions = createClient(SessionService, createGrpcTransport({ baseUrl: one.grpcUrl }))
     const error = await sessions
       .deleteSession({ sessionToken, awaitCaches: true }, { headers: { "grpc-timeout": "1500m" } })

@@ -1,5 +1,5 @@
-// A client process with a session cache: reads one session in a loop, and writes what it got, a line each, with the time at
-// which the read began.
+// A client process with a session cache. It reads one session in a loop, and prints each result on a line with the time
+// at which the read began.
 import { createAuthwireClient } from "@authwire/client"
 
 const [url = "", sessionToken = "", maxStaleMs = ""] = process.argv.slice(2)
@@ -16,7 +16,7 @@ for (;;) {
     () => "failed",
   )
   for (let turn = 0; turn < 5; turn++) await undefined
-  // Decided before the answer is awaited: after that, one of the service is there as well.
+  // Decided before the response is awaited, because afterwards a response of the service would have arrived as well.
   const from = isThere ? "memory" : "service"
   process.stdout.write(`${begun} ${await settled} ${from}\n`)
   await new Promise((resolve) => setTimeout(resolve, 2))

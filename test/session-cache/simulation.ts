@@ -1,6 +1,6 @@
-/** A random number from 0 to 1, always the same ones for a seed (mulberry32). */
+/** Returns a generator of random numbers from 0 to 1 that is deterministic for a seed (mulberry32). */
 export function randomOf(seed: number): () => number {
-  // As 32 bits with a sign: what is larger would be an object of the heap each time.
+  // A signed 32-bit integer, because a larger number would be allocated on the heap each time.
   let state = seed | 0
   return () => {
     state = (state + 0x6d2b79f5) | 0
@@ -16,7 +16,7 @@ interface Event {
   run: () => void
 }
 
-/** Time that passes from event to event, in milliseconds. */
+/** Simulated time that advances from event to event, in milliseconds. */
 export class Simulation {
   time = 0
   readonly random: () => number
@@ -39,7 +39,7 @@ export class Simulation {
     return items[Math.floor(this.random() * items.length)] as T
   }
 
-  /** Calls later. Returns what takes it back. */
+  /** Schedules a call. Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void {
     const event: Event = { at: this.time + Math.max(0, ms), order: this.#order++, run }
     this.#push(event)
@@ -52,7 +52,7 @@ export class Simulation {
     return new Promise((resolve) => this.after(ms, resolve))
   }
 
-  /** Runs until a moment. Promises that an event has settled go on before the next event. */
+  /** Runs until a moment. Promises that an event has settled continue before the next event. */
   async run(until: number): Promise<void> {
     for (let event = this.#heap[0]; event !== undefined && event.at <= until; event = this.#heap[0]) {
       this.#pop()
@@ -97,7 +97,7 @@ function before(one: Event, other: Event): boolean {
   return one.at < other.at || (one.at === other.at && one.order < other.order)
 }
 
-/** A process: its clock runs a little faster or slower, it may be frozen, and it may be killed. */
+/** A simulated process. Its clock runs slightly fast or slow, and it can be frozen and killed. */
 export class Process {
   readonly #simulation: Simulation
   readonly #rate: number
@@ -116,7 +116,7 @@ export class Process {
     return this.#frozen
   }
 
-  /** What happens in this process: not while it is frozen, and never after its end. */
+  /** Runs an action in this process: delayed while it is frozen, and never after its end. */
   do(run: () => void): void {
     if (this.isDead) return
     if (this.#frozen) this.#waiting.push(run)
@@ -131,7 +131,7 @@ export class Process {
     }
   }
 
-  /** A promise of the outside, as this process sees it. */
+  /** A promise from outside, whose result this process observes. */
   see<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       promise.then(
@@ -146,7 +146,7 @@ export class Process {
     this.#frozen = true
     this.#simulation.after(ms, () => {
       this.#frozen = false
-      // What has come meanwhile, in an order that nobody promises beyond that of each stream.
+      // Runs the delayed actions, whose order is defined only within each stream.
       const waiting = this.#waiting
       this.#waiting = []
       for (const run of waiting) this.do(run)

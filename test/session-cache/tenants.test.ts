@@ -7,12 +7,12 @@ import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// What a tenant's clients do is waited for by that tenant only.
+// Only calls of the same tenant wait for a tenant's clients.
 describe.each(databaseTargets())("session caches of several tenants, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
   let other: ServerProcess | undefined
-  /** A client of tenant `here` with a cache, and one of tenant `there`. */
+  /** A client of tenant `here` with a cache, and a client of tenant `there`. */
   let here: AuthwireClient
   let there: AuthwireClient
   const keyHere = staticKey(["all"], { tenant: "here" })
@@ -33,7 +33,7 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     here = createAuthwireClient({
       url: other?.grpcUrl ?? server.grpcUrl,
       apiKey: keyHere.text,
-      // So that what takes less was confirmed, and not waited for.
+      // A long lease, so that a shorter wait shows that the change was confirmed.
       sessionCache: { maxStaleMs: 10_000 },
       timeoutMs: 15_000,
     })
@@ -56,7 +56,7 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     return { sessionToken, userId, id: listed.sessions[0]?.id as string }
   }
 
-  /** Reads until the session is answered from memory. */
+  /** Reads until the session is answered from the cache. */
   async function isKept(sessionToken: string): Promise<void> {
     await until(async () => {
       let isThere = false
@@ -70,7 +70,7 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     })
   }
 
-  /** A client that has the longest lease renewed on and on, and never confirms what it is told. */
+  /** A client that keeps renewing the longest lease, and never confirms. */
   async function follower(key: string) {
     const abort = new AbortController()
     const headers = { authorization: `Bearer ${key}` }
@@ -107,21 +107,23 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     }
   }
 
-  /** How long a revocation takes that waits for the caches. */
+  /** Returns the duration of a revocation that waits for the caches. */
   async function revoked(id: string): Promise<number> {
     const begun = performance.now()
     await here.sessions.revokeSession({ id, awaitCaches: true })
     return performance.now() - begun
   }
 
-  /** A revocation with a deadline that only the service is told of: a client's own timer could end it before the answer. */
+  /**
+   * A revocation whose deadline only the service gets, because a client's own timer could end it before the response.
+   */
   function revokedThere(id: string, timeout: string) {
     const calls = createClient(SessionService, createGrpcTransport({ baseUrl: server.grpcUrl }))
     const headers = { authorization: `Bearer ${keyThere.text}`, "grpc-timeout": timeout }
     return calls.revokeSession({ id, awaitCaches: true }, { headers })
   }
 
-  /** What the replica that the attacker follows says of its load. */
+  /** Returns the load metrics of the replica that the attacker follows. */
   async function gauges() {
     const [, url] = /metrics at (http:[^\s"]+)/.exec(server.output()) ?? []
     const text = await (await fetch(url as string)).text()
@@ -129,7 +131,7 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     return { streams: of("streams"), leases: of("leases") }
   }
 
-  test("a tenant in which nothing happens has confirmed what is behind the writes of others", async () => {
+  test("an idle tenant has confirmed the writes of other tenants", async () => {
     const { sessionToken, id } = await signedIn(here)
     await isKept(sessionToken)
     const begun = performance.now()
@@ -144,7 +146,7 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     expect(await revoked(id)).toBeLessThan(5_000)
   })
 
-  test("writes that no cache has to know of do not hold it up, in any tenant", async () => {
+  test("writes that concern no cache do not delay it, in any tenant", async () => {
     let isOver = false
     const writing = [here, there].map(async (client) => {
       while (!isOver) await signedIn(client)
@@ -158,9 +160,9 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     await Promise.all(writing)
   })
 
-  test("one that never confirms does not hold up the revocations of another tenant", async () => {
+  test("a client that never confirms does not delay the revocations of another tenant", async () => {
     const attacker = await follower(keyThere.text)
-    // Something that it would have to confirm.
+    // A change that it would have to confirm.
     const news = await signedIn(there)
     await there.adapter.updateUser({ id: news.userId, name: "Grace" })
     await until(() => attacker.keys() > 0)
@@ -171,7 +173,7 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
       expect(await here.adapter.getSessionAndUser(session.sessionToken)).toBeNull()
     }
     expect(await gauges()).toEqual({ streams: target === "sqlite" ? 2 : 1, leases: target === "sqlite" ? 2 : 1 })
-    // It has gone on all the time, and those of its own tenant are still held up by it.
+    // It was connected all the time, and calls of its own tenant still wait for it.
     const before = attacker.answered()
     await until(() => attacker.answered() > before)
     const error = await revokedThere(news.id, "2000m").catch((error: unknown) => error)

@@ -23,7 +23,7 @@ describe("the quick starts", () => {
   })
   afterAll(() => authwire.close())
 
-  test("start the service, install, make keys, and ask", () => {
+  test("start the service, install packages, create keys, and make calls", () => {
     expect(
       commands.filter(
         (command) =>
@@ -46,7 +46,7 @@ describe("the quick starts", () => {
 const withSite = hasSite() ? test : test.skip
 
 withSite(
-  "every block of TypeScript in the quick starts compiles as it stands",
+  "every block of TypeScript in the quick starts compiles unchanged",
   async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ["check-code.js"], { cwd: site })
     expect(stdout).toMatch(/^\d+ blocks of \d+ pages compile$/m)

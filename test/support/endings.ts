@@ -1,6 +1,8 @@
 import { afterEach } from "@jest/globals"
 
-/** Returns what takes the ends of things that a test starts: they come in reverse after it, also when it fails. */
+/**
+ * Returns a function that registers clean-ups of a test. They run in reverse order after it, even if the test fails.
+ */
 export function endsAfterEach(): (end: () => Promise<unknown>) => void {
   let stack = new AsyncDisposableStack()
   afterEach(async () => {

@@ -33,10 +33,10 @@ const tools = {
 }
 
 /**
- * Finds or starts the database servers that the tests run against, and tells the workers by environment variables:
+ * Finds or starts the database servers for the tests, and passes them to the workers in environment variables:
  *
- * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL, AUTHWIRE_TEST_POSTGRES_URL: a server to use; its user may create
- *   databases and users. Not set: a server is started for this run, if its program is installed.
+ * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL, AUTHWIRE_TEST_POSTGRES_URL: the server to use. Its user must be
+ *   allowed to create databases and users. Not set: a server is started for this run, if its program is installed.
  * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run.
  * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb,postgres` (default: all four).
  */
@@ -71,7 +71,7 @@ export default async function setup() {
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
-  // Beside what CI requires.
+  // CI does not require the following.
   if (!hasEarlierVersion()) leftOut.push("left out: an upgrade from an earlier version (make earlier-install)")
   if (!process.env.AUTHWIRE_TEST_CLUSTER_URL) {
     leftOut.push("left out: a replication group with several primaries (set AUTHWIRE_TEST_CLUSTER_URL)")
@@ -81,7 +81,8 @@ export default async function setup() {
   }
   if (oldNode() === undefined) leftOut.push("left out: a Node that is too old (have one on the path, older than 22)")
   process.env.AUTHWIRE_TEST_RUN_FOLDER = createRunFolder()
-  // Half an hour from the others, and half an hour of daylight saving: who forgets that times are UTC will see it.
+  // A time zone with an offset of half an hour, and half an hour of daylight saving, exposes code that does not use
+  // UTC.
   process.env.TZ ??= "Australia/Lord_Howe"
   globalThis.authwireTestLeftOut = leftOut
   const starts = await Promise.allSettled(

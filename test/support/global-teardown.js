@@ -1,6 +1,6 @@
 import { globSync, readFileSync, rmSync } from "node:fs"
 
-/** Ends every server that this run started, also one that a test left behind, and names what was left out. */
+/** Stops every server that this run started, including those that a test left running, and prints what was left out. */
 export default function teardown() {
   const folder = process.env.AUTHWIRE_TEST_RUN_FOLDER
   for (const pidFile of globSync(`${folder}/*/authwire-test.pid`)) {

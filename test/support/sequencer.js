@@ -1,8 +1,8 @@
 import TestSequencer from "@jest/test-sequencer"
 
 /**
- * Files that take minutes and are short to read. A run that knows no times, as that of a fresh clone, begins with the largest
- * files: these would come last, each with a worker that has nothing left to do beside it.
+ * Short files whose tests take minutes. A run without recorded times, such as that of a fresh clone, starts with the
+ * largest files, so these would run last, each while the other workers are idle.
  */
 const long = [
   "test/transports/transports.test.ts",

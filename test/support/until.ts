@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises"
 
 /**
- * Waits until something is so, and asks again and again: for what nothing announces. Throws after 20 seconds, or the
- * time given, which only ends a test that would hang.
+ * Polls until a condition is true. It is for conditions without a notification. Throws after 20 seconds or the given
+ * time, a limit that only prevents a test from hanging.
  */
 export async function until(condition: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
   const deadline = performance.now() + timeoutMs

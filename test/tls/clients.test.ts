@@ -21,7 +21,7 @@ const mine = certificate("an application", { issuer: authority })
 const theirs = certificate("somebody", { issuer: stranger })
 const late = certificate("an application", { issuer: authority, to: Date.now() - 1000 })
 
-describe("a client whose TLS does not fit the service's says what is wrong and what to do", () => {
+describe("a client whose TLS does not match the service's reports the problem and the remedy", () => {
   const resources = new AsyncDisposableStack()
   let database: TestDatabase
   const urls: Record<string, { grpc: string; http: string }> = {}
@@ -76,7 +76,7 @@ describe("a client whose TLS does not fit the service's says what is wrong and w
     tls?: TlsOptions | undefined
     url?: { from: string; to: string }
     says: RegExp
-    /** Whether fetch can be brought into it: it cannot be given a certificate. */
+    /** Whether fetch can have this problem. It cannot be given a certificate. */
     fetch: boolean
     ca?: string
   }
@@ -181,9 +181,9 @@ describe("a client whose TLS does not fit the service's says what is wrong and w
     const { code, message } = error as AuthwireError
     expect(code).toBe("UNAVAILABLE")
     expect(message).toMatch(one.says)
-    // No insides of OpenSSL.
+    // No internal messages of OpenSSL.
     expect(message).not.toMatch(/SSL routines|\n/)
-    // Not repeated until the deadline.
+    // The call is not retried until the deadline.
     expect(performance.now() - since).toBeLessThan(timeoutMs / 2)
   }
 
@@ -195,7 +195,7 @@ describe("a client whose TLS does not fit the service's says what is wrong and w
       client.close()
     })
 
-    test.each(cases)("in calls of their own: $name", async (one) => {
+    test.each(cases)("in separate calls: $name", async (one) => {
       const since = performance.now()
       const transport = grpcTransport({ url: urlOf(one, name), ...tlsOf(one) })
       const client = createAuthwireClient({ url: urlOf(one, name), timeoutMs, transport })
@@ -204,7 +204,7 @@ describe("a client whose TLS does not fit the service's says what is wrong and w
     })
   })
 
-  // In a process of its own: what fetch trusts is a matter of the process, and its connections are kept.
+  // In a separate process, because fetch's trusted authorities are set per process, and its connections are kept.
   test.each(cases.filter(({ fetch }) => fetch))("over fetch: $name", async (one) => {
     const program = `
       import { AuthwireAdapter } from "@authwire/client/edge"

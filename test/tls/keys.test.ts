@@ -14,8 +14,8 @@ import {
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// As in production, over real TLS: a client's certificate stands for a key.
-describe("a certificate of a client", () => {
+// As in production, over real TLS: a client certificate is used instead of a key.
+describe("a client certificate", () => {
   let database: TestDatabase
   let server: ServerProcess
   let folder: CertificateFolder
@@ -51,7 +51,7 @@ describe("a certificate of a client", () => {
 
   const ways = ["pipeline", "unary"] as const
 
-  /** What becomes of a lookup and of a write. */
+  /** Returns the outcomes of a read and of a write. */
   async function outcomes(way: (typeof ways)[number], client: Certificate | undefined, apiKey?: string) {
     const tls = { ca: authority.cert, ...(client && { cert: client.cert, key: client.key }) }
     const url = server.grpcUrl
@@ -70,25 +70,25 @@ describe("a certificate of a client", () => {
     return [read, write]
   }
 
-  test.each(ways)("lets in whom its name is the key of, with its scopes: %s", async (way) => {
+  test.each(ways)("authenticates as the key that has its name, with its scopes: %s", async (way) => {
     expect(await outcomes(way, shop)).toEqual(["OK", "OK"])
     expect(await outcomes(way, reader)).toEqual(["OK", "SCOPE_MISSING"])
   })
 
-  test.each(ways)("lets in nobody else, nor does its lack: %s", async (way) => {
+  test.each(ways)("does not authenticate with another name, nor without a certificate: %s", async (way) => {
     expect(await outcomes(way, nobody)).toEqual(["API_KEY_MISSING", "API_KEY_MISSING"])
     expect(await outcomes(way, undefined)).toEqual(["API_KEY_MISSING", "API_KEY_MISSING"])
     expect((await outcomes(way, expired))[0]).toMatch(/^API_KEY_/)
     expect(await outcomes(way, forged)).toEqual(["UNAVAILABLE", "UNAVAILABLE"])
   })
 
-  test.each(ways)("does not count where a key is shown: %s", async (way) => {
+  test.each(ways)("is ignored if the call has a key: %s", async (way) => {
     expect(await outcomes(way, shop, key.text)).toEqual(["OK", "SCOPE_MISSING"])
     expect(await outcomes(way, shop, `${key.text}x`)).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
     expect(await outcomes(way, undefined, key.text)).toEqual(["OK", "SCOPE_MISSING"])
   })
 
-  test("is of the tenant of its key, and the log names that key", async () => {
+  test("belongs to the tenant of its key, and the log names that key", async () => {
     const tls = { ca: authority.cert, cert: shop.cert, key: shop.key }
     const authwire = createAuthwireClient({ url: server.grpcUrl, tls })
     await authwire.adapter.createUser?.({ id: "of-the-shop", email: "", emailVerified: null })
@@ -101,7 +101,7 @@ describe("a certificate of a client", () => {
   const path = "/authwire.v1.UserService/GetUser"
   const body = '{"id": "nobody"}'
 
-  test("counts at the HTTP listener too, over HTTP/1.1 and HTTP/2", async () => {
+  test("is accepted at the HTTP listener too, over HTTP/1.1 and HTTP/2", async () => {
     for (const [client, status] of [
       [shop, 404],
       [reader, 404],

@@ -18,12 +18,12 @@ import { watchCertificate } from "../../server/src/transport/tls/certificate.js"
 import { namesOf } from "../../server/src/transport/tls/tls.js"
 import type { Listener } from "../../server/src/transport/transport.js"
 
-// A name that would pass for two others if it were cut at commas.
+// One of the names would look like two others if it were split at commas.
 const names = ["DNS:app.test", "URI:spiffe://a/b, DNS:admin.test", "email:a@b.test", 'URI:urn:"x"']
 const mine = certificate("an application", { issuer: authority, names: [...names, "IP:127.0.0.1"] })
 const nameless = certificate("admin.test", { issuer: authority, names: [] })
 
-describe("the router learns whom a verified certificate names", () => {
+describe("the router gets the names of a verified certificate", () => {
   const resources = new AsyncDisposableStack()
   let incoming: Incoming[] = []
   const transports: Record<string, Listener> = {}
@@ -75,7 +75,7 @@ describe("the router learns whom a verified certificate names", () => {
       transport.close()
     }
 
-    test("by its names, each as it is in the certificate", async () => {
+    test("all its names, each as it is in the certificate", async () => {
       await call(withMine)
       expect(ofCalls()).toEqual([names])
     })
@@ -87,12 +87,12 @@ describe("the router learns whom a verified certificate names", () => {
       expect(ofCalls()[0]).toEqual(names)
     })
 
-    test("not by its common name", async () => {
+    test("not its common name", async () => {
       await call({ ...trust, cert: nameless.cert, key: nameless.key })
       expect(ofCalls()).toEqual([[]])
     })
 
-    test("nobody without a certificate, also after a client that has one", async () => {
+    test("none without a certificate, also after a client that has one", async () => {
       await call(withMine)
       await call(trust)
       expect(ofCalls()).toEqual([names, undefined])

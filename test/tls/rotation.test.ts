@@ -39,10 +39,10 @@ test.each(shapes)(
       await untilServed(server, current, workers)
     }
 
-    // Each kind made some, and those that connect anew for every call too.
+    // Each kind of caller made some calls, including those that open a new connection for each call.
     await until(() => Object.values(load.calls).every((count) => count > 20))
     expect(await load.stop()).toEqual([])
-    // Who was connected before the first change still is.
+    // The connection from before the first change is still open.
     expect(before.destroyed).toBe(false)
     const stream = before.request({ ":path": "/healthz" })
     expect(await new Promise((resolve) => stream.once("response", (headers) => resolve(headers[":status"])))).toBe(200)
@@ -54,7 +54,7 @@ test.each(shapes)(
   120_000,
 )
 
-test("files that do not fit together are logged once, and the certificate before them stays until they do", async () => {
+test("files that do not match are logged once, and the previous certificate stays in use until they match", async () => {
   const database = await createDatabase("sqlite")
   const first = serverCertificate()
   const folder = certificateFolder(first)
@@ -93,7 +93,7 @@ describeServers("--workers on %s", (target) => {
 
 const fingerprint = ({ cert }: Pick<Certificate, "cert">) => new X509Certificate(cert).fingerprint256
 
-/** The fingerprints of the certificates that the listeners give to new connections. */
+/** Returns the fingerprints of the certificates that the listeners use for new connections. */
 function served(server: ServerProcess): Promise<string[]> {
   return Promise.all(
     [server.grpcUrl, server.httpUrl].map(
@@ -110,7 +110,7 @@ function served(server: ServerProcess): Promise<string[]> {
   )
 }
 
-/** Resolves when every worker gives a certificate out; they take connections in turn. */
+/** Resolves when every worker uses a certificate. Connections are distributed to the workers in turn. */
 async function untilServed(server: ServerProcess, certificate: Certificate, workers: number): Promise<void> {
   await until(async () => {
     const seen = await Promise.all(Array.from({ length: 2 * workers }, () => served(server)))
@@ -118,7 +118,7 @@ async function untilServed(server: ServerProcess, certificate: Certificate, work
   })
 }
 
-/** Calls by all ways in, one after the other each, until it is stopped. */
+/** Makes calls over all transports, one after another each, until it is stopped. */
 function startLoad(server: ServerProcess) {
   const options = { url: server.grpcUrl, tls: trust }
   const failures: unknown[] = []
@@ -153,9 +153,9 @@ function startLoad(server: ServerProcess) {
     loop("new HTTP/1.1", () => getUserOverHttp(server.httpUrl)),
   ]
   return {
-    /** How many calls each kind made. */
+    /** The number of calls of each kind. */
     calls,
-    /** @returns what failed. */
+    /** @returns The errors. */
     async stop() {
       stopping = true
       await Promise.all(loops)

@@ -30,7 +30,7 @@ describe("both transports with TLS", () => {
     folder.remove()
   })
   const port = (transport: Listener) => Number(new URL(transport === "grpc" ? server.grpcUrl : server.httpUrl).port)
-  /** What was agreed on in a handshake, or the code of the error. */
+  /** Returns the result of a handshake, or the code of its error. */
   const handshake = (transport: Listener, options: tls.ConnectionOptions) =>
     new Promise<{ protocol: string | null; alpn: string | false | null } | string>((resolve) => {
       const socket = tls.connect({ host: "127.0.0.1", port: port(transport), ca: authority.cert, ...options })
@@ -42,7 +42,7 @@ describe("both transports with TLS", () => {
     })
 
   describe.each(["grpc", "http"] as const)("the %s listener", (transport) => {
-    test("speaks TLS 1.3, and 1.2 to those who have no better", async () => {
+    test("supports TLS 1.3, and 1.2 for clients without 1.3", async () => {
       const ALPNProtocols = ["h2"]
       expect(await handshake(transport, { ALPNProtocols })).toEqual({ protocol: "TLSv1.3", alpn: "h2" })
       const older = await handshake(transport, { ALPNProtocols, maxVersion: "TLSv1.2" })
@@ -62,14 +62,14 @@ describe("both transports with TLS", () => {
       expect((await received(socket)).toString("latin1")).not.toContain("HTTP/")
     })
 
-    test("closes a connection that does not begin a handshake, and one that begins it and then is silent", async () => {
+    test("closes a connection that does not start a handshake, and one that starts it and is then silent", async () => {
       await received(net.connect(port(transport), "127.0.0.1"))
       const slow = net.connect(port(transport), "127.0.0.1")
       slow.write(Buffer.from([0x16, 3, 1, 2, 0, 1]))
       await received(slow)
     })
 
-    test("closes a connection that says nothing after the handshake", async () => {
+    test("closes a connection that is silent after the handshake", async () => {
       const socket = tls.connect({
         host: "127.0.0.1",
         port: port(transport),
@@ -80,7 +80,7 @@ describe("both transports with TLS", () => {
     })
   })
 
-  test("only the HTTP listener speaks anything but HTTP/2", async () => {
+  test("only the HTTP listener supports protocols other than HTTP/2", async () => {
     const http1 = { ALPNProtocols: ["http/1.1"] }
     expect(await handshake("http", http1)).toMatchObject({ alpn: "http/1.1" })
     expect(await handshake("grpc", http1)).toMatch(/NO_APPLICATION_PROTOCOL/)
@@ -89,13 +89,13 @@ describe("both transports with TLS", () => {
     expect(await received(none)).toHaveLength(0)
   })
 
-  test("what was agreed on is what must be spoken", async () => {
+  test("the negotiated protocol must be used", async () => {
     const socket = tls.connect({ host: "127.0.0.1", port: port("http"), ca: authority.cert, ALPNProtocols: ["h2"] })
     socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
     expect(await received(socket)).toHaveLength(0)
   })
 
-  test("answer calls, over HTTP/1.1 too, and serve the certificate", async () => {
+  test("answer calls, over HTTP/1.1 too, and use the certificate", async () => {
     const client = createAuthwireClient({ url: server.grpcUrl, tls: { ca: authority.cert } })
     expect(await client.adapter.getUser("nobody")).toBeNull()
     client.close()
@@ -144,7 +144,7 @@ describe("authwire serve does not start", () => {
     folder.remove()
   })
 
-  test("with files that are not there", async () => {
+  test("with missing files", async () => {
     const folder = certificateFolder(right)
     const { code, stderr } = await start([...folder.args, `--tls-client-ca=${folder.clientCaFile}`])
     expect(stderr).toMatch(/^authwire: --tls-client-ca: .+ca\.crt cannot be read \(ENOENT\)\n$/)
@@ -165,7 +165,7 @@ describe("authwire serve does not start", () => {
     expect(code).toBe(2)
   })
 
-  test.each(["AUTH_SECRET", "AUTH_SECRET_2"])("with a short %s, which it names and does not repeat", async (name) => {
+  test.each(["AUTH_SECRET", "AUTH_SECRET_2"])("with a short %s, which is named without its value", async (name) => {
     const secret = "x".repeat(31)
     const { code, stderr } = await start([], { [name]: secret })
     expect(stderr).toMatch(new RegExp(`^authwire: ${name}: must have at least 32 bytes`))
@@ -184,11 +184,11 @@ const start = (args: string[], env: Record<string, string> = {}) =>
     ...env,
   })
 
-/** All that comes until the other side closes the connection. */
+/** Returns all data until the other side closes the connection. */
 async function received(socket: net.Socket): Promise<Buffer> {
   const chunks: Buffer[] = []
   socket.on("data", (chunk) => chunks.push(chunk))
-  // A reset is a way to close it.
+  // A reset also ends it.
   socket.on("error", () => {})
   await new Promise((resolve) => socket.once("close", resolve))
   return Buffer.concat(chunks)

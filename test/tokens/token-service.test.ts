@@ -26,7 +26,7 @@ interface Vectors {
   }[]
 }
 const vectors: Vectors = JSON.parse(readFileSync(new URL("../../token/vectors.json", import.meta.url), "utf8"))
-// Some can only be judged at a certain time.
+// Some vectors are valid only at a certain time.
 const atAnyTime = <T extends { name: string; clock?: "frozen" }>(list: T[]) =>
   list.filter(({ clock }) => clock === undefined).map((vector) => [vector.name, vector] as const)
 
@@ -66,7 +66,7 @@ describe("TokenService", () => {
     })
   })
 
-  test("what Encode issues, @auth/core reads with the service's secret, and the reverse", async () => {
+  test("@auth/core can read tokens of Encode with the service's secret, and the reverse", async () => {
     const payload = { sub: "u", name: "Zoë 🦊", nested: { list: [1, null, "x"] } }
     const { token } = await tokens().encode({ payload, salt, maxAge: 60 })
     const claims = await authjs.decode({ token, salt, secret: testSecret })
@@ -76,14 +76,14 @@ describe("TokenService", () => {
     expect((await tokens().decode({ token: theirs, salt })).payload).toMatchObject(payload)
   })
 
-  test("a request's own secrets take the place of the service's", async () => {
+  test("secrets of a request replace those of the service", async () => {
     const { token } = await tokens().encode({ payload: { sub: "u" }, salt, secrets: ["new", "old"] })
     expect(await authjs.decode({ token, salt, secret: "new" })).toMatchObject({ sub: "u" })
     await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: Code.Unauthenticated })
     expect((await tokens().decode({ token, salt, secrets: ["newer", "new"] })).payload?.sub).toBe("u")
   })
 
-  test("GetToken puts several Cookie headers together, and answers none without a token", async () => {
+  test("GetToken joins several Cookie headers, and returns no token if there is none", async () => {
     const { token } = await tokens().encode({ payload: { sub: "u" }, salt })
     const headers = [
       { name: "Cookie", value: "a=b" },
@@ -96,7 +96,7 @@ describe("TokenService", () => {
     expect((await tokens().getToken({ headers: malformed })).result.case).toBeUndefined()
   })
 
-  test("AUTH_SECRET_1..3 change the secret with no sign-out, in the order of Auth.js", async () => {
+  test("AUTH_SECRET_1..3 change the secret without a sign-out, in the order of Auth.js", async () => {
     const old = await tokens().encode({ payload: { sub: "u" }, salt })
     const [newer, newest] = ["newer", "newest"].map((name) => name.padEnd(32, "-")) as [string, string]
     const secrets = { AUTH_SECRET: testSecret, AUTH_SECRET_1: newer, AUTH_SECRET_2: newest }
@@ -131,7 +131,7 @@ describe("TokenService", () => {
         ? RemoteJwt({ url: authwire.server.grpcUrl })
         : createEdgeClient({ url: authwire.server.httpUrl }).jwt
 
-    test("encodes and decodes with the service's secret; the one it is given stays here", async () => {
+    test("encodes and decodes with the service's secret; the given secret is not sent", async () => {
       const { encode, decode } = jwt()
       const secret = "of-the-application"
       const token = await encode({ token: { sub: "u", name: null, role: "admin" }, secret, salt, maxAge: 60 })
@@ -140,7 +140,7 @@ describe("TokenService", () => {
       expect(await decode({ secret, salt })).toBeNull()
     })
 
-    test("throws what is wrong with a token, and when the service is out of reach", async () => {
+    test("throws the error of a token, and an error when the service is unreachable", async () => {
       const error = await jwt()
         .decode({ token: "no.token", secret: "x", salt })
         .catch((caught: unknown) => caught)

@@ -7,7 +7,7 @@ import { until } from "@authwire/test-support/until.js"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
 
-// What is believed of the context of a trace, what a collector can do to the service, and what wrong options are told.
+// Tests which trace contexts are accepted, how a collector can affect the service, and errors in options.
 
 let collector: Collector
 let database: TestDatabase
@@ -39,7 +39,7 @@ const start = (env: Record<string, string> = {}, args: string[] = []) =>
 const traceId = "0af7651916cd43dd8448eb211c80319c"
 const sampled = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
 
-/** Makes a call of GetUser by each way, with a header of its own. */
+/** Calls GetUser over each transport, with these headers. */
 async function callBy(target: ServerProcess, apiKey: string | undefined, headers: Record<string, string>) {
   const { grpcUrl, httpUrl } = target
   const ways = {
@@ -60,7 +60,7 @@ const linesOf = ({ log }: ServerProcess, method: string): Record<string, unknown
     .filter((line) => line.includes(`/${method}"`) && line.includes('"transport"'))
     .map((line) => JSON.parse(line))
 
-test("a trace of a caller with a valid key is joined, by every way; one of a caller without is not", async () => {
+test("a trace of a caller with a valid key is continued, over every transport; without a valid key it is not", async () => {
   server = await start()
   const strange = `awk_${"0".repeat(16)}_${"x".repeat(43)}`
   await callBy(server, undefined, sampled)
@@ -72,11 +72,11 @@ test("a trace of a caller with a valid key is joined, by every way; one of a cal
   expect(served.map(({ attributes }) => attributes["authwire.transport"])).toEqual(["pipeline", "grpc", "http"])
   expect(new Set(collector.spans.map((span) => span.traceId))).toEqual(new Set(["9".repeat(32)]))
   for (const { parentId } of served) expect(parentId).toBe("b7ad6b7169203331")
-  // Neither in the log.
+  // It is not in the log either.
   expect(server.log()).not.toContain(traceId)
 })
 
-test("the context of a stream is not that of the calls in it", async () => {
+test("the context of a stream does not apply to the calls in it", async () => {
   server = await start()
   const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey, headers: sampled })
   await client.adapter.getUser("nobody")
@@ -100,7 +100,7 @@ test.each([
   expect([...new Set(linesOf(server, "GetUser").map(({ trace_id }) => trace_id))]).toEqual(ids)
 })
 
-test("each statement of a transaction has a span, in the order in which they ran", async () => {
+test("each statement of a transaction has a span, in the order of execution", async () => {
   server = await start()
   const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey })
   const { user } = await client.users.createUser({ email: "ada@example.com" })
@@ -121,7 +121,7 @@ test("each statement of a transaction has a span, in the order in which they ran
   expect(new Set(inside.map(({ parentId }) => parentId))).toEqual(new Set([served?.spanId]))
 })
 
-test("without a trace of the caller, the sampler decides, and the log names the traces that there are", async () => {
+test("without a trace of the caller, the sampler decides, and the log has the ids of the sampled traces", async () => {
   server = await start({ OTEL_TRACES_SAMPLER_ARG: "0.5" })
   const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey })
   const calls = 200
@@ -129,7 +129,7 @@ test("without a trace of the caller, the sampler decides, and the log names the 
   client.close()
   expect(await server.stop()).toBe(0)
   const traced = collector.spans.filter(({ kind }) => kind === "server").map((span) => span.traceId)
-  // 0.5 of 200 is more than 6 standard deviations away from either.
+  // The expected 100 of 200 are more than 6 standard deviations from both limits.
   expect(traced.length).toBeGreaterThan(55)
   expect(traced.length).toBeLessThan(145)
   const logged = linesOf(server, "GetUser").flatMap(({ trace_id }) => trace_id ?? [])
@@ -137,7 +137,7 @@ test("without a trace of the caller, the sampler decides, and the log names the 
 })
 
 describeServers("on %s", (target) => {
-  test("each worker sends its own, with its number", async () => {
+  test("each worker sends its own spans, with its number", async () => {
     await database.drop()
     database = await createDatabase(target)
     server = await start({ OTEL_TRACES_SAMPLER: "always_on" }, ["--workers=2"])
@@ -150,12 +150,12 @@ describeServers("on %s", (target) => {
 })
 
 test.each(["fails", "hangs"] as const)(
-  "a collector that %s touches no call, is told of once, and does not keep the service from ending",
+  "a collector that %s affects no call, is logged once, and does not delay the end of the service",
   async (behaviour) => {
     collector.behaviour = behaviour
     server = await start({ OTEL_TRACES_SAMPLER: "always_on" }, ["--metrics-addr=127.0.0.1:0"])
     const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey })
-    // More than the queue takes.
+    // More spans than the queue can hold.
     for (let round = 0; round < 20; round++)
       await Promise.all(Array.from({ length: 100 }, () => client.adapter.getUser("nobody")))
     await until(() => collector.requests > 0)
@@ -174,7 +174,7 @@ test.each(["fails", "hangs"] as const)(
   },
 )
 
-test("a collector that comes back gets traces again", async () => {
+test("a collector that was down gets traces again", async () => {
   await collector.close()
   const port = await freePort()
   collector = await startCollector(port)

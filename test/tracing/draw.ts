@@ -1,5 +1,5 @@
-// `node test/tracing/draw.ts mysql://USER@HOST:PORT/EMPTY_DATABASE`: signs somebody in through a service of its own, as
-// test/tracing/application does, and draws the trace that the collector got: docs/sign-in-trace.svg.
+// `node test/tracing/draw.ts mysql://USER@HOST:PORT/EMPTY_DATABASE`: starts a service, signs a user in as
+// test/tracing/application does, and draws the trace that the collector received: docs/sign-in-trace.svg.
 import { writeFileSync } from "node:fs"
 import { type CollectedSpan, startCollector } from "@authwire/test-support/machine/collector.js"
 import { tracedSignIn } from "@authwire/test-support/machine/tracing.js"
@@ -25,7 +25,7 @@ for (let round = 0; round < 8; round++) {
   await until(() => spans().filter(isServed).length === 5)
   traces.push(spans())
 }
-// The machine may do other things beside: the fastest shows the service.
+// The machine may be busy otherwise, so the fastest trace shows the service best.
 const timeOf = (spans: readonly CollectedSpan[]) => {
   const [whole] = spans.filter(({ parentId }) => parentId === "")
   return whole === undefined ? Number.POSITIVE_INFINITY : Number(whole.end - whole.start)

@@ -29,7 +29,7 @@ const legend = [
   ["database", "a statement"],
 ] as const
 
-/** The drawing of one trace, as SVG: a row for each span, below the one that it is inside of. */
+/** Draws one trace as SVG. Each span has a row, below its parent span. */
 export function drawTrace(spans: readonly CollectedSpan[]): string {
   const rows = rowsOf(spans, "", 0)
   const begin = Math.min(...rows.map(({ span }) => msOf(span.start)))
@@ -74,7 +74,7 @@ function rowsOf(spans: readonly CollectedSpan[], parentId: string, depth: number
     .flatMap((span) => [{ span, depth }, ...rowsOf(spans, span.spanId, depth + 1)])
 }
 
-/** Of one process or several on one machine: the time of a trace is short enough for a number. */
+/** All processes are on one machine, and a trace is short enough that its times fit into a number. */
 function msOf(nanoseconds: bigint): number {
   return Number(nanoseconds % 1_000_000_000_000n) / 1e6
 }

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const withApplication = hasTracedApplication() ? describe : describe.skip
 
-/** What is inside of a span, with what is inside of that. */
+/** A span with its child spans. */
 type Tree = readonly [name: string, kind: string | undefined, inside: readonly Tree[]]
 
-/** On a busy machine there are waits too. */
+/** Ignores waits, which occur on a busy machine. */
 function treeOf(spans: readonly CollectedSpan[], parentId = ""): Tree[] {
   return spans
     .filter((span) => span.parentId === parentId && span.name !== "wait for a connection")
@@ -24,7 +24,7 @@ const call = (method: string, ...statements: string[]): Tree => {
 }
 
 withApplication.each(databaseTargets())("a sign-in on %s", (target) => {
-  /** A write commits together with its event and its idempotency key. */
+  /** A write is committed together with its event and its idempotency key. */
   const write = (method: string, statement: string) =>
     call(
       method,
@@ -48,7 +48,7 @@ withApplication.each(databaseTargets())("a sign-in on %s", (target) => {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_EXPORTER_OTLP_HEADERS: "x-collector-key=k%20y",
         OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
-        // What has no trace of the application is not recorded.
+        // Calls without a trace of the application are not recorded.
         OTEL_TRACES_SAMPLER_ARG: "0",
       },
     })
@@ -71,7 +71,7 @@ withApplication.each(databaseTargets())("a sign-in on %s", (target) => {
     })
     const spansOf = () => collector.spans.filter((span) => span.traceId === traceId)
     const ofService = () => spansOf().filter(({ resource }) => resource["service.name"] === "authwire")
-    // Each ends after its statements.
+    // The span of a call ends after those of its statements.
     await until(() => ofService().filter(({ kind }) => kind === "server").length === 5)
 
     const spans = spansOf()
@@ -121,11 +121,11 @@ withApplication.each(databaseTargets())("a sign-in on %s", (target) => {
       "content-type": "application/x-protobuf",
     })
 
-    // No value of the calls, nor any e-mail address or token, is in any span.
+    // No span contains a value of the calls, or any e-mail address or token.
     const text = JSON.stringify(ofService(), (_, value) => (typeof value === "bigint" ? String(value) : value))
     expect(text).not.toMatch(/@example|token-of-the-provider|Ada/)
 
-    // The same id stands in the log.
+    // The log has the same trace id.
     const lines = server
       .log()
       .split("\n")

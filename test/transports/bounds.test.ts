@@ -10,12 +10,12 @@ const getUser = { ":method": "POST", ":path": "/authwire.v1.UserService/GetUser"
 const watch = { ":method": "POST", ":path": "/grpc.health.v1.Health/Watch", "content-type": "application/grpc" }
 const pipeline = { ...watch, ":path": "/authwire.v1.PipelineService/Pipeline" }
 const grpc = { ...getUser, te: "trailers" }
-/** A message of gRPC with no field. */
+/** An empty gRPC message. */
 const empty = Buffer.alloc(5)
-/** The same with the id "nobody". */
+/** A gRPC message with the id "nobody". */
 const nobody = Buffer.from([0, 0, 0, 0, 8, 10, 6, ...Buffer.from("nobody")])
 
-describe("a transport bounds what clients can take", () => {
+describe("a transport limits the resources of clients", () => {
   let database: TestDatabase
   let server: ServerProcess
   let lenient: ServerProcess
@@ -41,7 +41,7 @@ describe("a transport bounds what clients can take", () => {
   }
 
   describe.each(["grpc", "http"])("the %s listener", (transport) => {
-    test("turns connections away beyond --max-connections, and takes them again when others have gone", async () => {
+    test("rejects connections beyond --max-connections, and accepts new ones after others were closed", async () => {
       const five = Array.from({ length: 5 }, () => http2.connect(urlOf(transport)))
       const holds = five.map((session) => session.request(watch).on("error", () => {}))
       for (const stream of holds) stream.end(empty)
@@ -65,7 +65,7 @@ describe("a transport bounds what clients can take", () => {
       await closed(socket)
     })
 
-    test("closes a connection that says it a byte at a time", async () => {
+    test("closes a connection that sends its first bytes one at a time", async () => {
       const socket = connect(transport)
       const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
       let sent = 0
@@ -75,7 +75,7 @@ describe("a transport bounds what clients can take", () => {
       expect(sent).toBeLessThan(preface.length)
     })
 
-    test("closes a connection of HTTP/2 without streams, and none with", async () => {
+    test("closes an HTTP/2 connection without streams, and none with streams", async () => {
       const used = http2.connect(urlOf(transport, lenient))
       const stream = used.request(watch)
       stream.end(empty)
@@ -83,7 +83,7 @@ describe("a transport bounds what clients can take", () => {
       const idle = http2.connect(urlOf(transport, lenient))
       const [code] = (await once(idle, "goaway")) as [number]
       expect(code).toBe(http2.constants.NGHTTP2_NO_ERROR)
-      // One that has answered and has nothing to do is idle too.
+      // A connection is also idle after its requests were answered.
       const done = http2.connect(urlOf(transport, lenient))
       const answered = done.request(grpc)
       answered.end(nobody)
@@ -97,7 +97,7 @@ describe("a transport bounds what clients can take", () => {
       used.destroy()
     })
 
-    test("lets a connection have 8 pipelines at the same time; those beyond are rejected", async () => {
+    test("allows a connection 8 concurrent pipelines; further ones are rejected", async () => {
       const session = http2.connect(urlOf(transport, lenient))
       await once(session, "remoteSettings")
       expect(session.remoteSettings.maxConcurrentStreams).toBe(1_000)
@@ -129,21 +129,21 @@ describe("a transport bounds what clients can take", () => {
       session.destroy()
     })
 
-    test("takes headers of 16 KiB in all, and no more", async () => {
+    test("accepts headers of 16 KiB in all, and no more", async () => {
       const padded = (length: number) => ({ ...grpc, "x-padding": "a".repeat(length) })
       expect(await status(urlOf(transport), padded(15_000), nobody)).toBe("5")
       expect(await status(urlOf(transport), padded(17_000), nobody)).toBe("reset")
-      // Who does not wait for the settings gets away with a little more.
+      // A client that does not wait for the settings can send a little more.
       expect(await status(urlOf(transport), padded(70_000), nobody, false)).toBe("reset")
       const many = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`x-${i}`, ""]))
       expect(await status(urlOf(transport), { ...grpc, ...many }, nobody)).toBe("reset")
     })
 
-    test("ends a connection that opens and resets streams rapidly", async () => {
+    test("closes a connection that opens and resets streams rapidly", async () => {
       const session = http2.connect(urlOf(transport, lenient))
       session.on("error", () => {})
       await once(session, "remoteSettings")
-      // The test's own time-out is the end of it where nobody ends it.
+      // If the connection is not closed, the test ends with its own timeout.
       for (let resets = 0; !session.destroyed && !session.closed; resets++) {
         const stream = session.request(grpc)
         stream.on("error", () => {})
@@ -161,7 +161,7 @@ describe("a transport bounds what clients can take", () => {
     )
   })
 
-  test("the HTTP listener answers a header of HTTP/1.1 that is too long with 431, and says no more", async () => {
+  test("the HTTP listener answers a header of HTTP/1.1 that is too long with 431 and no details", async () => {
     const socket = connect("http")
     socket.write(`GET /healthz HTTP/1.1\r\nhost: a\r\nx-padding: ${"a".repeat(17_000)}\r\n\r\n`)
     let answer = ""
@@ -180,13 +180,13 @@ describe("a transport bounds what clients can take", () => {
   })
 })
 
-/** The grpc-status of an answer; "reset" where there is none, "closed" where there is no connection. */
+/** Returns the grpc-status of a response; "reset" if there is none, "closed" if there is no connection. */
 async function status(url: string, headers: http2.OutgoingHttpHeaders, body: Buffer, waits = true): Promise<string> {
   const session = http2.connect(url)
   session.on("error", () => {})
   const ended = new Promise((resolve) => session.once("close", resolve))
   if (waits) {
-    // The answer to a ping comes after the acknowledgement of the settings has arrived.
+    // The response to a ping arrives after the acknowledgement of the settings.
     const ready = once(session, "remoteSettings").then(() => new Promise((resolve) => session.ping(resolve)))
     await Promise.race([ready.catch(() => {}), ended])
     if (session.destroyed) return "closed"

@@ -11,22 +11,22 @@ import { fetchTransport } from "../../client/src/transport/fetch.js"
 type Options = Omit<ConnectionOptions, "url" | "transport">
 type Addresses = Pick<ServerProcess, "grpcUrl" | "httpUrl">
 
-/** One way to carry calls to the service. */
+/** A transport that carries calls to the service. */
 export interface Carrier {
   readonly name: string
-  /** What the log calls the way in. */
+  /** The name of the transport in the log. */
   readonly way: "grpc" | "http" | "pipeline"
-  /** The way in of the calls that go by themselves. */
+  /** The transport of calls that cannot be part of a pipeline. */
   readonly ownWay: "grpc" | "http"
-  /** Whether the calls are gRPC's, so that their headers are. */
+  /** Whether the calls are gRPC calls, with the rules of gRPC for headers. */
   readonly isGrpc: boolean
   readonly hasStreams: boolean
   connect(server: Addresses, options?: Options): AuthwireClient
-  /** The transport by itself. */
+  /** The transport without a client. */
   transport(server: Addresses): Transport & { close?(): void }
 }
 
-/** A call of its own over gRPC: what every other way has to be like. */
+/** A separate call over gRPC. All other carriers are compared with it. */
 export const unary: Carrier = grpc("unary gRPC", "grpc", "grpcUrl")
 
 export const carriers: readonly Carrier[] = [

@@ -6,8 +6,8 @@ import { failureOf, patient, type World } from "./world.js"
 export function describeCrowds(world: World, carrier: Carrier): void {
   const client = () => world.clients[carrier.name] as AuthwireClient
 
-  describe("500 calls at once", () => {
-    test("have each its own answer, whether that is a message or an error", async () => {
+  describe("500 concurrent calls", () => {
+    test("get each its own response, a message or an error", async () => {
       const users = Array.from({ length: 20 }, () => ({ id: crypto.randomUUID(), name: crypto.randomUUID() }))
       await Promise.all(users.map((user) => world.reference.users.createUser(user)))
       const outcomes = await Promise.all(
@@ -26,7 +26,7 @@ export function describeCrowds(world: World, carrier: Carrier): void {
       }
     })
 
-    test("are answered also where requests have to be small", async () => {
+    test("are answered even if requests must be small", async () => {
       const own = carrier.connect(world.small, patient)
       const header = { "x-some": "v".repeat(100) }
       const requestIds = await Promise.all(
@@ -44,7 +44,7 @@ export function describeCrowds(world: World, carrier: Carrier): void {
       own.close()
     })
 
-    test("of which each third is given up: the others have their own answers, and so have the next", async () => {
+    test("of which every third is cancelled: the others and later calls get their own responses", async () => {
       const { adapter, users } = client()
       const user = await adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null })
       for (let round = 0; round < 3; round++) {
@@ -53,7 +53,7 @@ export function describeCrowds(world: World, carrier: Carrier): void {
             if (n % 3 !== 0) return n % 3 === 1 ? await adapter.getUser(user.id) : await adapter.getUser("nobody")
             const giveUp = new AbortController()
             const call = users.getUser({ id: user.id }, { signal: giveUp.signal })
-            // At once, a moment later, when others have their answers.
+            // Immediately, or a moment later, when other calls have their responses.
             if (n % 2 === 0) giveUp.abort()
             else void adapter.getUser("nobody").finally(() => giveUp.abort())
             return await call.then(

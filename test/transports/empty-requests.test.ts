@@ -8,11 +8,11 @@ import { formatAddress } from "../../server/src/transport/address.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 
-// A request without a message whose end comes while the call waits to be let in, as it does when its key is looked up.
+// A request without a message that ends while the call waits for its authentication, as during the lookup of its key.
 
 const later = endsAfterEach()
 
-/** A service that lets nobody in before `letIn()` is called. */
+/** Opens a service that admits no call before `letIn()` is called. */
 async function openGated(open: typeof openGrpcListener | typeof openHttpListener) {
   const { promise: gate, resolve: letIn } = Promise.withResolvers<void>()
   const database = await createStoreDatabase("sqlite")
@@ -38,7 +38,7 @@ async function openGated(open: typeof openGrpcListener | typeof openHttpListener
   return { session, letIn }
 }
 
-/** Resolves when the service has read all that was sent. */
+/** Resolves when the service has read all data that was sent. */
 function arrived(session: ClientHttp2Session): Promise<void> {
   return new Promise((resolve, reject) => session.ping((error) => (error === null ? resolve() : reject(error))))
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Carrier, unary } from "./carriers.js"
 import { failureOf, linesOf, logged, type World } from "./world.js"
 
-/** A call that waits for the row. */
+/** Makes a call that waits for the locked row. */
 const slow = (client: AuthwireClient, { request }: Pick<HeldRow, "request">, options: CallOptions) =>
   client.users.updateUser(request, options)
 
@@ -19,7 +19,7 @@ export function describeEndings(world: World, carrier: Carrier): void {
   const expectWell = async () => expect(await client().adapter.getUser("nobody")).toBeNull()
 
   describe("a slow call", () => {
-    test("does not hold up the others of its client", async () => {
+    test("does not delay other calls of its client", async () => {
       await withHeldRow(world.authwire, async (row) => {
         const call = slow(client(), row, { timeoutMs: 0 })
         await row.waiting(1)
@@ -29,7 +29,7 @@ export function describeEndings(world: World, carrier: Carrier): void {
       })
     })
 
-    test("fails with DEADLINE_EXCEEDED when its deadline has passed, at both ends", async () => {
+    test("fails with DEADLINE_EXCEEDED on both sides when its deadline has passed", async () => {
       await withHeldRow(world.authwire, async (row) => {
         const { id, headers } = named()
         expect(await failureOf(slow(client(), row, { headers, timeoutMs: 200 }))).toMatchObject({
@@ -41,7 +41,7 @@ export function describeEndings(world: World, carrier: Carrier): void {
       })
     })
 
-    test("has the deadline of its client, and none where it asks for none", async () => {
+    test("has the deadline of its client, or none if the call has none", async () => {
       const own = carrier.connect(world.server, { timeoutMs: 200 })
       await withHeldRow(world.authwire, async (row) => {
         const unlimited = slow(own, row, { timeoutMs: 0 })
@@ -52,7 +52,7 @@ export function describeEndings(world: World, carrier: Carrier): void {
       own.close()
     })
 
-    test("given up is CANCELLED at both ends, with the caller's reason, and nothing is left of it", async () => {
+    test("that is cancelled is CANCELLED on both sides, with the caller's reason, and leaves nothing behind", async () => {
       await withHeldRow(world.authwire, async (row) => {
         const { id, headers } = named()
         const giveUp = new AbortController()
@@ -67,7 +67,7 @@ export function describeEndings(world: World, carrier: Carrier): void {
   })
 
   describe("a signal", () => {
-    test("that has aborted before the call: it is CANCELLED, and the service hears nothing of it", async () => {
+    test("that was aborted before the call: the call is CANCELLED and not sent", async () => {
       const { id, headers } = named()
       const call = client().users.getUser(
         { id: "nobody" },
@@ -79,7 +79,7 @@ export function describeEndings(world: World, carrier: Carrier): void {
       expect(world.server.log()).not.toContain(id)
     })
 
-    test("that aborts when the call is answered changes nothing", async () => {
+    test("that is aborted after the response changes nothing", async () => {
       const giveUp = new AbortController()
       const { id, headers } = named()
       const call = failureOf(client().users.getUser({ id: "nobody" }, { headers, signal: giveUp.signal }))
@@ -90,7 +90,7 @@ export function describeEndings(world: World, carrier: Carrier): void {
     })
   })
 
-  describe("where no call may take longer than 300 ms", () => {
+  describe("with a maximum deadline of 300 ms", () => {
     let server: ServerProcess
     beforeAll(async () => {
       server = await startServer({ databaseUrl: world.authwire.database.url, args: ["--max-deadline-ms=300"] })
@@ -98,12 +98,12 @@ export function describeEndings(world: World, carrier: Carrier): void {
     afterAll(() => server.stop())
 
     test.each([0, 20_000, 2 ** 31 - 1])(
-      "a time-out of %s ms ends after that, with the service's word",
+      "a timeout of %s ms ends after that time, with the error of the service",
       async (timeoutMs) => {
         const [own, reference] = [carrier, unary].map((one) => one.connect(server)) as [AuthwireClient, AuthwireClient]
         await withHeldRow(world.authwire, async (row) => {
           const options = { headers: { "x-request-id": "of-the-deadline" }, timeoutMs }
-          // Users of their own, so that a statement of each is active when its time is over.
+          // Different users, so that a statement of each call is running when its time is over.
           const [failed, expected] = await Promise.all(
             [own, reference].map((one, n) => failureOf(slow(one, { request: row.requests[n as 0 | 1] }, options))),
           )

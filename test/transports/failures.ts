@@ -7,14 +7,14 @@ import type { Carrier } from "./carriers.js"
 import { prepareRejections, rejections } from "./rejections.js"
 import { call, failureOf, linesOf, maxMessageBytes, maxPipelinedBytes, methods, type World } from "./world.js"
 
-/** Those that a call can have through any listener, and those of nothing but the pipeline or the service's own state. */
+/** Reasons that can occur with any carrier, and those that only the pipeline or the state of the service can cause. */
 const elsewhere = [
   ["UNSPECIFIED", "INVALID_FIELD", "INTERNAL", "DEADLINE_EXCEEDED", "CANCELLED", "SHUTTING_DOWN"],
-  // The tests of repetitions have it, over every way in.
+  // Tested for every carrier in the tests of repetitions.
   ["IDEMPOTENCY_KEY_REUSED"],
-  // Those of EventService.Watch, which is a stream, have them.
+  // Reasons of EventService.Watch, which is a stream.
   ["CURSOR_EXPIRED", "EVENTS_NOT_KEPT"],
-  // The tests of session caches have it.
+  // Tested in the tests of session caches.
   ["CACHES_NOT_CONFIRMED"],
   ["CONFLICT", "DATABASE_UNAVAILABLE", "STATEMENT_TIMEOUT", "QUEUE_FULL", "SERVICE_UNKNOWN"],
   [
@@ -26,11 +26,11 @@ const elsewhere = [
     "OVERLOADED",
     "ENCRYPTION_KEY_MISSING",
   ],
-  // The tests of access have them, over every way in.
+  // Tested for every transport in the tests of access.
   ["API_KEY_MISSING", "API_KEY_INVALID", "SCOPE_MISSING"],
-  // The tests of the tokens of providers have them.
+  // Tested in the tests of provider tokens.
   ["REFRESH_REFUSED", "CLIENT_REFUSED", "PROVIDER_UNAVAILABLE"],
-  // The tests of the tokens have them, through both listeners.
+  // Tested for both listeners in the tests of tokens.
   ["MISSING_SECRET", "TOKEN_ALGORITHM_NOT_ALLOWED", "NO_MATCHING_SECRET", "TOKEN_EXPIRED", "TOKEN_NOT_YET_VALID"],
 ].flat()
 
@@ -39,10 +39,11 @@ export function describeFailures(world: World, carrier: Carrier): void {
   const options = { headers: { "x-request-id": "of-the-failures" } }
   const metadata = { request_id: "of-the-failures" }
 
-  describe("a broken rule has the same code, words, reason and violations", () => {
+  describe("a broken rule has the same code, message, reason and violations", () => {
     test.each(methods.map((method) => [method.name, method] as const))("%s", async (_, method) => {
       const breaches = breachesOf(method)
-      // Each alone, and one of each field together; of a message its fields, since it has to be there for them.
+      // Each violation alone, and one per field together. For a message field these are its inner fields, because the
+      // message itself must be present.
       const first = new Map(breaches.toReversed().map((breach) => [breach.field, breach]))
       const hasParts = (name: string) => breaches.some(({ field }) => field.startsWith(`${name}.`))
       const together = [...first.values()].filter(({ field }) => !hasParts(field))
@@ -61,13 +62,13 @@ export function describeFailures(world: World, carrier: Carrier): void {
     })
   })
 
-  describe("a rejection has the same code, words and reason", () => {
+  describe("a rejection has the same code, message and reason", () => {
     beforeAll(async () => {
       const prepared = await world.reference.adapter.getUser("here")
       if (prepared === null) await prepareRejections(world.reference)
     })
 
-    test("of all reasons that there are", () => {
+    test("every reason is covered", () => {
       const reasons = Object.keys(ErrorReason).filter((name) => Number.isNaN(Number(name)))
       expect(new Set([...rejections.map(([reason]) => reason), ...elsewhere])).toEqual(new Set(reasons))
     })
@@ -93,7 +94,8 @@ export function describeFailures(world: World, carrier: Carrier): void {
       ["as large as the service takes", maxMessageBytes, "ownWay"],
     ] as const)("%s is answered", async (_, bytes, way) => {
       const id = crypto.randomUUID()
-      // Its header comes on top of it in a pipeline, so it goes with that of the client.
+      // In a pipeline the headers of a call add to its size. So this call has only those of its client, which belong to
+      // the stream.
       const own = carrier.connect(world.server, { headers: { "x-a": "b" } })
       await own.tokens.getToken(requestOf(bytes))
       own.close()
@@ -101,14 +103,14 @@ export function describeFailures(world: World, carrier: Carrier): void {
         undefined,
       )
       const [line] = await linesOf(world.server, id)
-      // With its own header it does not quite fit.
+      // With a header of its own, the largest request does not quite fit into a pipeline.
       expect(line).toMatchObject({
         code: "OK",
         transport: bytes === maxPipelinedBytes ? carrier.ownWay : carrier[way],
       })
     })
 
-    test("one byte larger than the service takes is RESOURCE_EXHAUSTED, and those beside and after it are answered", async () => {
+    test("one byte larger than the limit is RESOURCE_EXHAUSTED, and concurrent and later calls are answered", async () => {
       const large = failureOf(client().tokens.getToken(requestOf(maxMessageBytes + 1)))
       const beside = await Promise.all(["a", "b"].map((id) => client().adapter.getUser(id)))
       expect(beside).toEqual([null, null])
@@ -120,7 +122,7 @@ export function describeFailures(world: World, carrier: Carrier): void {
   })
 }
 
-/** A request that the service takes and that has so many bytes. */
+/** Returns a valid request of this many bytes. */
 function requestOf(bytes: number) {
   const request = (length: number) => ({
     headers: [length, maxMessageBytes / 4, maxMessageBytes / 4].map((each) => ({ name: "x", value: "v".repeat(each) })),

@@ -9,13 +9,13 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 export function describeHeaders(world: World, carrier: Carrier): void {
   const client = () => world.clients[carrier.name] as AuthwireClient
   const name = `${UserService.typeName}/GetUser`
-  /** A call that fails, so that the caller sees the id of its request. */
+  /** Makes a call that fails, because the error contains the request id. */
   const ask = (headers: Record<string, string>, by = client()) =>
     failureOf(by.users.getUser({ id: "nobody" }, { headers }))
   const idOf = (failed: Failed) => String(failed.infos[0]?.metadata.request_id)
 
   describe("x-request-id", () => {
-    test("is in the error and in the log; calls at once keep their own", async () => {
+    test("is in the error and in the log; concurrent calls keep their own", async () => {
       const ids = Array.from({ length: 20 }, (_, n) => `${crypto.randomUUID()}:a.b-c_${n}`)
       const failed = await Promise.all(ids.map((id) => ask({ "x-request-id": id })))
       expect(failed.map(idOf)).toEqual(ids)
@@ -26,7 +26,7 @@ export function describeHeaders(world: World, carrier: Carrier): void {
         ])
     })
 
-    test("is a UUID of each call that brings none, or a strange one", async () => {
+    test("is a UUID if a call has none, or an invalid one", async () => {
       const strange = [{}, {}, { "x-request-id": "has spaces" }, { "x-request-id": "x".repeat(129) }]
       const failed = await Promise.all([...strange, { "x-request-id": "" }].map((headers) => ask(headers)))
       for (const one of failed) expect(idOf(one)).toMatch(uuid)
@@ -34,7 +34,7 @@ export function describeHeaders(world: World, carrier: Carrier): void {
       for (const one of failed) expect(await linesOf(world.server, idOf(one))).toHaveLength(1)
     })
 
-    test("of the client is that of each of its calls, and one of the call wins", async () => {
+    test("of the client applies to each of its calls; that of a call takes precedence", async () => {
       const [ofClient, ofCall] = [crypto.randomUUID(), crypto.randomUUID()]
       const own = carrier.connect(world.server, { headers: { "X-Request-Id": ofClient } })
       const failed = await Promise.all([ask({}, own), ask({ "x-request-id": ofCall }, own), ask({ "x-b": "c" }, own)])
@@ -43,7 +43,7 @@ export function describeHeaders(world: World, carrier: Carrier): void {
     })
   })
 
-  test("authorization of a call: it goes by itself, is answered, and the others are not touched", async () => {
+  test("authorization of a call: it is sent separately and answered, and other calls are not affected", async () => {
     const own = carrier.connect(world.server, { apiKey: "of-the-client" })
     const ids = [crypto.randomUUID(), crypto.randomUUID()] as const
     const [with_, without] = await Promise.all([
@@ -64,7 +64,7 @@ export function describeHeaders(world: World, carrier: Carrier): void {
     }
   })
 
-  test("large headers of many calls at once hurt none of them", async () => {
+  test("large headers of many concurrent calls do not affect any of them", async () => {
     const ids = Array.from({ length: 400 }, () => crypto.randomUUID())
     const value = "v".repeat(3_900)
     const failed = await Promise.all(ids.map((id) => ask({ "x-request-id": id, "x-large": value })))
@@ -84,7 +84,7 @@ export function describeHeaders(world: World, carrier: Carrier): void {
     expect(beside).toEqual(await ask(id, world.reference))
   })
 
-  test("headers of the client arrive with those of the call", async () => {
+  test("headers of the client are sent together with those of the call", async () => {
     const options = { headers: { "x-one": "1" }, apiKey: "key" }
     const own = carrier.connect(world.server, options)
     const reference = unary.connect(world.server, options)

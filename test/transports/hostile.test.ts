@@ -11,8 +11,8 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// What fuzz/ has found.
-describe("a request that means no good", () => {
+// Cases that fuzz/ has found.
+describe("a hostile request", () => {
   let database: TestDatabase
   let server: ServerProcess
   beforeAll(async () => {
@@ -42,7 +42,7 @@ describe("a request that means no good", () => {
   })
 
   test.each(["grpc", "http"] as const)(
-    "two million entries that break a rule each are rejected in a word: %s",
+    "two million entries that each break a rule get a short rejection: %s",
     async (way) => {
       const transport =
         way === "grpc"
@@ -63,7 +63,7 @@ describe("a request that means no good", () => {
       expect(await broken(1_000_000)).toMatchObject([
         { field: "request", description: "must not have more than 100000 parts" },
       ])
-      // Of many the first; of fewer as many as a header holds.
+      // With many violations only the first is reported, with fewer as many as fit into a header.
       expect(await broken(20_000)).toMatchObject([{ field: "headers" }])
       const some = await broken(300)
       expect(some[0]).toMatchObject({ field: "headers" })
@@ -71,12 +71,12 @@ describe("a request that means no good", () => {
     },
   )
 
-  test("what is rejected before it is read does not stay open", async () => {
+  test("a request that is rejected before it is read does not stay open", async () => {
     const body = Buffer.from(
       toBinary(GetTokenRequestSchema, create(GetTokenRequestSchema, { cookieName: "x".repeat(2_000_000) })),
     )
     for (let count = 0; count < 40; count++) {
-      // Node counts what it could not send of a stream that was reset against its connection, for good.
+      // Node counts unsent data of a reset stream against its connection permanently.
       const session = http2.connect(server.httpUrl)
       const stream = session.request({
         ":method": "POST",
@@ -102,7 +102,7 @@ describe("a request that means no good", () => {
     expect(await response.json()).toEqual({ code: "unimplemented", message: "no such compression is taken here" })
   })
 
-  test("a key that no header may hold does not reach the log", async () => {
+  test("a key with characters that are invalid in headers does not reach the log", async () => {
     const session = http2.connect(server.grpcUrl)
     const requestId = crypto.randomUUID()
     const stream = session.request({

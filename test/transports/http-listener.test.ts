@@ -79,9 +79,9 @@ describe("the HTTP listener", () => {
     })
 
     test.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])(
-      "%s is not how a method is called",
+      "methods cannot be called with %s",
       async (method) => {
-        // Written as Connect would: GetUser has no side effects.
+        // Written as Connect would write it, because GetUser has no side effects.
         const query = `?connect=v1&encoding=json&message=${encodeURIComponent('{"id":"nobody"}')}`
         const { status, headers, body } = await ask({
           method,
@@ -111,7 +111,7 @@ describe("the HTTP listener", () => {
     expect(await AuthwireAdapter({ url: authwire.server.httpUrl }).getUser?.("nobody")).toBeNull()
   })
 
-  test("an authority that is none, over HTTP/2: 400, and the process lives on", async () => {
+  test("an invalid authority over HTTP/2: 400, and the process continues", async () => {
     const session = http2.connect(authwire.server.httpUrl)
     const stream = session.request({ ":method": "POST", ":path": path, ":authority": "[", ...json })
     stream.end("{}")

@@ -21,14 +21,14 @@ describe("health and reflection", () => {
     createGrpcWebTransport({ ...http1Options, baseUrl: authwire.server.httpUrl }),
     createConnectTransport({ ...http1Options, baseUrl: authwire.server.httpUrl }),
   ]
-  // Reflection is a two-way stream, which HTTP/1.1 cannot carry.
+  // Reflection is a bidirectional stream, which HTTP/1.1 cannot carry.
   const twoWay = () => transports().slice(0, 2)
   beforeAll(async () => {
     authwire = await startAuthwire("sqlite")
   })
   afterAll(() => authwire.close())
 
-  test("health serves the whole and each service, through every protocol, and knows no other", async () => {
+  test("health serves the server and each service, over every protocol, and no other name", async () => {
     for (const transport of transports()) {
       const health = createClient(Health, transport)
       for (const service of ["", "authwire.v1.UserService", "authwire.v1.SessionService"]) {
@@ -42,7 +42,7 @@ describe("health and reflection", () => {
     }
   })
 
-  test("a watched health tells of the shutdown, which the watch does not hold up", async () => {
+  test("a watched health reports the shutdown, and does not delay it", async () => {
     const server = await startServer({ databaseUrl: authwire.database.url })
     const seen: Status[] = []
     let stopping: Promise<number | null> | undefined
@@ -102,7 +102,7 @@ describe("health and reflection", () => {
         ])
         if (bySymbol?.case !== "fileDescriptorResponse") throw new Error("no file")
         const files = bySymbol.value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
-        // The file itself comes first, with all that it imports.
+        // The file itself comes first, followed by all its imports.
         expect(files[0]?.name).toBe("authwire/v1/user_service.proto")
         expect(files.map(({ name }) => name)).toEqual(
           expect.arrayContaining(files.flatMap(({ dependency }) => dependency)),
@@ -117,7 +117,7 @@ describe("health and reflection", () => {
     }
   })
 
-  test("--reflection=off closes reflection, and nothing else", async () => {
+  test("--reflection=off disables reflection, and nothing else", async () => {
     const server = await startServer({ databaseUrl: authwire.database.url, args: ["--reflection=off"] })
     const transport = createGrpcTransport({ baseUrl: server.grpcUrl })
     async function* requests() {

@@ -38,10 +38,10 @@ const passkey: AdapterAuthenticator = {
   transports: "internal,hybrid",
 }
 
-/** A call of the adapter, by the name of its method. */
+/** A call of the adapter, with the name of its method. */
 type Step = readonly [method: keyof Adapter, make: (adapter: Adapter) => unknown]
 
-/** The life of a user: every method of the adapter, what it finds, what it does not find, and what it rejects. */
+/** The life cycle of a user: every method of the adapter, with found rows, missing rows, and rejections. */
 const life: readonly Step[] = [
   ["getUser", (adapter) => adapter.getUser(user.id)],
   ["getUserByEmail", (adapter) => adapter.getUserByEmail(user.email)],
@@ -88,10 +88,10 @@ const life: readonly Step[] = [
   ["listAuthenticatorsByUserId", (adapter) => adapter.listAuthenticatorsByUserId(user.id)],
 ]
 
-/** The methods that the life has. */
+/** The methods that occur in the life cycle. */
 export const lifeMethods = new Set<string>(life.map(([method]) => method))
 
-/** Lives it. It leaves nothing behind; the outcomes are values, or errors as plain objects. */
+/** Executes it. No rows remain. The outcomes are values, or errors as plain objects. */
 export async function live(adapter: Adapter): Promise<{ method: string; value?: unknown; error?: object }[]> {
   const outcomes = []
   for (const [method, make] of life) {

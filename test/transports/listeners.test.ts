@@ -16,7 +16,7 @@ describe("both transports", () => {
     authwire = await startAuthwire("sqlite")
   })
   afterAll(() => authwire.close())
-  // The one process that all these inputs went to is still there and well.
+  // The process that received all these inputs is still running and ready.
   const expectWell = async () => {
     expect(await authwire.adapter.getUser("nobody")).toBeNull()
     expect((await fetch(`${authwire.server.httpUrl}/readyz`)).status).toBe(200)
@@ -35,11 +35,11 @@ describe("both transports", () => {
     await expectWell()
   })
 
-  test("answer a body that is not a message with INVALID_ARGUMENT, or tell what is wrong, and survive", async () => {
+  test("answer a body that is not a message with INVALID_ARGUMENT or another exact error, and survive", async () => {
     const anything = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
       fc.uint8Array({ maxLength: 200 }).map(framed),
-      // A frame that promises more than it holds.
+      // A frame whose announced length is larger than its content.
       fc
         .nat({ max: 0xffffffff })
         .chain((length) => fc.uint8Array({ maxLength: 20 }).map((body) => framed(body, length))),
@@ -49,7 +49,7 @@ describe("both transports", () => {
       fc.asyncProperty(anything, async (body) => {
         for (const session of sessions) {
           const answer = await post(session, "application/grpc", body)
-          // 3 where there is a message that is none; 5 and 0 where it happens to be one; 8 and reset for broken frames.
+          // 3 for an invalid message; 5 and 0 if it happens to be valid; 8 and reset for broken frames.
           expect(answer.status).toMatch(/^(0|3|5|8|12|13|reset)$/)
           if (answer.status === "13") expect(answer.text).not.toMatch(/parse|decode/)
           leaksNothing(answer.text)
@@ -89,7 +89,7 @@ describe("both transports", () => {
     await expectWell()
   })
 
-  test("answer bytes that are no message with INVALID_ARGUMENT in our own words, and log it", async () => {
+  test("answer bytes that are no message with INVALID_ARGUMENT and our own message, and log it", async () => {
     const session = transports().map((transport) => http2.connect(transport))
     for (const one of session) {
       const { status, text } = await post(one, "application/grpc", framed(Uint8Array.of(0x0a, 0xff)))
@@ -115,7 +115,7 @@ describe("both transports", () => {
         metadata: { request_id: "of-the-test" },
       })
     }
-    // The log comes after the answer.
+    // The log line is written after the response.
     const rejections = () =>
       authwire.server
         .log()
@@ -126,7 +126,7 @@ describe("both transports", () => {
     expect(rejections()[0]).toContain("INVALID_ARGUMENT")
   })
 
-  test("a deadline beyond what a timer can hold is a long one", async () => {
+  test("a deadline above the maximum of a timer is treated as a long one", async () => {
     const response = await fetch(new URL(path, authwire.server.httpUrl), {
       method: "POST",
       headers: { "content-type": "application/json", "connect-timeout-ms": "9999999999" },
@@ -135,7 +135,7 @@ describe("both transports", () => {
     expect(response.status).toBe(404)
   })
 
-  test("a request that does not arrive ends at the server's maximum", async () => {
+  test("a request that does not arrive completely ends at the server's maximum deadline", async () => {
     const server = await startServer({ databaseUrl: authwire.database.url, args: ["--max-deadline-ms=300"] })
     for (const url of [server.grpcUrl, server.httpUrl]) {
       const session = http2.connect(url)
@@ -153,7 +153,7 @@ describe("both transports", () => {
     expect(await server.stop()).toBe(0)
   })
 
-  test("reject a message over the limit, whatever it promises", async () => {
+  test("reject a message over the limit, whatever length it announces", async () => {
     for (const transport of transports()) {
       const session = http2.connect(transport)
       expect((await post(session, "application/grpc", framed(new Uint8Array(10), 2 ** 31))).status).toBe("8")
@@ -173,7 +173,7 @@ describe("both transports", () => {
     expect((await fetch(new URL("/no/such", authwire.server.httpUrl))).status).toBe(404)
   })
 
-  test("the HTTP listener speaks HTTP/1.1 on a connection that begins byte by byte", async () => {
+  test("the HTTP listener supports HTTP/1.1 on a connection that begins byte by byte", async () => {
     const { port } = new URL(authwire.server.httpUrl)
     const socket = net.connect(Number(port), "127.0.0.1")
     let text = ""
@@ -210,7 +210,7 @@ function framed(body: Uint8Array, length = body.length): Uint8Array {
   return frame
 }
 
-/** Sends bytes on a fresh connection, and returns what came back until the other side closed it or fell silent. */
+/** Sends bytes on a new connection. Returns the received data until the server closed it or was silent. */
 function talk(transport: URL, bytes: Uint8Array): Promise<string> {
   return new Promise((resolve) => {
     let text = ""
@@ -228,7 +228,7 @@ function talk(transport: URL, bytes: Uint8Array): Promise<string> {
   })
 }
 
-/** One gRPC call with a body as it is. The status is that of gRPC, else of HTTP. */
+/** Makes one gRPC call with an unmodified body. The status is that of gRPC, otherwise of HTTP. */
 function post(
   session: http2.ClientHttp2Session,
   contentType: string,

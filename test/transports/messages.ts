@@ -27,7 +27,7 @@ export function describeMessages(world: World, carrier: Carrier): void {
   const client = () => world.clients[carrier.name] as AuthwireClient
 
   describe("messages", () => {
-    test("are the same to the byte, large or strange, and each call is one line in the log", async () => {
+    test("are the same to the byte, even large or unusual ones, and each call is one line in the log", async () => {
       const names = (of: readonly DescMethodUnary[]) => new Set(of.map(({ parent, name }) => `${parent.name}.${name}`))
       expect(names(ordinary.map(([method]) => method))).toEqual(names(methods))
       const expected = await made(world.reference)
@@ -54,7 +54,7 @@ export function describeMessages(world: World, carrier: Carrier): void {
 
     test("of the adapter's methods are the same values, nulls and errors", async () => {
       expect(lifeMethods).toEqual(new Set(Object.keys(client().adapter)))
-      // The errors hold the id of the request.
+      // The errors contain the request id.
       const options = { headers: { "x-request-id": "of-the-adapter" } }
       const [reference, own] = [unary, carrier].map((one) => one.connect(world.server, options)) as [
         AuthwireClient,
@@ -67,7 +67,7 @@ export function describeMessages(world: World, carrier: Carrier): void {
     })
   })
 
-  test("health answers, and a stream is carried or UNIMPLEMENTED", async () => {
+  test("health is answered, and a stream is carried or UNIMPLEMENTED", async () => {
     const transport = carrier.transport(world.server)
     const health = createClient(Health, transport)
     expect((await health.check({})).status).toBe(Status.SERVING)
@@ -86,7 +86,7 @@ export function describeMessages(world: World, carrier: Carrier): void {
     transport.close?.()
   })
 
-  test("a client that is closed takes no more calls", async () => {
+  test("a closed client accepts no more calls", async () => {
     if (!carrier.isGrpc) return
     const own = carrier.connect(world.server)
     await own.adapter.getUser("nobody")
@@ -98,12 +98,12 @@ export function describeMessages(world: World, carrier: Carrier): void {
   })
 }
 
-/** The bytes of the answers to the ordinary calls, the n-th of which is named `id-n`. */
+/** Returns the encoded responses to the ordinary calls. The n-th call has the request id `id-n`. */
 async function made(client: AuthwireClient, id = "reference"): Promise<Buffer[]> {
   const answers: Buffer[] = []
   let sessionId: string | undefined
   for (const [n, [method, given]] of ordinary.entries()) {
-    // The service makes the ids of sessions.
+    // The service generates the ids of sessions.
     const request = method === SessionService.method.getSession ? { id: sessionId } : given
     const answer = await call(client, method, request, { headers: { "x-request-id": `${id}-${n}` } })
     if (method === SessionService.method.createSession) sessionId = (answer as CreateSessionResponse).session?.id
@@ -116,7 +116,7 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
   // A new token has a new id and other random parts.
   if (method === TokenService.method.encode)
     return Buffer.from((answer as EncodeResponse).token.replaceAll(/[^.]+/g, ({ length }) => String(length)))
-  // The session is another one each time.
+  // The session is a new one each time.
   const { session } = answer as { session?: Session }
   if (session !== undefined) {
     session.id = ""
@@ -126,7 +126,7 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
     const introspected = answer as IntrospectResponse
     introspected.sessionId = introspected.jti = ""
   }
-  // What lists say of rows beside what they hold; the rows are others each time.
+  // The times that lists add to their rows, which are new each time.
   const {
     users = [],
     accounts = [],

@@ -22,7 +22,7 @@ interface Sample {
 
 const urlOf = (server: ServerProcess) => /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
 
-/** What the text says; every line of it is a comment or a sample. */
+/** Returns the samples of the text, in which every line is a comment or a sample. */
 async function samplesOf(server: ServerProcess): Promise<Sample[]> {
   const response = await fetch(urlOf(server))
   expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8")
@@ -34,7 +34,7 @@ async function samplesOf(server: ServerProcess): Promise<Sample[]> {
   })
 }
 
-/** The sum of the samples of a name that have these labels. */
+/** The sum of the samples with this name and these labels. */
 function sum(samples: readonly Sample[], name: string, labels: Record<string, string> = {}): number {
   const fitting = samples.filter(
     (sample) => sample.name === name && Object.entries(labels).every(([key, text]) => sample.labels[key] === text),
@@ -44,7 +44,7 @@ function sum(samples: readonly Sample[], name: string, labels: Record<string, st
 
 const getUser = { grpc_type: "unary", grpc_service: "authwire.v1.UserService", grpc_method: "GetUser" }
 
-/** Calls of GetUser over connections of their own, and through a pipeline. How often each status was, by listener. */
+/** Calls GetUser over separate connections and through a pipeline. Returns the count of each status by listener. */
 async function makeCalls(server: ServerProcess) {
   const connections = Array.from({ length: 4 }, () => connection(server.grpcUrl))
   const client = pipelineClient({ url: server.grpcUrl, connections: 2 })
@@ -95,7 +95,7 @@ describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) =
 
   test("counts and times each call, by method, transport and status", () => expectCalls(server))
 
-  test("says that the database answers, and what the process takes", async () => {
+  test("reports that the database answers, and the resources of the process", async () => {
     const samples = await samplesOf(server)
     expect(sum(samples, "authwire_database_up")).toBe(1)
     expect(sum(samples, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
@@ -103,7 +103,7 @@ describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) =
     expect(Math.abs(Date.now() - startedMs)).toBeLessThan(600_000)
   })
 
-  test("answers nothing else", async () => {
+  test("serves nothing else", async () => {
     expect((await fetch(new URL("/", urlOf(server)))).status).toBe(404)
     const response = await fetch(urlOf(server), { method: "POST" })
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"])
@@ -130,7 +130,7 @@ describeServers("on %s", (target) => {
       [Code.ResourceExhausted]: counted("RESOURCE_EXHAUSTED"),
     })
 
-    // A pipeline rejects without beginning.
+    // A pipeline rejects calls before they begin.
     const heard: RawOutcome[] = []
     const line = rawPipelineCalls(server.grpcUrl, ["none"], (outcome) => heard.push(outcome))
     const sent = line.send(250)
@@ -163,7 +163,7 @@ describeServers("two workers on %s", (target) => {
     await database.drop()
   })
 
-  test("show what both have counted, each under its number", async () => {
+  test("report the counts of both workers, each with its number", async () => {
     await expectCalls(server)
     const samples = await samplesOf(server)
     for (const worker of ["1", "2"]) {
@@ -173,10 +173,10 @@ describeServers("two workers on %s", (target) => {
     expect(sum(samples, "authwire_workers")).toBe(2)
   })
 
-  test("one ends: the other is shown at once, and its replacement when it serves", async () => {
+  test("one stops: the other is reported immediately, and the replacement when it serves", async () => {
     const before = await samplesOf(server)
     const victim = workersOf(server).get(1) as number
-    // It neither answers nor ends, as one that hangs.
+    // The worker neither responds nor exits, like one that hangs.
     process.kill(victim, "SIGSTOP")
     const without = await samplesOf(server)
     expect(without.filter(({ labels }) => labels.worker === "1")).toEqual([])
@@ -193,7 +193,7 @@ describeServers("two workers on %s", (target) => {
   })
 })
 
-test.each([[[]], [["--workers=2"]]])("an address that is taken is said, with %j", async (args) => {
+test.each([[[]], [["--workers=2"]]])("an address in use is reported, with %j", async (args) => {
   const [target] = databaseTargets().filter((one) => args.length === 0 || one !== "sqlite")
   if (target === undefined) return
   const database = await createDatabase(target)

@@ -12,7 +12,7 @@ import {
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 
-/** A call that succeeds when those before it did. */
+/** A call that succeeds if the calls before it succeeded. */
 export type Ordinary = readonly [method: DescMethodUnary, request: object]
 
 const vectors = JSON.parse(readFileSync(new URL("../../token/vectors.json", import.meta.url), "utf8")) as {
@@ -38,8 +38,8 @@ const credentialId = "AbC+/é=="
 const large = (letter: string) => letter.repeat(65_536 / Buffer.byteLength(letter))
 
 /**
- * Every method of the contract, with large values and all of Unicode. Together they leave nothing behind, so that they
- * can be made again and have the same answers.
+ * Every method of the contract, with large values and text of all kinds of Unicode. Together they leave no rows behind,
+ * so that they can be repeated with the same responses.
  */
 export const ordinary: readonly Ordinary[] = [
   one(UserService.method.createUser, {
@@ -91,7 +91,7 @@ export const ordinary: readonly Ordinary[] = [
   one(SessionService.method.revokeSession, { id: "none" }),
   one(SessionService.method.revokeSessions, { userIds: ["nobody", "\u{1f98a}"] }),
   one(SessionService.method.getSessionAndUser, { sessionToken }),
-  // Not due: what is extended has another expiry each time.
+  // Not due, because an extension would have another expiry each time.
   one(SessionService.method.accessSession, {
     sessionToken,
     extend: { maxAge: { seconds: 2_592_000n }, updateAge: { seconds: 86_400n } },

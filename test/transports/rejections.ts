@@ -12,7 +12,7 @@ import {
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 
-/** A valid request that the service has to reject. */
+/** A valid request that the service must reject. */
 export type Rejection = readonly [reason: keyof typeof ErrorReason, method: DescMethodUnary, request: object]
 
 const expires = timestampFromDate(new Date("2099-01-01T00:00:00Z"))
@@ -32,7 +32,7 @@ const passkey = {
 const token = "not a token"
 const salt = "s"
 
-/** Makes what the rejections need. */
+/** Creates the rows that the rejections need. */
 export async function prepareRejections(client: AuthwireClient): Promise<void> {
   for (const user of [here, other]) await client.users.createUser(user)
   await client.accounts.linkAccount({ ...account, userId: here.id })
@@ -45,7 +45,7 @@ export async function prepareRejections(client: AuthwireClient): Promise<void> {
   await client.authenticators.createAuthenticator(passkey)
 }
 
-/** Every reason that a method has beside broken rules. They change nothing. */
+/** Every reason of a method other than broken rules. These calls change nothing. */
 export const rejections: readonly Rejection[] = [
   one("USER_ALREADY_EXISTS", UserService.method.createUser, { ...here, email: "new@example.com" }),
   one("EMAIL_ALREADY_EXISTS", UserService.method.createUser, { id: "new", email: "HERE@example.com" }),

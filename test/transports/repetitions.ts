@@ -12,11 +12,11 @@ export function describeRepetitions(world: World, carrier: Carrier): void {
   const client = () => world.clients[carrier.name] as AuthwireClient
   const withKey = (key: string) => ({ headers: { "idempotency-key": key, "x-request-id": "of-the-repetitions" } })
 
-  describe("a call that comes again with its idempotency key", () => {
-    test("is answered as the first time, to the byte, whatever it writes and wherever it comes", async () => {
+  describe("a call repeated with its idempotency key", () => {
+    test("gets the first response, to the byte, whatever it writes and over every carrier", async () => {
       const repeated = new Set<string>()
       for (const [method, request] of ordinary) {
-        // Its id is made by the service, and it only reads.
+        // The service generates the id, and the method only reads.
         if (method === SessionService.method.getSession) continue
         const options = withKey(crypto.randomUUID())
         const made = async (by: AuthwireClient) =>
@@ -33,7 +33,7 @@ export function describeRepetitions(world: World, carrier: Carrier): void {
       )
     })
 
-    test("at the same time 50 times creates one user", async () => {
+    test("50 times concurrently creates one user", async () => {
       const [options, email] = [withKey(crypto.randomUUID()), `${crypto.randomUUID()}@example.com`]
       const answers = await Promise.all(Array.from({ length: 50 }, () => client().users.createUser({ email }, options)))
       expect(new Set(answers.map(({ user }) => user?.id)).size).toBe(1)
@@ -72,7 +72,7 @@ export function describeRepetitions(world: World, carrier: Carrier): void {
     })
   })
 
-  test("a method that only reads leaves the key unread", async () => {
+  test("a method that only reads ignores the key", async () => {
     const failed = await failureOf(client().users.getUser({ id: "nobody" }, withKey("short")))
     expect(failed.infos).toMatchObject([{ reason: "USER_NOT_FOUND" }])
   })

@@ -9,10 +9,10 @@ import { describeMessages } from "./messages.js"
 import { describeRepetitions } from "./repetitions.js"
 import { useWorld } from "./world.js"
 
-// What a call does not depend on: how it is carried. Each way is compared to a call of its own over gRPC.
+// The result of a call must not depend on its transport. Each carrier is compared with a separate call over gRPC.
 //
-// No way knows the database behind it, so one database has all of them: a server, because SQLite has no call that waits.
-// The others have the way that the client takes unless it is told otherwise.
+// The carriers do not depend on the database, so only one database is tested with all of them. It is a server, because
+// SQLite has no calls that wait. The others are tested with the client's default carrier.
 const targets = databaseTargets()
 const withAllWays = targets.find((target) => target !== "sqlite") ?? "sqlite"
 

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-test("gRPC is served where grpc-js keeps its server of HTTP/2 in another place", async () => {
+test("gRPC is served even if grpc-js stores its HTTP/2 server under another property", async () => {
   const original = Server.prototype.createConnectionInjector
   const spy = jest.spyOn(Server.prototype, "createConnectionInjector").mockImplementation(function (this: Server, by) {
     const injector = original.call(this, by)

@@ -17,28 +17,28 @@ import { type CallOptions, Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll } from "@jest/globals"
 import { carriers, unary } from "./carriers.js"
 
-/** A service, a client of it over each carrier, and the one that the others are compared to. */
+/** A service, a client of it over each carrier, and the client with which the others are compared. */
 export interface World {
   authwire: Authwire
   server: ServerProcess
-  /** Another process on the same database that takes requests of a kibibyte at the most. */
+  /** Another process on the same database that accepts requests of at most one KiB. */
   small: ServerProcess
   clients: Record<string, AuthwireClient>
   reference: AuthwireClient
 }
 
-/** The largest request of the service, in bytes, and the largest message of a call in a pipeline. */
+/** The largest request of the service, and the largest message of a call in a pipeline, in bytes. */
 export const maxMessageBytes = 2 * 1024 * 1024
 export const maxPipelinedBytes = maxMessageBytes - 64 * 1024
 
-/** For clients. A busy machine is slow: how soon they give up for that is not what transports are about. */
+/** Options of clients with a long timeout, so that a busy machine does not fail the tests. */
 export const patient = { timeoutMs: 30_000 }
 
-/** Starts it before the tests of the block, and ends it after them. */
+/** Starts the service before the tests of the block, and stops it after them. */
 export function useWorld(target: DatabaseTarget): World {
   const world = {} as World
   beforeAll(async () => {
-    // How many calls it works on at a time is not either.
+    // The concurrency limit is not tested here either.
     const noOverload = "--max-active-calls=1000000"
     const authwire = await startAuthwire(target, [noOverload, `--max-message-bytes=${maxMessageBytes}`])
     const { server, database } = authwire
@@ -73,10 +73,10 @@ export const services = [
   TokenService,
   IntrospectionService,
 ]
-/** Every method of the contract. */
+/** Every unary method of the contract. */
 export const methods = services.flatMap((service) => service.methods as DescMethodUnary[])
 
-/** Calls a method by the typed client that has it. */
+/** Calls a method with the typed client of its service. */
 export function call(
   client: AuthwireClient,
   method: DescMethodUnary,
@@ -90,7 +90,7 @@ export function call(
   return (typed[method.localName] as (typeof typed)[string])(request, options)
 }
 
-/** All that a caller learns of a failed call. */
+/** All information that a caller gets about a failed call. */
 export interface Failed {
   code: string
   message: string
@@ -99,7 +99,7 @@ export interface Failed {
   details: string[]
 }
 
-/** How a call fails. Rejects if it does not, or with anything but a ConnectError. */
+/** Returns how a call fails. Rejects if it succeeds, or fails with anything but a ConnectError. */
 export async function failureOf(pending: Promise<unknown>): Promise<Failed> {
   const error: unknown = await pending.then(
     () => new Error("the call succeeded"),
@@ -119,7 +119,7 @@ export async function failureOf(pending: Promise<unknown>): Promise<Failed> {
   }
 }
 
-/** A line of the log that stands for a call. */
+/** The log line of a call. */
 export interface Line {
   method: string
   transport: string
@@ -129,7 +129,7 @@ export interface Line {
   msg: string
 }
 
-/** The lines of all calls with this id, once there is one. Rejects if there is none after ten seconds. */
+/** Waits for the lines of all calls with this request id. Rejects if there is none after ten seconds. */
 export async function linesOf(server: ServerProcess, requestId: string): Promise<Line[]> {
   const found = () =>
     server
@@ -146,7 +146,7 @@ export async function linesOf(server: ServerProcess, requestId: string): Promise
   }
 }
 
-/** Resolves when all that has happened so far is in the log. */
+/** Resolves when everything that has happened so far is in the log. */
 export async function logged(world: World): Promise<void> {
   const id = crypto.randomUUID()
   await failureOf(world.reference.users.getUser({ id: "nobody" }, { headers: { "x-request-id": id } }))

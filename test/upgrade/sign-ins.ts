@@ -1,13 +1,13 @@
 import { type PipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
 import { until } from "@authwire/test-support/until.js"
 
-/** What callers were told that is in the database. */
+/** The rows whose creation was acknowledged to callers. */
 export interface Acknowledged {
   readonly users: string[]
   readonly sessions: string[]
 }
 
-/** Callers that sign people up, in and out again and again, until they are stopped. */
+/** Starts callers that sign users up, in and out repeatedly until they are stopped. */
 export function signIns({ adapter, close }: PipelineClient, callers: number) {
   const outcomes: string[] = []
   const acknowledged = { users: [] as string[], sessions: [] as string[] }
@@ -49,14 +49,14 @@ export function signIns({ adapter, close }: PipelineClient, callers: number) {
   }
 
   const work = Array.from({ length: callers }, async () => {
-    // What fails is in the outcomes, and ends all of it.
+    // A failure is recorded in the outcomes, and stops all callers.
     while (!isStopped)
       await signUpAndOut().catch(() => {
         isStopped = true
       })
   })
   return {
-    /** Resolves when calls were made that began after this, or one has failed. */
+    /** Resolves when calls that began after this have ended, or one has failed. */
     async goesOn() {
       const before = outcomes.length
       await until(() => isStopped || outcomes.length > before + callers * 30)

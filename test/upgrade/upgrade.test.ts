@@ -19,16 +19,16 @@ import { expect, test } from "@jest/globals"
 import { signIns } from "./sign-ins.js"
 
 const page = "docs/upgrading.md"
-// Nobody else listens there: a replica has the same port again after a restart.
+// Addresses on which nothing else listens, because a replica needs the same port after a restart.
 const hosts = ["127.0.0.31", "127.0.0.32"] as const
 
 const upgrade = (target: ServerEngine) => {
-  test("under the load of 16 callers no call fails, and all that was acknowledged is there", async () => {
+  test("under the load of 16 callers no call fails, and all acknowledged rows exist", async () => {
     const database = await createDatabase(target)
     const env = { AUTHWIRE_DATABASE_URL: database.url }
     const replicas: ServerProcess[] = []
     let port = 0
-    /** Starts a replica, of the earlier version or of this one, in place of the one that was there. */
+    /** Starts a replica of the earlier or of this version, which replaces the current one. */
     const replace = async (index: 0 | 1, command?: string) => {
       const former = replicas[index]
       if (former !== undefined) expect(await former.stop()).toBe(0)
@@ -45,14 +45,14 @@ const upgrade = (target: ServerEngine) => {
     let end: Awaited<ReturnType<typeof working.stop>>
     try {
       await working.goesOn()
-      // The tables are changed while both old replicas serve.
+      // The tables are migrated while both old replicas serve.
       await runBlock(up, tmpdir(), env)
       await working.goesOn()
       for (const index of [0, 1] as const) {
         await replace(index)
         await working.goesOn()
       }
-      // And one of them goes back, on the new tables.
+      // One replica is downgraded again, on the new tables.
       await replace(0, earlierCommand)
       await working.goesOn()
       await replace(0)
@@ -69,7 +69,7 @@ const upgrade = (target: ServerEngine) => {
     const sessions = (await rows("SELECT token_hash AS value FROM sessions")).map((value) => value.toString("hex"))
     expect(sessions.sort()).toEqual(acknowledged.sessions.map(hashOf).sort())
 
-    // Down to the tables of the earlier version.
+    // Migrates down to the tables of the earlier version.
     for (const replica of replicas) await replica.stop()
     const [down = ""] = codeBelow(page, "Back again")
     expect(await runBlock(status, tmpdir(), env)).not.toMatch(/^pending/m)

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals"
 
 const pidsOf = (server: ServerProcess) => [server.pid, ...workersOf(server).values()]
 
-/** Ends a worker, and waits until its replacement listens. */
+/** Kills a worker, and waits until its replacement listens. */
 async function replace(server: ServerProcess, worker: number): Promise<void> {
   const before = workersOf(server).get(worker) as number
   process.kill(before, "SIGKILL")
@@ -25,7 +25,7 @@ async function replace(server: ServerProcess, worker: number): Promise<void> {
 const replacements = (server: ServerProcess) =>
   logOf(server).filter(({ msg }) => msg === "a worker has ended: replacing it")
 
-describeServers("a worker of two ends, on %s", (target) => {
+describeServers("one of two workers is killed, on %s", (target) => {
   let database: TestDatabase
   let server: ServerProcess
   beforeAll(async () => {
@@ -60,15 +60,15 @@ describeServers("a worker of two ends, on %s", (target) => {
     process.kill(victim, "SIGKILL")
     const answers = new Set<string>()
     await until(async () => {
-      // A new connection may have been on its way to the one that died.
+      // A new connection may have been queued for the worker that died.
       for (const answer of await healthAnswers(server, 2).catch(() => [])) answers.add(answer)
       return workersOf(server).get(1) !== victim
     })
     for (const answer of await healthAnswers(server)) answers.add(answer)
-    // A machine that is busy enough keeps the database's answer waiting for long, and the log says so.
+    // On a very busy machine the database may respond so late that health fails, which the log reports.
     const isBusy = logOf(server).some(({ msg }) => String(msg).startsWith("the database does not answer"))
     expect([...answers].filter((answer) => answer !== "SERVING" && !isBusy)).toEqual([])
-    // Everybody goes on.
+    // Every caller continues.
     const before = callers.map(({ last }) => last)
     await until(() => callers.every(({ last }, index) => last !== before[index]))
     ending = true
@@ -79,7 +79,7 @@ describeServers("a worker of two ends, on %s", (target) => {
     expect(replacements(server)).toMatchObject([{ worker: 1, pid: victim, signal: "SIGKILL", replaced_in_ms: 0 }])
   })
 
-  test("a connection that it was given and has not taken is closed, so that its client tries again", async () => {
+  test("a connection that it was given and has not accepted is closed, so that its client retries", async () => {
     const get = () =>
       new Promise<string>((resolve) => {
         const request = http.get(`${server.httpUrl}/healthz`, { agent: false, timeout: 10_000 }, (response) => {
@@ -99,7 +99,7 @@ describeServers("a worker of two ends, on %s", (target) => {
     await until(() => workersOf(server).get(2) !== victim)
   })
 
-  test("again and again soon after its start: it is replaced ever later", async () => {
+  test("repeatedly, soon after its start: it is replaced after growing delays", async () => {
     const fresh = await startServer({ databaseUrl: database.url, args: ["--workers=2"] })
     for (let round = 0; round < 3; round++) await replace(fresh, 1)
     await replace(fresh, 2)
@@ -113,7 +113,7 @@ describeServers("a worker of two ends, on %s", (target) => {
     expect(await fresh.stop()).toBe(0)
   })
 
-  test("both at once: the same ports answer again", async () => {
+  test("both at the same time: the same ports answer again", async () => {
     const before = workersOf(server)
     for (const pid of before.values()) process.kill(pid, "SIGKILL")
     await until(() => [...workersOf(server)].every(([worker, pid]) => pid !== before.get(worker)))
@@ -147,7 +147,7 @@ describeServers("two workers with active calls, on %s", (target) => {
     creating = Promise.allSettled(
       callers.map(({ users }, index) => users.createUser({ id: `user-${index}`, email: `${index}@example.com` })),
     )
-    // Sent after it on the same connection: once this is answered, the other one waits in the database.
+    // Sent later on the same connections: when these calls are answered, the other ones wait in the database.
     await Promise.all(callers.map(({ users }) => users.getUser({ id: "nobody" }).catch(() => {})))
   }
   async function release() {
@@ -160,7 +160,7 @@ describeServers("two workers with active calls, on %s", (target) => {
   const isLogged = (text: string, times: number) => () =>
     logOf(server).filter(({ msg }) => String(msg).startsWith(text)).length === times
 
-  test("Ctrl-C, which all processes get: all say NOT_SERVING, the calls finish, exit code 0, none is left", async () => {
+  test("Ctrl-C, which all processes get: all report NOT_SERVING, the calls finish, exit code 0, no process is left", async () => {
     await begin()
     const last: number[] = []
     const watching = callers.map(async ({ health }) => {
@@ -172,7 +172,7 @@ describeServers("two workers with active calls, on %s", (target) => {
     await until(isLogged("stopping", 1))
     await Promise.allSettled(watching)
     expect(last.toSorted()).toEqual([...Array(count).fill(1), ...Array(count).fill(2)])
-    // The signal means nothing: it only waits.
+    // SIGCONT has no effect, so this only waits for the exit.
     const stopped = server.stop("SIGCONT")
     expect(await release()).toEqual(fulfilled)
     expect(await stopped).toBe(0)
@@ -182,7 +182,7 @@ describeServers("two workers with active calls, on %s", (target) => {
     await database.drop()
   })
 
-  test("the grace is over: the calls end with UNAVAILABLE, exit code 0", async () => {
+  test("after the grace period the calls end with UNAVAILABLE, exit code 0", async () => {
     await begin(["--shutdown-grace-ms=100"])
     expect(await server.stop("SIGTERM")).toBe(0)
     for (const outcome of await creating) {
@@ -192,12 +192,12 @@ describeServers("two workers with active calls, on %s", (target) => {
     await database.drop()
   })
 
-  test("a second signal ends all at once", async () => {
+  test("a second signal ends all processes immediately", async () => {
     await begin()
     const pids = pidsOf(server)
     process.kill(server.pid, "SIGTERM")
     await until(isLogged("stopping", 1))
-    // Resolves when the last process that holds its outputs has ended; null: by the signal.
+    // Resolves when the last process that holds its outputs has ended; null because the signal killed it.
     expect(await server.stop("SIGTERM")).toBeNull()
     expect(logOf(server).filter(({ method }) => String(method).endsWith("CreateUser"))).toEqual([])
     await until(() => pids.every(isGone))
@@ -205,7 +205,7 @@ describeServers("two workers with active calls, on %s", (target) => {
     await database.drop()
   })
 
-  test("SIGKILL of the primary: the workers finish the calls, and end", async () => {
+  test("SIGKILL of the primary: the workers finish the calls, and exit", async () => {
     await begin()
     const pids = pidsOf(server)
     process.kill(server.pid, "SIGKILL")

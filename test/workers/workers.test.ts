@@ -29,7 +29,7 @@ describe("--workers", () => {
     expect(code).toBe(2)
   })
 
-  test("a password that is not escaped is not shown either, where it makes a path of the URL", async () => {
+  test("an unescaped password is not printed either if it is parsed as the path of the URL", async () => {
     const { code, stderr } = await run(["serve", "--database-url=mysql://127.0.0.1:1/hunter2@db:3306/authwire"], {
       AUTH_SECRET: testSecret,
     })
@@ -53,7 +53,7 @@ describe("--workers", () => {
   })
 })
 
-/** A user of the database who may have so many connections at the same time. */
+/** A database user with this maximum number of concurrent connections. */
 async function limitedUser(database: TestDatabase, connections: number) {
   const name = `authwire_${randomBytes(6).toString("hex")}`
   const url = await createUser(database, name, "secret")
@@ -74,11 +74,11 @@ describeServers("--workers on %s", (target) => {
     expect(server.output().match(/listener at/g)).toHaveLength(2)
     expect(logOf(server).filter(({ msg }) => msg === "migration applied").length).toBeGreaterThan(0)
     expect(logOf(server).filter(({ msg, worker }) => msg === "migration applied" && worker !== undefined)).toEqual([])
-    // The first answer after the announcement is already the truth.
+    // The first response after the announcement is already correct.
     expect(new Set(await healthAnswers(server, 10))).toEqual(new Set(["SERVING"]))
     const called = () => logOf(server).filter(({ msg }) => msg === "call")
     await until(() => called().length === 20)
-    // Of any ten, one may get none: who is busy gets the next connection when it has taken the last.
+    // A busy worker gets its next connection only after it has accepted the last one, so a worker may get none of ten.
     const served = () => new Set(called().map(({ transport, worker }) => `${transport} ${worker}`))
     await until(async () => served().size === 4 || (await healthAnswers(server, 10)).length === 0)
     expect([...served()].sort()).toEqual(["grpc 1", "grpc 2", "http 1", "http 2"])
@@ -89,7 +89,7 @@ describeServers("--workers on %s", (target) => {
     await database.drop()
   })
 
-  test("the database is cut off: all workers say so, streams too, and that it is back", async () => {
+  test("the database is cut off: all workers report that, also in streams, and the recovery", async () => {
     const database = await createDatabase(target)
     const direct = new URL(database.url)
     const proxy = await tcpProxy(Number(direct.port || 3306), direct.hostname)
@@ -117,7 +117,7 @@ describeServers("--workers on %s", (target) => {
     await database.drop()
   })
 
-  test("one worker has no database and the other has: both say NOT_SERVING", async () => {
+  test("one worker has no database and the other has: both report NOT_SERVING", async () => {
     const database = await createDatabase(target)
     const user = await limitedUser(database, 0)
     const server = await startServer({ databaseUrl: user.url, args: ["--workers=2"] })
@@ -137,11 +137,11 @@ describeServers("--workers on %s", (target) => {
     await database.drop()
   })
 
-  test("a worker that cannot start: one line, exit code 1, and none is left", async () => {
+  test("a worker that cannot start: one line, exit code 1, and no process is left", async () => {
     const database = await createDatabase(target)
     const user = await limitedUser(database, 1)
     const args = ["serve", "--dev", "--workers=2", "--grpc-addr=127.0.0.1:0", "--http-addr=off", "--log-level=warn"]
-    // It resolves when the last process that holds its outputs has ended.
+    // Resolves when the last process that holds its outputs has ended.
     const { code, stdout, stderr } = await run([...args, `--database-url=${user.url}`], { AUTH_SECRET: testSecret })
     expect(stderr).toMatch(/^authwire: cannot open the database .*\((ER_|53300).*\n$/)
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })

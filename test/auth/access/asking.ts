@@ -12,13 +12,13 @@ import { ways } from "./ways.js"
 
 const { getUser } = UserService.method
 
-/** A call of its own over gRPC. */
+/** A separate call over gRPC. */
 export const unary = ways[0] as (typeof ways)[number]
 
-/** The header that brings a key. */
+/** The header with the key. */
 export const bearer = ({ text }: Pick<TestKey, "text">) => ({ authorization: `Bearer ${text}` })
 
-/** A stream that is open, and the reasons that its calls end with: OK, USER_NOT_FOUND, … */
+/** Opens a stream. `ask` returns the outcome of a call: OK, USER_NOT_FOUND, … */
 export function open(url: string, key: Pick<TestKey, "text">) {
   const stream: BarePipeline = openBarePipeline(url, bearer(key))
   let id = 0
@@ -33,7 +33,7 @@ export function open(url: string, key: Pick<TestKey, "text">) {
   }
 }
 
-/** How a call of its own ends. */
+/** Returns the outcome of a separate call. */
 export async function ask(server: ServerProcess, key: Pick<TestKey, "text">, request: object = { id: "nobody" }) {
   const { code, reason } = await unary.call(server, getUser, request, bearer(key))
   return reason ?? code

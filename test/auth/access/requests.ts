@@ -7,7 +7,7 @@ import { prepareRejections } from "../../transports/rejections.js"
 const expires = timestampFromDate(new Date("2100-01-01T00:00:00Z"))
 
 /**
- * What each method would do to the things that `prepare` makes, if it were let in. A method that is not here gets an
+ * What each method would do to the rows of `prepare` if the call were accepted. A method that is not listed gets an
  * empty request.
  */
 const requests: Record<string, object> = {
@@ -39,17 +39,17 @@ const requests: Record<string, object> = {
   Encode: { salt: "s", payload: { sub: "x" } },
 }
 
-/** A request that changes something, where the method can. */
+/** Returns a request that changes something, if the method can. */
 export function telling(name: string): object {
   return requests[name] ?? {}
 }
 
-/** Makes what the requests are about. */
+/** Creates the rows that the requests refer to. */
 export async function prepare(client: AuthwireClient): Promise<void> {
   await prepareRejections(client)
 }
 
-/** All that callers can change, as it is now. */
+/** Returns the current content of all tables that callers can change. */
 export async function contents(database: TestDatabase): Promise<string> {
   const tables = ["users", "accounts", "sessions", "verification_tokens", "authenticators"]
   const all = await Promise.all(tables.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)))

@@ -5,20 +5,20 @@ import { until } from "@authwire/test-support/until.js"
 import { ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { bearer } from "./asking.js"
 
-/** A stream of a service that is open, until it is told why it ends or is closed. */
+/** An open stream of a service, until it ends or is closed. */
 export interface OpenStream {
-  /** The reason that it has ended with, or what else was thrown; undefined while it is open. */
+  /** The reason with which it has ended, or the error that was thrown; undefined while it is open. */
   readonly reason: string | undefined
   close(): Promise<void>
 }
 
-/** Watches events, from when the stream is there. */
+/** Watches events. Resolves when the stream is open. */
 export function openWatch(transport: Transport, key: Pick<TestKey, "text">): Promise<OpenStream> {
   const { watch } = createClient(EventService, transport)
   return opened((signal) => watch({}, { headers: bearer(key), signal }))
 }
 
-/** Follows the changes of sessions, from when there is a lease. Says no more after its first ping. */
+/** Follows the changes of sessions. Resolves when there is a lease. Sends nothing after its first ping. */
 export function openFollow(transport: Transport, key: Pick<TestKey, "text">): Promise<OpenStream> {
   const { follow } = createClient(SessionCacheService, transport)
   return opened((signal) => {

@@ -13,15 +13,15 @@ import type {
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
 
-/** How a call ended: the code, and the reason of an error. */
+/** The outcome of a call: the code, and the reason of an error. */
 export interface Outcome {
   code: string
   reason?: string | undefined
-  /** The scope that the error names. */
+  /** The scope in the error. */
   scope?: string | undefined
 }
 
-/** One way to make a call: with a key of its own, or with none. */
+/** A way to make a call, with a key or without one. */
 export interface Way {
   readonly name: string
   carries(method: DescMethod): boolean
@@ -30,7 +30,7 @@ export interface Way {
 
 const isUnary = (method: DescMethod) => method.methodKind === "unary"
 
-/** Every way into the service that calls can take. A call that is not answered within 20 s fails, and says which it was. */
+/** Every transport of the service. A call without a response within 20 s fails with an error that names the call. */
 export const ways: readonly Way[] = [
   over(
     "gRPC",
@@ -138,7 +138,7 @@ function pipelined(name: string, urlOf: (server: ServerProcess) => string): Way 
 
 async function* nothing() {}
 
-/** UNAUTHENTICATED as Connect writes it: Unauthenticated. */
+/** Converts UNAUTHENTICATED to the spelling of Connect: Unauthenticated. */
 function codeName(code: string): string {
   return code.toLowerCase().replaceAll(/(^|_)(\w)/g, (_, _separator, letter: string) => letter.toUpperCase())
 }

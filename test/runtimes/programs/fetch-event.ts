@@ -1,7 +1,7 @@
 import * as client from "@authwire/client"
 import { runSuite } from "./suite.ts"
 
-// For edge-runtime: a request with the options is answered by the transcript.
+// For edge-runtime: responds to a request, which has the options, with the transcript.
 
 interface FetchEvent extends Event {
   readonly request: Request

@@ -1,28 +1,28 @@
 import type { AuthwireClient, AuthwireError } from "@authwire/client"
 
-// Runs in every runtime: so it imports nothing, and uses what all of them have.
+// Runs in every runtime, so it imports no modules at run time, and uses only globals that all runtimes have.
 
-/** What `@authwire/client` and `@authwire/client/edge` both have. */
+/** The common exports of `@authwire/client` and `@authwire/client/edge`. */
 export interface ClientModule {
   createAuthwireClient(options: { url: string; timeoutMs?: number }): AuthwireClient
   AuthwireError: typeof AuthwireError
 }
 
 export interface SuiteOptions {
-  /** The service. */
+  /** The URL of the service. */
   readonly url: string
-  /** Where nobody listens. */
+  /** A URL at which nothing listens. */
   readonly unreachableUrl: string
-  /** Where somebody listens who never answers. */
+  /** A URL whose listener never responds. */
   readonly silentUrl: string
-  /** Stands in every key and address: several runs may share a service. */
+  /** Part of every key and address, because several runs may share a service. */
   readonly run: string
 }
 
-/** What each step answered, as JSON can say it. */
+/** The result of each step, as JSON. */
 export type Transcript = Record<string, unknown>
 
-/** Uses every method of the adapter, and those of `jwt`, against a real service. */
+/** Calls every method of the adapter, and those of `jwt`, against a real service. */
 export async function runSuite(module: ClientModule, options: SuiteOptions): Promise<Transcript> {
   const { run, url } = options
   const { AuthwireError } = module
@@ -155,7 +155,7 @@ export async function runSuite(module: ClientModule, options: SuiteOptions): Pro
   return transcript
 }
 
-/** What JSON cannot tell from something else, in words of its own. */
+/** Converts values that JSON cannot represent unambiguously. */
 function plain(value: unknown): unknown {
   if (value === undefined) return { undefined: true }
   if (Object.is(value, -0)) return { minusZero: true }

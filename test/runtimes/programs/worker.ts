@@ -1,7 +1,7 @@
 import * as client from "@authwire/client"
 import { runSuite } from "./suite.ts"
 
-// For workerd: a request with the options is answered by the transcript.
+// For workerd: responds to a request, which has the options, with the transcript.
 
 export default {
   async fetch(request: Request): Promise<Response> {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url"
 
-// The application is copied to a folder below this repository, which holds the packages that it takes from there.
+// The application is copied to a folder in this repository, from which it imports packages.
 const root = fileURLToPath(new URL(process.env.AUTHWIRE_REPOSITORY, "file:"))
 
 /** @type {import("next").NextConfig} */

@@ -9,11 +9,11 @@ export interface ChecksOptions {
 }
 
 export interface Checks {
-  /** Has a client read a session, and holds what its cache says against what is true. */
+  /** Makes a client read a session, and compares the result of its cache with the truth. */
   read(client: Client, token: string): void
-  /** What was broken. */
+  /** The violations that were found. */
   readonly broken: string[]
-  /** Reads that were answered from memory. */
+  /** The number of reads that were answered from the cache. */
   readonly hits: number
 }
 
@@ -28,7 +28,7 @@ export function createChecks({ simulation, database, maxStaleMs }: ChecksOptions
     const at = simulation.time
     for (const [name, version] of found) {
       const end = database.endOf(name, version)
-      // The clock of a process may be slow, by so much at the most.
+      // The maximum by which the clock of a process may be slow.
       if (end !== undefined && at - end > maxStaleMs / 0.992)
         broken.push(`${name} was read ${Math.round(at - end)} ms after it had changed`)
       if ((client.written.get(name) ?? 0) > version) broken.push(`${name} was read as it was before an own write`)

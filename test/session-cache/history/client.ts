@@ -18,9 +18,9 @@ export interface ClientOptions {
 }
 
 export interface ClientFault {
-  /** The clock by which a client looks whether its lease has run out stands still. */
+  /** The clock with which a client checks the end of its lease stands still. */
   noLease?: boolean
-  /** Answers are kept whatever was told while they were on their way. */
+  /** Responses are cached even if an invalidation arrived while they were in flight. */
   noMarks?: boolean
 }
 
@@ -30,13 +30,13 @@ export type Known = readonly [name: string, version: number]
 /** A process of an application. */
 export interface Client {
   process: Process
-  /** Reads a session and its user as getSessionAndUser does. Undefined where they were not in memory. */
+  /** Reads a session and its user as getSessionAndUser does. Undefined if they were not in the cache. */
   read(token: string): readonly Known[] | undefined
-  /** Calls one of the methods that write, by chance. */
+  /** Calls one of the methods that write, at random. */
   write(): void
-  /** The versions that it has been told that it has written, by token or user id. */
+  /** The versions whose write was confirmed to the client, by token or user id. */
   readonly written: ReadonlyMap<string, number>
-  /** The tokens of the sessions that it has been told that it has deleted. */
+  /** The tokens of the sessions whose deletion was confirmed to the client. */
   readonly deleted: ReadonlySet<string>
 }
 

@@ -12,27 +12,30 @@ export interface StoredSession {
   id: string
   userId: string
   version: number
-  /** False once it was deleted. */
+  /** False after it was deleted. */
   isThere: boolean
 }
 
-/** What a process says of its clients of a tenant. */
+/** The row that a process writes about its clients of a tenant. */
 export interface StoredRow extends Said {
   version: number
 }
 
-/** Sessions, users and the rows of the processes; and for the checks, what was true until when. */
+/**
+ * Sessions, users and the rows of the processes. For the checks it also has the time until which each version was
+ * valid.
+ */
 export class Database {
   readonly #simulation: Simulation
   /** By token. */
   readonly sessions = new Map<string, StoredSession>()
   /** The versions of the users, by id. */
   readonly users = new Map<string, number>()
-  /** What was committed, in this order. */
+  /** The commits in their order. */
   readonly log: { tenant: string; keys: readonly string[] }[] = []
-  /** By token or user id: at index v stands when version v was no longer true. */
+  /** By token or user id: the element at index v is the time when version v was replaced. */
   readonly #ends = new Map<string, number[]>()
-  /** By token: when it was acknowledged that no cache knows the session any more. */
+  /** By token: when it was acknowledged that no cache has the session any more. */
   readonly #acknowledged = new Map<string, number>()
   /** By tenant and process. */
   readonly #rows = new Map<string, StoredRow & { tenant: string; expires: number }>()
@@ -64,7 +67,7 @@ export class Database {
     return version + 1
   }
 
-  /** Deletes those of the sessions that are still there; caches are told of it by these keys. Returns how many they were. */
+  /** Deletes the sessions that still exist, and invalidates these keys in the caches. Returns the number deleted. */
   deleteSessions(sessions: readonly StoredSession[], keys: readonly string[]): number {
     const found = sessions.filter(({ isThere }) => isThere)
     for (const session of found) {
@@ -81,12 +84,12 @@ export class Database {
     this.#ends.set(name, ends)
   }
 
-  /** When a version of a session or a user was no longer true. Undefined: it still is. */
+  /** The time when a version of a session or a user was replaced. Undefined: it is the current one. */
   endOf(name: string, version: number): number | undefined {
     return this.#ends.get(name)?.[version]
   }
 
-  /** Notes that it is acknowledged at this moment that no cache knows these sessions any more. */
+  /** Records that the service acknowledges now that no cache has these sessions any more. */
   acknowledge(sessions: readonly StoredSession[]): void {
     for (const { token } of sessions)
       if (!this.#acknowledged.has(token)) this.#acknowledged.set(token, this.#simulation.time)
@@ -96,14 +99,14 @@ export class Database {
     return this.#acknowledged.get(token)
   }
 
-  /** Writes the row of a process for a tenant, unless a later one is there already. */
+  /** Writes the row of a process for a tenant, unless it already has a later version. */
   writeRow(tenant: string, process: string, row: StoredRow): void {
     const key = `${tenant} ${process}`
     if ((this.#rows.get(key)?.version ?? 0) >= row.version) return
     this.#rows.set(key, { ...row, tenant, expires: this.#simulation.time + row.ms })
   }
 
-  /** Copies of the rows of all processes for a tenant, without those that have expired. */
+  /** Returns copies of the rows of all processes for a tenant, without expired ones. */
   rowsOf(tenant: string): StoredRow[] {
     return [...this.#rows.values()]
       .filter((row) => row.tenant === tenant && row.expires > this.#simulation.time)

@@ -10,19 +10,19 @@ export interface FailuresOptions {
   network: Network
   clients: readonly Client[]
   checks: Checks
-  /** All that there have ever been. One that is killed is replaced. */
+  /** All replicas of the history. A killed replica is replaced by a new one. */
   replicas: Replica[]
   start: (name: string) => Replica
 }
 
-/** What goes wrong, every now and then: streams are cut, processes are frozen, and replicas are killed. */
+/** Injects failures at random times: cuts streams, freezes processes, and kills replicas. */
 export function playFailures({ simulation, network, clients, checks, replicas, start }: FailuresOptions): void {
   const { connections } = network
 
   function cutStreams(): void {
     const open = [...connections]
     const one = simulation.pick(open)
-    // One stream, or all of its replica: then the replica lets go of its hub when their leases are over.
+    // One stream, or all of its replica. In the latter case the replica removes its hub when the leases have expired.
     const cut = simulation.chance(0.5) ? [one] : open.filter(({ replica }) => replica === one.replica)
     for (const connection of cut) {
       connections.delete(connection)
@@ -33,7 +33,7 @@ export function playFailures({ simulation, network, clients, checks, replicas, s
   function freezeClient(): void {
     const client = simulation.pick(clients)
     client.process.freeze(simulation.between(20, 2_500))
-    // Frozen as it is about to read: it does so before anything that has come meanwhile.
+    // A read that was about to run when the client was frozen. It runs before anything that arrives meanwhile.
     client.process.do(() => {
       for (const token of tokens) checks.read(client, token)
     })

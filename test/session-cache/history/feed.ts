@@ -6,26 +6,26 @@ export interface FeedOptions {
   simulation: Simulation
   database: Database
   latency: () => number
-  /** Whose feed it is. */
+  /** The process that the feed belongs to. */
   process: Process
 }
 
 export interface Feed extends ChangeFeed {
-  /** How often a hub was made again for a tenant that had had one. */
+  /** How often a hub was created again for a tenant that had one before. */
   readonly again: number
 }
 
-/** The feed of a replica: it looks into the log of the database every now and then. */
+/** The feed of a replica, which polls the log of the database. */
 export function createFeed({ simulation, database, latency, process }: FeedOptions): Feed {
   const followers = new Set<{ tenant: string; listener: (look: Look) => void }>()
   let reaching: { at: number; tenant: string; resolve: (sequence: bigint) => void }[] = []
   /** The tenants that have had a hub. */
   const tenants = new Set<string>()
   let again = 0
-  /** How much of the log the followers have been told. */
+  /** The position in the log up to which the followers were notified. */
   let told = 0
 
-  /** The last change of the tenant that is committed by now, as the service asks its database. */
+  /** The last committed change of the tenant, as the service reads it from its database. */
   function lastOf(tenant: string, sequence: number): number {
     const last = database.log.findLastIndex((change, index) => change.tenant === tenant && index < sequence) + 1
     return last > 0 ? last : sequence
@@ -55,7 +55,7 @@ export function createFeed({ simulation, database, latency, process }: FeedOptio
   function look(): void {
     const began = process.now()
     simulation.after(latency() / 3, () => {
-      // What it has found by now.
+      // The changes that this poll has found.
       const sequence = database.log.length
       simulation.after(latency() / 3, () =>
         process.do(() => {

@@ -8,31 +8,31 @@ import { playOtherTenant } from "./other-tenant.js"
 import { startReplica } from "./replica.js"
 import { createService, type ServiceFault } from "./service.js"
 
-/** What is taken out of the protocol, to see that the histories find it. */
+/** The parts of the protocol that are removed, to test that the histories detect it. */
 export type Fault = ClientFault & NetworkFault & ServiceFault
 
-/** What has come of a history. */
+/** The result of a history. */
 export interface Played {
-  /** What was broken, if something was. */
+  /** The violations that were found. */
   broken: string[]
-  /** Reads that were answered from memory. */
+  /** The number of reads that were answered from the cache. */
   hits: number
-  /** Revocations that were acknowledged after they had waited for the caches. */
+  /** The number of revocations that were acknowledged after they had waited for the caches. */
   acks: number
-  /** How often a replica has made a hub again that it had let go of. */
+  /** How often a replica has created a hub again after it had removed it. */
   again: number
 }
 
-/** How long a history is, in milliseconds. */
+/** The duration of a history, in milliseconds. */
 const lengthMs = 6_000
 
-/** Plays one random history: a seed always gives the same one. */
+/** Runs one random history. The same seed always gives the same history. */
 export async function history(seed: number, fault: Fault = {}): Promise<Played> {
   const simulation = new Simulation(seed)
   const database = new Database(simulation)
 
   const slowness = simulation.pick([0.01, 0.03, 0.15])
-  /** How long a message or a statement takes, in milliseconds: mostly not long. */
+  /** Returns the duration of a message or a statement, in milliseconds, which is usually short. */
   const latency = () => (simulation.chance(slowness) ? simulation.between(100, 1_500) : simulation.between(1, 25))
 
   const start = (name: string) => startReplica({ simulation, database, latency }, name)
@@ -54,7 +54,7 @@ export async function history(seed: number, fault: Fault = {}): Promise<Played> 
   return { broken: checks.broken, hits: checks.hits, acks: service.acks, again }
 }
 
-/** One client reads again and again. */
+/** Makes one client read repeatedly. */
 function playReads(simulation: Simulation, client: Client, checks: Checks): void {
   const read = () => {
     client.process.do(() => checks.read(client, simulation.pick(tokens)))
@@ -63,7 +63,7 @@ function playReads(simulation: Simulation, client: Client, checks: Checks): void
   simulation.after(simulation.between(0, 50), read)
 }
 
-/** Now and then one of the clients writes. */
+/** Makes a random client write at random times. */
 function playWrites(simulation: Simulation, clients: readonly Client[]): void {
   const write = () => {
     const client = simulation.pick(clients)

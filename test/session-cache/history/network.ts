@@ -8,7 +8,7 @@ export interface NetworkOptions {
   simulation: Simulation
   latency: () => number
   replicas: readonly Replica[]
-  /** That of all clients. */
+  /** The `maxStaleMs` of all clients. */
   maxStaleMs: number
 }
 
@@ -17,30 +17,33 @@ export interface NetworkFault {
   noCut?: boolean
 }
 
-/** A stream as the network sees it. */
+/** A stream from the point of view of the network. */
 export interface Connection {
   replica: Replica
   cut: () => void
 }
 
 export interface Network {
-  /** The streams that may be cut. */
+  /** The streams that can be cut. */
   readonly connections: Set<Connection>
   /** Opens a stream from a client to one of the living replicas. */
   connect(client: Process, events: FollowEvents): FollowStream
 }
 
-/** What a client says that says nothing. */
+/** A request of the client without content. */
 const silence: Ping = { maxStaleMs: 0, nonce: 0n, confirmed: 0n, done: false }
 
-/** Streams over a network that delays, holds up and cuts. They end when their replica ends, but nobody is told in time. */
+/**
+ * Streams over a network that delays, blocks and cuts them. A stream ends with its replica, but the client may learn
+ * that late.
+ */
 export function createNetwork(
   { simulation, latency, replicas, maxStaleMs }: NetworkOptions,
   fault: NetworkFault,
 ): Network {
   const connections = new Set<Connection>()
 
-  /** One direction of a stream: it delivers later, in the order in which it was sent. */
+  /** Creates one direction of a stream. It delivers messages later, in the order in which they were sent. */
   function direction() {
     let at = 0
     return (deliver: () => void) => {
@@ -53,7 +56,7 @@ export function createNetwork(
     const replica = simulation.pick(living(replicas))
     const { process, hubs } = replica
     let stream: HubStream | undefined
-    /** Whether the client hears nothing of the stream any more. */
+    /** Whether the client no longer receives anything from the stream. */
     let isOver = false
     const [toReplica, toClient] = [direction(), direction()]
     const up = (run: () => void) => toReplica(() => process.do(run))
@@ -64,7 +67,7 @@ export function createNetwork(
         if (fault.noCut) stream?.receive({ ...silence, maxStaleMs, done: true })
         stream?.end()
       })
-      // The client hears of it by itself, or never.
+      // The client notices the end by itself, or never.
       if (simulation.chance(0.7))
         simulation.after(latency(), () =>
           client.do(() => {
@@ -75,7 +78,7 @@ export function createNetwork(
         )
     }
 
-    // Whether the replica may take what there is to tell; else it is about to, or held up.
+    // Whether the replica may take pending messages. Otherwise it is about to, or is blocked.
     let mayTake = true
     function take(): void {
       mayTake = true

@@ -10,7 +10,10 @@ export interface OtherTenantOptions {
   replicas: readonly Replica[]
 }
 
-/** Another tenant, in which much happens. In half of the histories it has a stubborn client at each replica. */
+/**
+ * Simulates another tenant with many changes. In half of the histories it has a client at each replica that never
+ * confirms.
+ */
 export function playOtherTenant({ simulation, database, replicas }: OtherTenantOptions): void {
   if (simulation.chance(0.5)) for (const replica of replicas) openStubborn(replica)
   const change = () => {
@@ -20,7 +23,7 @@ export function playOtherTenant({ simulation, database, replicas }: OtherTenantO
   change()
 }
 
-/** A client that has the longest lease renewed on and on, and never confirms. */
+/** Opens a client that keeps renewing the longest lease and never confirms. */
 function openStubborn({ process, hubs }: Replica): void {
   const ping = { maxStaleMs: 10_000, nonce: 1n, confirmed: 0n, done: false }
   const stream = hubs.open(

@@ -14,7 +14,7 @@ export interface Replica {
   name: string
   process: Process
   feed: Feed
-  /** Those of the service itself. */
+  /** The hubs of the real service. */
   hubs: Hubs
 }
 
@@ -22,11 +22,11 @@ export function startReplica({ simulation, database, latency }: ReplicaOptions, 
   const process = new Process(simulation)
   const feed = createFeed({ simulation, database, latency, process })
 
-  /** Writes the row of this replica for a tenant; 1 in 20 loses its connection meanwhile. */
+  /** Writes the row of this replica for a tenant. In 1 of 20 cases the connection is lost during the write. */
   async function writeRow(tenant: string, row: StoredRow): Promise<void> {
     const isLost = simulation.chance(0.05)
     const write = () => database.writeRow(tenant, name, row)
-    // Nobody knows whether it was written; perhaps it is, much later.
+    // It is unknown whether the row was written. It may be written much later.
     if (isLost) {
       if (simulation.chance(0.7)) simulation.after(simulation.between(1, 3_000), write)
       await simulation.delay(latency())
@@ -42,7 +42,7 @@ export function startReplica({ simulation, database, latency }: ReplicaOptions, 
   return { name, process, feed, hubs }
 }
 
-/** Those that have not been killed. */
+/** Returns the replicas that have not been killed. */
 export function living(replicas: readonly Replica[]): Replica[] {
   return replicas.filter(({ process }) => !process.isDead)
 }

@@ -22,11 +22,11 @@ export interface ServiceOptions {
 }
 
 export interface ServiceFault {
-  /** `await_caches` asks for no rows. */
+  /** `await_caches` reads no rows. */
   noRows?: boolean
 }
 
-/** A request of any of the methods. */
+/** The fields of a request of any method. */
 interface AnyRequest {
   sessionToken?: string
   id?: string
@@ -35,13 +35,13 @@ interface AnyRequest {
 }
 
 export interface Service {
-  /** Answers a call of the method, as a transport does. */
+  /** Executes a call of the method, as a transport does. */
   serve(method: string, request: AnyRequest): Promise<unknown>
-  /** Revocations that were acknowledged after they had waited for the caches. */
+  /** The number of revocations that were acknowledged after they had waited for the caches. */
   readonly acks: number
 }
 
-/** The calls of the service, each answered by one of the living replicas. */
+/** Creates the service, whose calls are each answered by one of the living replicas. */
 export function createService(
   { simulation, database, latency, replicas }: ServiceOptions,
   fault: ServiceFault,
@@ -55,7 +55,7 @@ export function createService(
     return rows
   }
 
-  /** What the calls of a replica that wait have in common. */
+  /** The shared state of the waiting calls of a replica. */
   const awaiting = new WeakMap<Replica, Confirmed>()
 
   function awaitCaches(replica: Replica): Promise<void> {
@@ -67,7 +67,7 @@ export function createService(
     return process.see(confirmed(clientTenant, new AbortController().signal))
   }
 
-  /** A call of the service: its statement is one moment. */
+  /** Executes a call of the service. Its statement takes effect at a single moment. */
   async function serve(
     method: string,
     { sessionToken = "", id = "", userId, ...request }: AnyRequest,

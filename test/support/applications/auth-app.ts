@@ -1,19 +1,21 @@
 import { Auth, type AuthConfig } from "@auth/core"
 
-/** A browser with nothing but cookies, and an application of Auth.js that it visits: real Auth(), no pages. */
+/**
+ * An application of Auth.js (the real Auth(), without pages) and the browser that visits it, which has only cookies.
+ */
 export interface AuthApp {
-  /** Signs in by a link by e-mail, which nobody has to send. */
+  /** Signs in with an e-mail link. No e-mail has to be sent. */
   signIn(email: string): Promise<void>
   signOut(): Promise<void>
-  /** What Auth.js itself says of who is signed in; null: nobody. */
+  /** The session as Auth.js itself reports it. null: no user is signed in. */
   session(): Promise<{ user?: { id?: string; name?: string; email?: string }; expires: string } | null>
-  /** The cookies that the browser has, by name. */
+  /** The cookies of the browser, by name. */
   readonly cookies: ReadonlyMap<string, string>
-  /** The header with which it sends them. */
+  /** The `Cookie` header with which the browser sends them. */
   cookieHeader(): string
 }
 
-/** @param origin where the application is: https has the prefix `__Secure-` and secure cookies. */
+/** @param origin The URL of the application. With https, cookies are secure and have the prefix `__Secure-`. */
 export function authApp(origin: string, config: Omit<AuthConfig, "providers">): AuthApp {
   let link: string | undefined
   const cookies = new Map<string, string>()

@@ -3,8 +3,8 @@ import type { JWTOptions } from "@auth/core/jwt"
 import { handleLoginOrRegister as handle } from "../../../node_modules/@auth/core/lib/actions/callback/handle-login.js"
 
 /**
- * The part of Auth.js that decides, after somebody has proved who they are, whether a user is created, found or rejected.
- * The visitor comes without a session, and sessions are in the database; or signed in, with a JWT. Throws what Auth.js throws.
+ * The part of Auth.js that decides after authentication whether a user is created, found or rejected. The visitor
+ * either has no session, and sessions are in the database, or is signed in with a JWT. Throws the errors of Auth.js.
  */
 export function handleLoginOrRegister(
   profile: Partial<AdapterUser> & { email: string },

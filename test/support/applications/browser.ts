@@ -1,18 +1,20 @@
-/** What a browser shows after it has followed every redirect. */
+/** The page that a browser shows after it has followed all redirects. */
 export interface Page {
   url: URL
   status: number
   text: string
 }
 
-/** As much of a browser as signing in needs: cookies by host and path (never by port), redirects, plain forms. */
+/**
+ * The features of a browser that signing in needs: cookies by host and path (never by port), redirects, plain forms.
+ */
 export interface Browser {
   open(url: string | URL): Promise<Page>
-  /** Sends the form with that id, or the only one, with its own fields and those given. */
+  /** Submits the form with that id, or the only form, with its own fields and the given ones. */
   submit(page: Page, form: string | undefined, fields?: Record<string, string>): Promise<Page>
-  /** The value of a cookie that this URL would be sent. */
+  /** The value of the cookie that would be sent to this URL. */
   cookie(url: string | URL, name: string): string | undefined
-  /** Gives the cookie that `cookie` finds another value. */
+  /** Changes the value of the cookie that `cookie` finds. */
   setCookie(url: string | URL, name: string, value: string): void
 }
 
@@ -82,7 +84,7 @@ export function createBrowser(): Browser {
   }
 }
 
-/** RFC 6265, section 5.1.4. */
+/** Path matching of RFC 6265, section 5.1.4. */
 function isBelow(pathname: string, path: string): boolean {
   return pathname === path || pathname.startsWith(path.endsWith("/") ? path : `${path}/`)
 }
@@ -106,13 +108,13 @@ function attribute(tag: string, name: string): string | undefined {
   return value === undefined ? undefined : unescapeHtml(value)
 }
 
-/** The text that a reader sees where this markup stands. */
+/** Returns the text that a browser displays for this markup. */
 export function unescapeHtml(markup: string): string {
   const entities: Record<string, string> = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'", "&amp;": "&" }
   return markup.replace(/&(?:lt|gt|quot|#39|amp);/g, (entity) => entities[entity]!)
 }
 
-/** The text of the element with that id, or undefined when the page has none. */
+/** The text of the element with that id, or undefined if the page has no such element. */
 export function textOf(page: Page, id: string): string | undefined {
   const markup = new RegExp(`<(\\w+)[^>]*\\sid="${id}"[^>]*>(.*?)</\\1>`, "s").exec(page.text)?.[2]
   return markup === undefined ? undefined : unescapeHtml(markup.replace(/<[^>]*>/g, "")).trim()

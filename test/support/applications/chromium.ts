@@ -4,11 +4,11 @@ import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Browser, BrowserContext, Page } from "../../browser/node_modules/playwright-core/index.js"
 
-// Loaded by jest and, for `hasChromium`, by Node as it is: so it imports no file of ours.
+// Loaded by jest and, for `hasChromium`, by Node directly, so it imports no other file of this repository.
 
 export type { Browser, BrowserContext, Page }
 
-/** A passkey that a virtual authenticator holds, as the DevTools protocol describes it. */
+/** A passkey of a virtual authenticator, as the DevTools protocol describes it. */
 export interface Passkey {
   /** Base64. */
   credentialId: string
@@ -16,19 +16,19 @@ export interface Passkey {
   signCount: number
 }
 
-/** An authenticator of one page that holds passkeys and agrees to everything by itself. */
+/** A virtual authenticator of one page. It stores passkeys and confirms every request automatically. */
 export interface VirtualAuthenticator {
   passkeys(): Promise<readonly Passkey[]>
 }
 
 const folder = fileURLToPath(new URL("../../browser", import.meta.url))
 
-/** Whether a Chromium is on the path, and what drives it is installed. */
+/** Whether Chromium is on the PATH and the library that controls it is installed. */
 export function hasChromium(): boolean {
   return chromiumPath() !== undefined && existsSync(join(folder, "node_modules/playwright-core"))
 }
 
-/** Starts Chromium without a window. It reaches this machine only. The caller closes it. */
+/** Starts Chromium without a window. It can reach this machine only. The caller closes it. */
 export async function launchChromium(): Promise<Browser> {
   const executablePath = chromiumPath()
   if (executablePath === undefined) throw new Error("no Chromium on the path")
@@ -41,7 +41,7 @@ export async function launchChromium(): Promise<Browser> {
   })
 }
 
-/** Gives a page an authenticator for passkeys. It is there until the page closes, on whatever it shows. */
+/** Adds a virtual authenticator for passkeys to a page. It stays until the page closes, also across navigations. */
 export async function addVirtualAuthenticator(page: Page): Promise<VirtualAuthenticator> {
   const devTools = await page.context().newCDPSession(page)
   await devTools.send("WebAuthn.enable")

@@ -4,25 +4,25 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import type { Mail } from "../../../examples/express/src/mail.js"
 
-/** The application of examples/express with its OIDC provider and its mailbox, running. */
+/** The running application of examples/express, with its OIDC provider and its mailbox. */
 export interface Example {
   readonly appUrl: string
   readonly issuer: string
-  /** What the SMTP server has received, the newest first. */
+  /** The e-mails that the SMTP server has received, the newest first. */
   mails(): Promise<Mail[]>
-  /** All that the three processes wrote so far. */
+  /** All output of the three processes so far. */
   output(): string
-  /** Ends it by a signal, SIGTERM by default. */
+  /** Stops the application with a signal, by default SIGTERM. */
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
 const program = fileURLToPath(new URL("../../../examples/express/dist/main.js", import.meta.url))
 
-/** Starts the example on free ports, against the Authwire at that URL. `environment` goes on top of its own. */
+/** Starts the example on free ports with the Authwire at that URL. `environment` overrides its own variables. */
 export async function startExample(authwireUrl: string, environment: Record<string, string> = {}): Promise<Example> {
   const ports = { PORT: "0", OIDC_PORT: "0", SMTP_PORT: "0", MAILBOX_PORT: "0" }
   const child: ChildProcess = spawn(process.execPath, [program], {
-    // Nothing of the caller's environment: AUTH_URL or AUTH_SECRET would change what Auth.js does.
+    // Inherits nothing from the caller's environment, because AUTH_URL or AUTH_SECRET would change what Auth.js does.
     env: { PATH: process.env.PATH, ...ports, ...environment, AUTHWIRE_URL: authwireUrl },
     stdio: ["ignore", "pipe", "pipe"],
   })

@@ -6,15 +6,15 @@ import type { Mail } from "../../../examples/express/src/mail.js"
 import { freePort } from "../machine/free-port.js"
 import type { Example } from "./example.js"
 
-/** How the application is run; `standalone` and `start` need `buildNextExample`. */
+/** How the application is run. `standalone` and `start` require `buildNextExample` first. */
 export type NextMode = "dev" | "start" | "standalone"
 
 const folder = fileURLToPath(new URL("../../../examples/nextjs", import.meta.url))
 
-/** What starts each mode: a script of its package.json. */
+/** The script of package.json that starts each mode. */
 const scripts = { dev: "dev", start: "start", standalone: "start:standalone" } as const
 
-/** Nothing of the caller's environment: AUTH_URL or AUTH_SECRET would change what Auth.js does, NODE_ENV what Next.js does. */
+/** Inherits no other variables: AUTH_URL or AUTH_SECRET would change what Auth.js does, NODE_ENV what Next.js does. */
 const environment = {
   PATH: process.env.PATH,
   HOME: process.env.HOME,
@@ -23,12 +23,17 @@ const environment = {
   npm_config_update_notifier: "false",
 }
 
-/** Builds examples/nextjs, for both modes, with nothing in the environment. Rejects with the output if it fails. */
+/**
+ * Builds examples/nextjs for `start` and `standalone`, with an empty environment. Rejects with the output if it fails.
+ */
 export async function buildNextExample(): Promise<void> {
   await promisify(execFile)(process.execPath, ["scripts/build-standalone.js"], { cwd: folder, env: environment })
 }
 
-/** What starts examples/nextjs with its OpenID Connect provider and its mailbox, on free ports, against an Authwire. */
+/**
+ * Returns a function that starts examples/nextjs with its OIDC provider and its mailbox, on free ports, with an
+ * Authwire.
+ */
 export function nextExample(mode: NextMode) {
   return async (authwireUrl: string, more: Record<string, string> = {}): Promise<Example> => {
     const port = await freePort()
@@ -62,7 +67,7 @@ export function nextExample(mode: NextMode) {
       },
       async stop() {
         child.kill("SIGTERM")
-        // Not before the last of its processes has ended: all of them write into the same pipes.
+        // Waits until the last of its processes has ended, because all of them write into the same pipes.
         await closed
       },
     }

@@ -4,13 +4,13 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } fro
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-// Loaded by jest and, for `hasNextjs`, by Node as it is: so it imports no file of ours.
+// Loaded by jest and, for `hasNextjs`, by Node directly, so it imports no other file of this repository.
 
-/** An application of Next.js in a folder of its own. */
+/** An application of Next.js in its own folder. */
 export interface NextApp {
-  /** Writes a file, by its path in the application. */
+  /** Writes a file at a path in the application. */
   write(path: string, text: string): void
-  /** Runs `next build`. Rejects with its output if it fails. */
+  /** Runs `next build`. Rejects with the output if it fails. */
   build(): Promise<void>
   /** Runs `next start` or `next dev` on a free port. */
   serve(how: "start" | "dev"): Promise<NextServer>
@@ -26,21 +26,21 @@ export interface NextServer {
 const fixture = fileURLToPath(new URL("../../security/nextjs", import.meta.url))
 const program = join(fixture, "node_modules/next/dist/bin/next")
 
-/** Whether it is installed: its packages are not among those of the workspaces. */
+/** Whether Next.js is installed. Its packages are not among those of the workspaces. */
 export function hasNextjs(): boolean {
   return existsSync(program)
 }
 
-/** Whether examples/nextjs is installed: it has a lock file of its own. */
+/** Whether examples/nextjs is installed. It has its own lock file. */
 export function hasNextExample(): boolean {
   return existsSync(join(fixture, "../../../examples/nextjs/node_modules/next"))
 }
 
-/** Copies the application of test/security/nextjs. It keeps what it takes from the environment. */
+/** Copies the application of test/security/nextjs. `environment` is the environment of all its commands. */
 export function createNextApp(environment: Record<string, string>): NextApp {
   const parent = join(fixture, "build")
   mkdirSync(parent, { recursive: true })
-  // Below the fixture, in whose node_modules it finds what it imports.
+  // Below the fixture, so that the application finds its imports in the fixture's node_modules.
   const folder = mkdtempSync(join(parent, "app-"))
   for (const name of ["app", "next.config.js"]) cpSync(join(fixture, name), join(folder, name), { recursive: true })
 

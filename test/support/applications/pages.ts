@@ -6,7 +6,7 @@ import { promisify } from "node:util"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 
-/** A fenced block of a page. */
+/** A fenced code block of a Markdown page. */
 export interface Block {
   /** The heading above it. */
   readonly heading: string
@@ -14,7 +14,7 @@ export interface Block {
   readonly code: string
 }
 
-/** The fenced blocks of a page, which is a path in the repository, in their order. */
+/** Returns the fenced blocks of a page in their order. The page is a path in the repository. */
 export function blocksOf(page: string): Block[] {
   const found: Block[] = []
   let heading = ""
@@ -32,7 +32,7 @@ export function blocksOf(page: string): Block[] {
   return found
 }
 
-/** The code of the blocks of one language directly below a heading. */
+/** Returns the code of the blocks of one language directly below a heading. */
 export function codeBelow(page: string, heading: string, language = "sh"): string[] {
   return blocksOf(page)
     .filter((block) => block.heading === heading && block.language === language)
@@ -40,9 +40,9 @@ export function codeBelow(page: string, heading: string, language = "sh"): strin
 }
 
 /**
- * Runs a block of shell as it stands, with the command `authwire` on the path. Rejects if one of its commands fails.
+ * Runs a shell block unchanged, with the command `authwire` on the PATH. Rejects if one of its commands fails.
  *
- * @param programs - A folder whose programs come before others of the path.
+ * @param programs - A folder whose programs take precedence over others of the PATH.
  */
 export async function runBlock(
   code: string,
@@ -53,7 +53,7 @@ export async function runBlock(
   const path = [`${root}/node_modules/.bin`, programs, process.env.PATH].filter(Boolean).join(delimiter)
   const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", code], {
     cwd: folder,
-    // The programs of the databases look for their configuration at home.
+    // The programs of the databases read their configuration from HOME.
     env: { PATH: path, HOME: folder, ...env },
   })
   return stdout

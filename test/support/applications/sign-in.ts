@@ -4,7 +4,7 @@ import type { Row, TestDatabase } from "../databases/databases.js"
 import type { Browser, Page } from "./browser.js"
 import type { Example } from "./example.js"
 
-/** The name of the cookie in which Auth.js keeps the session token on plain HTTP. */
+/** The cookie in which Auth.js stores the session token on plain HTTP. */
 export const sessionCookie = "authjs.session-token"
 
 export type PersonName = "Ada" | "Grace" | "Robert" | "Zoë"
@@ -13,13 +13,13 @@ export function person(name: PersonName) {
   return people.find((candidate) => candidate.name.startsWith(name))!
 }
 
-/** Everything that a person does to sign in with the provider, from the front page to whatever page comes at the end. */
+/** Signs a person in with the provider, from the front page to the final page, which is returned. */
 export async function signInWithProvider(browser: Browser, { appUrl }: Example, name: PersonName): Promise<Page> {
   const loginPage = await browser.submit(await browser.open(appUrl), "sign-in-demo")
   return browser.submit(loginPage, undefined, { person: person(name).sub })
 }
 
-/** Asks for a link by e-mail and returns the one that arrived. */
+/** Requests a link by e-mail and returns the link that arrived. */
 export async function requestLink(browser: Browser, example: Example, email: string): Promise<URL> {
   const known = new Set((await example.mails()).map(({ text }) => text))
   const page = await browser.submit(await browser.open(example.appUrl), "sign-in-email", { email })
@@ -33,7 +33,7 @@ export async function requestLink(browser: Browser, example: Example, email: str
   throw new Error(`no mail for ${email} arrived:\n${example.output()}`)
 }
 
-/** The front page, once the application reaches its server again: it tries to connect every second or two. */
+/** Returns the front page after the application has reconnected to its server. It tries every second or two. */
 export async function homeWhenBack(browser: Browser, { appUrl }: Example): Promise<Page> {
   const deadline = Date.now() + 15_000
   for (;;) {
@@ -43,7 +43,7 @@ export async function homeWhenBack(browser: Browser, { appUrl }: Example): Promi
   }
 }
 
-/** Rows with their key columns as text: MySQL gives bytes. */
+/** Returns rows whose key columns are text. MySQL returns these columns as bytes. */
 export async function rows(database: TestDatabase, table: string, where = "1 = 1", params: unknown[] = []) {
   const found = await database.query(`SELECT * FROM ${table} WHERE ${where}`, params)
   return found.map((row): Row => {
@@ -55,12 +55,12 @@ export async function rows(database: TestDatabase, table: string, where = "1 = 1
   })
 }
 
-/** The user with that address, as often as there is one. */
+/** Returns all users with that address. */
 export function usersWithEmail(database: TestDatabase, email: string | undefined): Promise<Row[]> {
   return rows(database, "users", "email = ?", [email])
 }
 
-/** A moment of the database as a Date: SQLite keeps text. */
+/** Converts a time of the database to a Date. SQLite stores times as text. */
 export function moment(value: unknown): Date {
   return value instanceof Date ? value : new Date(`${String(value).replace(" ", "T").replace(/Z?$/, "Z")}`)
 }

@@ -3,12 +3,12 @@ import { freePort } from "../machine/free-port.js"
 import { type ServerProcess, startServer } from "../processes/server.js"
 import { type Example, startExample } from "./example.js"
 
-/** A database, Authwire on it, and the example application on that. */
+/** A database, an Authwire that uses it, and the example application that uses this Authwire. */
 export interface Stack {
   readonly database: TestDatabase
   readonly example: Example
   readonly server: ServerProcess
-  /** Starts Authwire again, at the address that it had, after `server.stop()`. */
+  /** Starts Authwire again at its previous address, after `server.stop()`. */
   restartServer(): Promise<void>
   remove(): Promise<void>
 }
@@ -22,12 +22,12 @@ export async function startStack(
   environment: Record<string, string> = {},
   start: typeof startExample = startExample,
 ): Promise<Stack> {
-  // Whatever has started is ended in reverse, also when the next part does not start.
+  // Stops everything that was started in reverse order, also if the next part does not start.
   const started = new AsyncDisposableStack()
   try {
     const database = await createDatabase(target)
     started.defer(() => database.drop())
-    // A port that nobody else is given while it is down.
+    // A port that stays reserved for the server while the server is down.
     const address = `--grpc-addr=127.0.0.1:${await freePort()}`
     let server = await startServer({ databaseUrl: database.url, args: [address] })
     started.defer(async () => void (await server.stop()))

@@ -1,24 +1,24 @@
 import type { Writable } from "node:stream"
 import { prefix } from "./requests.ts"
 
-/** A message of gRPC, or the body of a call by Connect, that is sent up to its last byte. */
+/** A gRPC message, or the body of a Connect call, that is sent except for its last byte. */
 export interface PartialMessage {
-  /** Bytes of it that the service has taken. */
+  /** The number of its bytes that were written to the connection. */
   readonly takenBytes: number
-  /** Whether all but the last byte is sent. */
+  /** Whether everything but the last byte was sent. */
   readonly isAlmostWhole: boolean
-  /** Sends no more of it. */
+  /** Stops sending. */
   stop(): void
 }
 
-/** The largest message that the service takes by default. */
+/** The largest message that the service accepts by default, in bytes. */
 const largestMessage = 4 * 1024 * 1024
 
-// One for all, so that the messages cost this side no memory. A length-delimited field of zeros is no message, which
-// the service may find out only once it is whole.
+// Shared by all messages, so that they cost the client no memory. A length-delimited field of zeros is not a valid
+// message, which the service may detect only when the message is complete.
 const chunk = Buffer.alloc(16 * 1024)
 
-/** Sends such a message, as fast as the service takes it. */
+/** Sends such a message as fast as the service reads it. */
 export function sendAllButTheLastByte(
   body: Writable,
   { bytes = largestMessage, isEnveloped = true }: { bytes?: number; isEnveloped?: boolean } = {},

@@ -3,19 +3,19 @@ import net from "node:net"
 import { headerBlock, http2Frame, preface } from "../../../fuzz/generate/http2-frames.ts"
 import { header } from "./requests.ts"
 
-/** A connection of TCP whose client says what it wants and reads nothing. */
+/** A TCP connection whose client writes raw bytes and reads nothing. */
 export interface RawSocket {
   readonly socket: net.Socket
-  /** Whether the service still has its end of the connection, also if it was never read. */
+  /** Whether the service still has its end of the connection open, even if that end was never read. */
   readonly isHeld: boolean
   close(): void
 }
 
-/** Opens one, and writes `bytes` to it, `times` times, as far as the service reads. */
+/** Opens a connection and writes `bytes` to it `times` times, as far as the service reads. */
 export function unreadSocket(url: string, bytes: Buffer, times = 1): RawSocket {
   const port = Number(new URL(url).port)
   const socket = net.connect({ port, host: "127.0.0.1" })
-  // Before it is connected: from then on the system would be read from.
+  // Paused before it is connected, because otherwise Node would start to read from the socket.
   socket.pause()
   socket.on("error", () => {})
   let left = times
@@ -27,7 +27,7 @@ export function unreadSocket(url: string, bytes: Buffer, times = 1): RawSocket {
   }
   socket.on("drain", write)
   write()
-  // A socket that is closed knows it no more.
+  // The local port is stored because a closed socket no longer has it.
   let from: number | undefined
   socket.once("connect", () => {
     from = socket.localPort
@@ -41,14 +41,14 @@ export function unreadSocket(url: string, bytes: Buffer, times = 1): RawSocket {
   }
 }
 
-/** The ports of the clients whose connections to a port of this machine the process there has not closed. */
+/** Returns the client ports of the connections to a local port that the process listening there has not closed. */
 function heldPorts(port: number): Set<number> {
   const lines = readFileSync("/proc/net/tcp", "latin1").trim().split("\n").slice(1)
   const portOf = (address = "") => Number.parseInt(address.split(":")[1] ?? "", 16)
   const held = lines
     .map((line) => line.trim().split(/\s+/))
     .filter(([, local, , , , , , , , inode]) => {
-      // What a process has closed and the system still has to send belongs to no process.
+      // A connection that a process has closed, but whose data the kernel still sends, has inode 0.
       return portOf(local) === port && inode !== "0"
     })
   return new Set(held.map(([, , remote]) => portOf(remote)))
@@ -64,8 +64,7 @@ function fields(path: string, key: string | undefined): [string, string][] {
 }
 
 /**
- * Requests over HTTP/2 for one connection, whose windows are as large as they can be, so that only TCP holds the answers
- * back.
+ * Requests over HTTP/2 for one connection. Their windows have the maximum size, so that only TCP limits the responses.
  */
 export function http2Requests(path: string, message: Buffer, count: number, key?: string): Buffer {
   const block = headerBlock(fields(path, key))
@@ -83,15 +82,15 @@ export function http2Requests(path: string, message: Buffer, count: number, key?
   ])
 }
 
-/** The beginning of a connection of HTTP/2 with a header that has not ended. */
+/** The beginning of an HTTP/2 connection whose header block has no end. */
 export function endlessHeader(path: string): Buffer {
   return Buffer.concat([idleConnection, http2Frame(frames.headers, 0, 1, headerBlock(fields(path, undefined)))])
 }
 
-/** A connection of HTTP/2 on which nothing is asked. */
+/** An HTTP/2 connection without requests. */
 export const idleConnection = Buffer.concat([preface, http2Frame(frames.settings, 0, 0, Buffer.alloc(0))])
 
-/** A request of HTTP/1.1. */
+/** A request over HTTP/1.1. */
 export function http1Request(
   path: string,
   options: { key?: string; method?: string; type?: string; body?: Buffer } = {},

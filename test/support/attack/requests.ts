@@ -14,7 +14,7 @@ export const paths = {
   reflection: pathOf(ServerReflection.method.serverReflectionInfo),
 } as const
 
-/** The header of a call over HTTP/2, with a key or without. */
+/** The headers of a call over HTTP/2, with or without an API key. */
 export function header(path: string, options: { key?: string | undefined; type?: string } = {}) {
   const { key, type = "application/grpc" } = options
   return {
@@ -26,17 +26,17 @@ export function header(path: string, options: { key?: string | undefined; type?:
   }
 }
 
-/** The prefix of a message of gRPC: it is not compressed, and so many bytes long. */
+/** The prefix of an uncompressed gRPC message of `length` bytes. */
 export function prefix(length: number): Buffer {
   const bytes = Buffer.alloc(5)
   bytes.writeUInt32BE(length, 1)
   return bytes
 }
 
-/** A whole message of gRPC. */
+/** A whole gRPC message, with its prefix. */
 export const enveloped = (message: Uint8Array) => Buffer.concat([prefix(message.length), message])
 
-/** Thirty bytes that are answered with 300 KiB: a file of the schema, and all that it imports. */
+/** A request of 30 bytes whose response has 300 KiB: a file of the schema and everything that it imports. */
 export const reflectionRequest = symbolRequest("authwire.v1.UserService")
 
 /** A request for the file of a symbol. */

@@ -1,39 +1,39 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 
-/** A stream of a client that does not behave. */
+/** A stream of a misbehaving client. */
 export interface AttackStream {
   readonly stream: http2.ClientHttp2Stream
-  /** The grpc-status, else the status of HTTP, as far as there is one. */
+  /** The grpc-status, otherwise the HTTP status. Undefined if there is none yet. */
   readonly status: string | undefined
-  /** Bytes of the answer that were taken. */
+  /** The number of response bytes that were received. */
   readonly receivedBytes: number
-  /** False once the service has closed both sides. */
+  /** False after the service has closed both sides. */
   readonly open: boolean
   readonly closed: Promise<void>
 }
 
-/** A connection of HTTP/2 that opens such streams. */
+/** An HTTP/2 connection that opens such streams. */
 export interface AttackConnection {
   readonly session: http2.ClientHttp2Session
-  /** The streams that the service has not closed. */
+  /** The number of streams that the service has not closed. */
   readonly openStreams: number
-  /** How many streams the service lets it have open; 0 until it has said so. */
+  /** The service's limit of concurrent streams. 0 before its settings have arrived. */
   readonly maxStreams: number
-  /** Opens a stream. Its body, if there is one, is all that is sent on it. */
+  /** Opens a stream. Its body, if given, is the only data sent on it. */
   open(header: http2.OutgoingHttpHeaders, body?: Buffer): AttackStream
-  /** Resolves when the service has seen all that was sent before; rejects if the connection is gone. */
+  /** Resolves when the service has processed everything that was sent before. Rejects if the connection is closed. */
   seen(): Promise<unknown>
   close(): void
 }
 
-/** Answers on such a connection get no further than their header. */
+/** Settings with an initial window of 0, so that only the headers of a response can be sent. */
 export const takesNothing: http2.Settings = { initialWindowSize: 0 }
 
 /** Opens a connection. */
 export function attackConnection(url: string, settings: http2.Settings = {}): AttackConnection {
   const session = http2.connect(url, { settings })
-  // How a connection ends is told by its streams.
+  // The streams report how the connection ended.
   session.on("error", () => {})
   const connected = once(session, "remoteSettings")
   connected.catch(() => {})
@@ -41,7 +41,7 @@ export function attackConnection(url: string, settings: http2.Settings = {}): At
   session.on("remoteSettings", ({ maxConcurrentStreams = 0 }) => {
     maxStreams = maxConcurrentStreams
   })
-  // Not all that there have been: an attack may go on for long.
+  // Only the streams that may be open, not all streams ever opened, because an attack may run for a long time.
   const open = new Set<AttackStream>()
   return {
     session,
@@ -49,7 +49,8 @@ export function attackConnection(url: string, settings: http2.Settings = {}): At
       return maxStreams
     },
     get openStreams() {
-      // One that the service has closed while this side was sending may have to send yet, to find that out.
+      // If the service has closed a stream while this side was sending, this side may notice that only when it sends
+      // again.
       let count = 0
       for (const one of open) if (one.open) count++
       return count
@@ -69,7 +70,7 @@ export function attackConnection(url: string, settings: http2.Settings = {}): At
   }
 }
 
-/** How a stream is closed by the service: `16 NO_ERROR`, or `still open` if it is not in time. */
+/** How the service closed a stream: `16 NO_ERROR`, or `still open` if it did not close it in time. */
 export async function endOf(one: AttackStream, withinMs = 5_000): Promise<string> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<string>((resolve) => {
@@ -88,7 +89,7 @@ function attackStream(stream: http2.ClientHttp2Stream): AttackStream {
   }
   stream.on("response", note).on("trailers", note)
   stream.on("error", () => {})
-  // Where the window is closed nothing comes, and the window stays as it is.
+  // With an initial window of 0 no data arrives, and the window is not enlarged.
   stream.on("data", (chunk: Buffer) => {
     receivedBytes += chunk.length
   })
@@ -108,7 +109,7 @@ function attackStream(stream: http2.ClientHttp2Stream): AttackStream {
   }
 }
 
-/** The name of a code of HTTP/2: `ENHANCE_YOUR_CALM`. */
+/** The name of an HTTP/2 error code: `ENHANCE_YOUR_CALM`. */
 function codeName(code: number | undefined): string {
   const [name] = Object.entries(http2.constants).find(([key, value]) => isErrorCode.test(key) && value === code) ?? []
   return name?.replace("NGHTTP2_", "") ?? `code ${code}`

@@ -8,33 +8,35 @@ export const listeners = ["grpc", "http"] as const
 
 export type Listener = (typeof listeners)[number]
 
-/** A service as in production, where every call needs a key. */
+/** A service as in production, where every call requires an API key. */
 export interface Target {
   readonly server: ServerProcess
-  /** A key with every scope, and one that may only read sessions. */
+  /** A key with every scope, and a key that may only read sessions. */
   readonly keys: { readonly all: string; readonly sessions: string }
   url(listener: Listener): string
-  /** The memory of the process that is in RAM, in bytes. */
+  /** The resident memory of the process, in bytes. */
   residentBytes(): number
-  /** What the process holds when all garbage was collected, buffers included, in bytes. Only of one that tells its heap. */
+  /** The memory that the process uses after a garbage collection, including buffers, in bytes. Requires `tellsHeap`. */
   heldBytes(): Promise<number>
-  /** What its buffers take, also those that nobody needs any more, in bytes. The same holds. */
+  /**
+   * The memory of its buffers, including unreachable ones that are not collected yet, in bytes. Requires `tellsHeap`.
+   */
   bufferBytes(): Promise<number>
   close(): Promise<void>
 }
 
-/** A user with the largest image. */
+/** A user with an image of the maximum size. */
 export const large = { id: "large", image: "x".repeat(256 * 1024) }
 
 export interface TargetOptions {
   readonly args?: string[]
-  /** A command that runs the service. */
+  /** A command with arguments that runs the service. */
   readonly prefix?: readonly string[]
-  /** Whether it tells its heap, for `heldBytes`. Its log then has lines of Node's inspector too. */
+  /** Whether `heldBytes` can read its heap. Its log then has lines of Node's inspector too. */
   readonly tellsHeap?: boolean
 }
 
-/** Starts it on an empty embedded database, with the user `large`. */
+/** Starts the service on an empty embedded database, with the user `large`. */
 export async function startTarget({ args = [], prefix = [], tellsHeap = false }: TargetOptions = {}): Promise<Target> {
   const database = await createDatabase("sqlite")
   const [all, sessions] = [staticKey(["all"]), staticKey(["sessions:read"])]

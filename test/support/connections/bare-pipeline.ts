@@ -20,33 +20,33 @@ import {
 import { anyUnpack, durationMs } from "@bufbuild/protobuf/wkt"
 import { Client, credentials, Metadata, type StatusObject, status } from "@grpc/grpc-js"
 
-/** How a call or a stream ended that failed: the status, and what its details say. */
+/** How a failed call or stream ended: the status and its details. */
 export interface Ended {
   code: string
   message: string
   reason: string | undefined
   requestId: string | undefined
-  /** The scope that the key lacks. */
+  /** The scope that the API key lacks. */
   scope: string | undefined
   fields: string[]
-  /** When to come again, in milliseconds. */
+  /** The time to wait before a retry, in milliseconds. */
   retryAfterMs: number | undefined
 }
 
-/** A stream of PipelineService, message by message, without anything of the client. */
+/** A stream of PipelineService, message by message, without the code of the client. */
 export interface BarePipeline {
   send(request: MessageInitShape<typeof PipelineRequestSchema>): void
-  /** Sends a message that may be none. */
+  /** Sends bytes that may not be a valid message. */
   write(bytes: Uint8Array): void
-  /** Closes our side. */
+  /** Closes the client's side. */
   end(): void
-  /** Gives the whole stream up. */
+  /** Cancels the whole stream. */
   cancel(): void
-  /** The next message. Rejects if the stream ends before it comes. */
+  /** Returns the next message. Rejects if the stream ends before it arrives. */
   next(): Promise<PipelineResponse>
-  /** The next so many answers, in their order, beside whatever else the messages say. */
+  /** Returns the next `count` answers in their order, and ignores the other fields of the messages. */
   answers(count: number): Promise<PipelineAnswer[]>
-  /** All messages until the stream ended that nobody has taken. */
+  /** Returns all messages until the end of the stream that were not yet returned. */
   rest(): Promise<PipelineResponse[]>
   /** How the stream ended. */
   readonly ended: Promise<Ended>
@@ -72,7 +72,7 @@ export function openBarePipeline(url: string, header: Record<string, string> = {
       client.close()
       const [bytes] = end.metadata.get("grpc-status-details-bin")
       const details = bytes instanceof Uint8Array ? fromBinary(StatusSchema, bytes) : create(StatusSchema)
-      // The message of the details is as it was written: that of the status is encoded, and not by all in the same way.
+      // Uses the message of the details, which is unencoded. Servers encode that of the status in different ways.
       resolve(endOf({ ...details, code: end.code, message: details.message || end.details }))
     })
   })
@@ -107,7 +107,7 @@ export function openBarePipeline(url: string, header: Record<string, string> = {
   }
 }
 
-/** A frame of a call. */
+/** A call as an element of PipelineRequest.calls. */
 export function frame<I extends DescMessage>(
   id: number,
   method: DescMethodUnary<I>,
@@ -118,7 +118,7 @@ export function frame<I extends DescMessage>(
   return { id, method: `${method.parent.typeName}/${method.name}`, message, ...more }
 }
 
-/** The message of an answer. Throws if it is an error. */
+/** Returns the message of an answer. Throws if the answer is an error. */
 export function messageOf<O extends DescMessage>(
   method: DescMethodUnary<DescMessage, O>,
   { outcome }: PipelineAnswer,
@@ -127,7 +127,7 @@ export function messageOf<O extends DescMessage>(
   return fromBinary(method.output, outcome.value)
 }
 
-/** The error of an answer. Throws if it has none. */
+/** Returns the error of an answer. Throws if the answer is not an error. */
 export function errorOf({ outcome }: PipelineAnswer): Ended {
   if (outcome.case !== "error") throw new Error("no error")
   return endOf(outcome.value)

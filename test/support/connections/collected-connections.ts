@@ -1,7 +1,7 @@
-// A server of HTTP/2 whose connections are collected while Node has a part of the trailers of their streams. Ends with 0
-// if it lives on, and nothing of them is left.
+// A server of HTTP/2 whose connections are garbage-collected while Node still has to send trailers of their streams.
+// Exits with 0 if the process survives and all the connections are freed.
 //
-//   node --expose-gc test/support/connections/collected-connections.ts
+// node --expose-gc test/support/connections/collected-connections.ts
 
 import { once } from "node:events"
 import http2, { type ServerHttp2Session } from "node:http2"
@@ -10,7 +10,7 @@ import { flags, headerBlock, http2Frame, preface, types } from "../../../fuzz/ge
 import { outliveStreams } from "../../../server/src/transport/outlive-streams.ts"
 import { until } from "../until.ts"
 
-/** How many streams have ended, and how many connections. */
+/** The number of streams and of connections that have ended. */
 let ended = 0
 let closed = 0
 const sessions: WeakRef<ServerHttp2Session>[] = []
@@ -26,7 +26,7 @@ server.on("session", (session) => {
 server.on("stream", (stream) => {
   stream.on("error", () => {})
   stream.respond()
-  // More than the system holds for a client that reads nothing: the end of it waits in Node.
+  // More than the kernel buffers for a client that reads nothing, so that the rest waits in Node.
   stream.write(Buffer.alloc(8 * 1024 * 1024))
   stream.on("close", () => ended++)
   setTimeout(() => stream.destroy(), 50)
@@ -42,7 +42,7 @@ const header = headerBlock([
 ])
 const request = Buffer.concat([
   preface,
-  // The windows are as large as they can be, so that only the socket holds the answer back.
+  // The windows have the maximum size, so that only the socket delays the response.
   http2Frame(types.settings, 0, 0, Buffer.from("00047fffffff", "hex")),
   http2Frame(types.windowUpdate, 0, 0, Buffer.from("7fff0000", "hex")),
   http2Frame(types.headers, flags.endHeaders, 1, header),

@@ -1,7 +1,7 @@
 import { createAuthwireClient } from "@authwire/client"
 
-// Run with --expose-gc: node given-up-calls.js URL COUNT. Makes calls and gives them up, and prints for each line on its
-// standard input by how many bytes for each call its memory grew meanwhile.
+// Run with --expose-gc: node given-up-calls.js URL COUNT. For each line on its standard input, makes calls and cancels
+// them, and prints by how many bytes per call its memory grew.
 
 const [url, count] = process.argv.slice(2)
 const client = createAuthwireClient({ url })
@@ -12,7 +12,7 @@ async function giveUp(calls) {
     const controller = new AbortController()
     const timeoutMs = done % 1000 === 0 ? 5 : 5_000
     const made = Array.from({ length: 500 }, () =>
-      // Of a size that would be seen if it stayed.
+      // A request of a size that would be noticed if it leaked.
       client.users.getUser({ id }, { signal: controller.signal, timeoutMs }).catch(() => {}),
     )
     await new Promise((resolve) => setTimeout(resolve, done % 1000 === 0 ? 10 : 0))

@@ -1,27 +1,27 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 
-/** What a proxy does with a pipeline. */
+/** How a proxy treats a pipeline. */
 export type Passage =
-  /** Passes it. */
+  /** Forwards it. */
   | "passed"
-  /** Answers as a service does that does not know the method. */
+  /** Responds like a service that does not have the method. */
   | "unknown"
-  /** Takes it, and never says a word. */
+  /** Accepts it and never responds. */
   | "swallowed"
-  /** Answers with a page of this HTTP status. */
+  /** Responds with a page of this HTTP status. */
   | number
 
-/** A proxy of HTTP/2 in front of a gRPC server: passes unary calls, and treats pipelines as it is told. */
+/** An HTTP/2 proxy in front of a gRPC server. It forwards unary calls, and treats pipelines as `passage` says. */
 export interface Http2Proxy {
   readonly url: string
-  /** Where the next pipelines and other calls go. */
+  /** Sets the server to which the next pipelines and other calls are forwarded. */
   moveTo(serverUrl: string): void
-  /** What becomes of the next pipelines. */
+  /** How the next pipelines are treated. */
   passage: Passage
-  /** How many pipelines and how many other calls came. */
+  /** The number of pipelines and of other calls that arrived. */
   readonly counts: { pipelines: number; others: number }
-  /** Ends the pipelines that are open, or all connections. */
+  /** Ends the open pipelines (`reset`) or all connections. */
   cut(by: "reset" | "goaway" | "close"): void
   close(): Promise<void>
 }
@@ -96,7 +96,7 @@ export async function http2Proxy(serverUrl: string): Promise<Http2Proxy> {
     cut(by) {
       if (by === "reset") for (const stream of pipelines) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR)
       else if (by === "goaway") {
-        // One whose client has left just now is destroyed a moment before it is closed.
+        // A session whose client has just left is destroyed a moment before its close event.
         for (const session of sessions) if (!session.destroyed) session.goaway(http2.constants.NGHTTP2_NO_ERROR)
       } else for (const session of sessions) session.destroy()
     },

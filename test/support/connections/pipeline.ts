@@ -4,8 +4,8 @@ import { type PipelineTransportOptions, pipelineTransport } from "../../../clien
 import { type ServerProcess, startServer } from "../processes/server.js"
 
 /**
- * What createAuthwireClient makes, with the options that only the transport has: from the source, so what its adapter
- * throws is known by its `code`.
+ * Returns the same as createAuthwireClient, with the additional options of the transport. It is loaded from the source,
+ * so errors of its adapter are identified by their `code`.
  */
 export function pipelineClient(options: ConnectionOptions & Omit<PipelineTransportOptions, "header">) {
   const header = headersOf(options)
@@ -15,7 +15,7 @@ export function pipelineClient(options: ConnectionOptions & Omit<PipelineTranspo
 
 export type PipelineClient = ReturnType<typeof pipelineClient>
 
-/** How a call ended: "OK", or the code it rejected with. */
+/** How a call ended: "OK", or the code of its error. */
 export function outcome(call: Promise<unknown>): Promise<string> {
   return call.then(
     () => "OK",
@@ -23,27 +23,29 @@ export function outcome(call: Promise<unknown>): Promise<string> {
   )
 }
 
-/** How often each outcome was. */
+/** Counts each outcome. */
 export function tally(outcomes: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const one of outcomes) counts[one] = (counts[one] ?? 0) + 1
   return counts
 }
 
-/** Servers on one database, which have the same port on addresses of their own; a name has them all. */
+/**
+ * Servers on one database. Each has its own address, and all have the same port. One host name resolves to all of them.
+ */
 export interface Replicas {
   readonly hosts: readonly string[]
-  /** The URL of a name that only `resolve` knows. */
+  /** A URL with a host name that only `resolve` can resolve. */
   readonly url: string
   readonly port: number
   resolve(): Promise<readonly string[]>
   server(index: number): ServerProcess
-  /** Stops one with SIGTERM, checks that it ends well, and starts it again where it was. */
+  /** Stops a server with SIGTERM, checks its exit code, and starts it again at the same address. */
   restart(index: number): Promise<void>
   stop(): Promise<void>
 }
 
-/** On addresses where nobody else listens: their ports are still free after a restart. */
+/** Uses addresses on which no other process listens, so that the ports are still free at a restart. */
 export async function startReplicas(databaseUrls: readonly string[], args: string[] = []): Promise<Replicas> {
   const hosts = databaseUrls.map((_, index) => `127.0.0.${index + 11}`)
   const servers: ServerProcess[] = []

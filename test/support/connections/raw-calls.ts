@@ -4,19 +4,19 @@ import { PipelineAnswerSchema, PipelineService, SessionService } from "@authwire
 import { create, toBinary } from "@bufbuild/protobuf"
 
 /**
- * How a call ended: `ok`, or a reason with when to come again: `SESSION_NOT_FOUND`, `OVERLOADED again`. `REFUSED_STREAM` if
- * HTTP/2 says that nobody has seen it.
+ * How a call ended: `ok`, or a reason, with ` again` if there is a RetryInfo: `SESSION_NOT_FOUND`, `OVERLOADED again`.
+ * `REFUSED_STREAM` if HTTP/2 says that the call was not processed.
  */
 export type RawOutcome = string
 
-/** Told of each call that ended, and how long after it was sent, in milliseconds. */
+/** Called for each call that ended, with the time since it was sent, in milliseconds. */
 export type Heard = (outcome: RawOutcome, ms: number) => void
 
-/** Sends lookups of sessions, encoded before, as somebody would who wants to send many. */
+/** Sends pre-encoded lookups of sessions, at the rate of a client that wants to send many. */
 export interface RawCalls {
-  /** Sends so many calls, or as many as the transport takes. @returns how many. */
+  /** Sends `count` calls, or as many as the transport accepts. @returns the number sent. */
   send(count: number): number
-  /** How many are not answered. */
+  /** The number of calls without an answer. */
   readonly waiting: number
   close(): void
 }
@@ -25,7 +25,7 @@ const method = SessionService.method.getSessionAndUser
 const path = `/${method.parent.typeName}/${method.name}`
 const messageOf = (sessionToken: string) => Buffer.from(toBinary(method.input, create(method.input, { sessionToken })))
 
-/** What an error says of its reason, and of when to come again. */
+/** Returns the reason of an error, and whether it has a RetryInfo. */
 function endOf(error: Buffer): RawOutcome {
   const again = error.includes("google.rpc.RetryInfo") ? " again" : ""
   return (/[A-Z]+(?:_[A-Z]+)*(?=[^A-Z_]+authwire)/.exec(error.toString("latin1"))?.[0] ?? "no reason") + again
@@ -35,11 +35,11 @@ function endOfHeaders(headers: http2.IncomingHttpHeaders): RawOutcome {
   return endOf(Buffer.from(String(headers["grpc-status-details-bin"] ?? ""), "base64"))
 }
 
-/** The key of the callers, where the service asks for one. */
+/** The header with the API key, if the service requires one. */
 const authorization = (apiKey: string | undefined) =>
   apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
 
-/** A connection that is made again when the service has closed it. */
+/** A connection that is opened again when the service has closed it. */
 function lastingConnection(url: string) {
   let isClosed = false
   const connect = (): http2.ClientHttp2Session => {
@@ -52,7 +52,7 @@ function lastingConnection(url: string) {
   }
   let current = connect()
   return {
-    /** Undefined while the service closes it. */
+    /** Undefined while the connection is closed. */
     get session(): http2.ClientHttp2Session | undefined {
       return current.closed || current.destroyed ? undefined : current
     },
@@ -64,8 +64,8 @@ function lastingConnection(url: string) {
 }
 
 /**
- * Calls through one pipeline on a connection of its own: message after message, whatever the service says of its limits. A
- * pipeline or a connection that the service has ended is opened again.
+ * Sends calls through one pipeline on its own connection, message after message, without regard to the service's
+ * limits. A pipeline or a connection that the service has closed is opened again.
  */
 export function rawPipelineCalls(url: string, tokens: readonly string[], heard: Heard, apiKey?: string): RawCalls {
   const connection = lastingConnection(url)
@@ -138,12 +138,12 @@ export function rawPipelineCalls(url: string, tokens: readonly string[], heard: 
   }
 }
 
-/** Ids that take four bytes, so that one can be written over another. */
+/** Ids that are encoded in four bytes, so that one can be overwritten with another. */
 const firstId = 2 ** 21
 const lastId = 2 ** 28 - 1
 const idAt = 3
 
-/** A call as an element of PipelineRequest.calls; its message is a few bytes. */
+/** Encodes a call as an element of PipelineRequest.calls. Its message has only a few bytes. */
 function callFrame(message: Buffer): Buffer {
   const name = Buffer.from(path.slice(1))
   const id = [0x08, 0x80, 0x80, 0x80, 0x01]
@@ -161,7 +161,7 @@ function writeId(frame: Buffer, id: number): void {
   for (let byte = 0; byte < 4; byte++) frame[idAt + byte] = ((id >>> (7 * byte)) & 0x7f) | (byte < 3 ? 0x80 : 0)
 }
 
-/** The answers of a PipelineResponse: the bytes of the error of those that have one. */
+/** Decodes the answers of a PipelineResponse, with the bytes of the error if there is one. */
 function* answersOf(bytes: Buffer): Generator<{ id: number; outcome: Buffer | undefined }> {
   let at = 0
   const varint = () => {
@@ -205,7 +205,10 @@ function readFrames(stream: http2.ClientHttp2Stream, onMessage: (bytes: Buffer) 
   })
 }
 
-/** Unary calls over one connection, which is made again if the service closes it: as many at a time as the service lets a connection have. */
+/**
+ * Makes unary calls over one connection, which is opened again if the service closes it. There are as many concurrent
+ * calls as the service allows a connection.
+ */
 export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Heard, apiKey?: string): RawCalls {
   const connection = lastingConnection(url)
   const bodies = tokens.map((token) => {
@@ -255,7 +258,7 @@ export function rawUnaryCalls(url: string, tokens: readonly string[], heard: Hea
   }
 }
 
-/** Calls by Connect over so many connections of HTTP/1.1, one at a time on each. */
+/** Makes Connect calls over `connections` connections of HTTP/1.1, one at a time on each. */
 export function rawConnectCalls(
   url: string,
   tokens: readonly string[],

@@ -2,21 +2,21 @@ import { type PipelineAnswer, PipelineRequestSchema, PipelineResponseSchema, Pip
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { Client, credentials, type StatusObject } from "@grpc/grpc-js"
 
-/** A stream of the pipeline without the client that looks after it: it says and reads what it is told to. */
+/** A stream of the pipeline without the logic of the client: it sends and reads exactly what the test asks for. */
 export interface RawPipeline {
-  /** Resolves when the service carries the stream. */
+  /** Resolves when the service has accepted the stream. */
   readonly opened: Promise<unknown>
-  /** Sends a message. False if the next one should wait until there is space. */
+  /** Sends a message. Returns false if the next one should wait for space in the buffer. */
   send(request: MessageInitShape<typeof PipelineRequestSchema>): boolean
-  /** Resolves when there is space. */
+  /** Resolves when there is space in the buffer. */
   space(): Promise<void>
-  /** Begins to read, and hands on what comes. */
+  /** Starts to read, and passes on each answer. */
   read(onAnswer: (answer: PipelineAnswer) => void): void
-  /** Says that no more will be sent. */
+  /** Closes the sending side. */
   finish(): void
   /** Resets the stream. */
   cancel(): void
-  /** How the stream ended; only what is read to its end has one. */
+  /** How the stream ended. It resolves only if the stream was read to its end. */
   readonly ended: Promise<StatusObject>
 }
 
@@ -34,7 +34,7 @@ export function rawPipelines(url: string) {
       let hand = (_: PipelineAnswer) => {}
       const opened = new Promise<void>((resolve) => {
         stream.once("data", () => {
-          // Not before: until somebody has begun to read, grpc-js takes in whatever comes.
+          // Paused only now, because grpc-js buffers everything that arrives until a listener has begun to read.
           stream.pause()
           stream.on("data", (bytes) => {
             for (const answer of fromBinary(PipelineResponseSchema, bytes).answers) hand(answer)

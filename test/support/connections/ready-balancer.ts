@@ -2,17 +2,20 @@ import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
 import type { ServerProcess } from "../processes/server.js"
 
-/** One address for the gRPC listeners of several servers: each connection goes to the next of those that were ready. */
+/** One address for the gRPC listeners of several servers. Connections go in turn to the servers that were ready. */
 export interface ReadyBalancer {
   readonly url: string
-  /** The URLs of those that were ready at the last look. */
+  /** The URLs of the servers that were ready at the last check. */
   ready(): string[]
-  /** Asks all of them at /readyz, as a balancer does now and then. */
+  /** Checks /readyz of all servers, as a load balancer does periodically. */
   look(): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens a balancer that has looked once. One that does not take its connection fails it: there is no second try. */
+/**
+ * Opens a balancer that has checked once. If a server does not accept its connection, the connection fails without a
+ * retry.
+ */
 export async function readyBalancer(servers: readonly ServerProcess[]): Promise<ReadyBalancer> {
   const sockets = new Set<Socket>()
   let ready: ServerProcess[] = []

@@ -2,7 +2,9 @@ import { ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_deta
 import { durationMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 
-/** How a call was rejected: `RESOURCE_EXHAUSTED RATE_LIMITED 500`, with when to come again. Rejects if it was not. */
+/**
+ * Returns how a call was rejected, with the retry time: `RESOURCE_EXHAUSTED RATE_LIMITED 500`. Rejects if it succeeded.
+ */
 export async function rejection(call: Promise<unknown>): Promise<string> {
   const error: unknown = await call.then(
     () => new Error("the call succeeded"),

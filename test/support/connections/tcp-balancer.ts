@@ -1,14 +1,14 @@
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
 
-/** One address for several servers, as a balancer of connections gives it. */
+/** One address for several servers, like that of a TCP load balancer. */
 export interface TcpBalancer {
-  /** Where it listens on 127.0.0.1. */
+  /** The port on 127.0.0.1 on which it listens. */
   readonly port: number
   close(): Promise<void>
 }
 
-/** Opens a balancer that passes each connection to the next host that takes it. */
+/** Opens a balancer that passes each connection to the next host that accepts it. */
 export async function tcpBalancer(hosts: readonly string[], port: number): Promise<TcpBalancer> {
   const sockets = new Set<Socket>()
   let turn = 0

@@ -2,36 +2,39 @@ import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
 import { freePort } from "../machine/free-port.js"
 
-/** A network that can fail, between a client and a server on 127.0.0.1. */
+/** A network between a client and a server on 127.0.0.1, whose failures are simulated. */
 export interface TcpProxy {
-  /** Where it listens on 127.0.0.1. */
+  /** The port on 127.0.0.1 on which it listens. */
   readonly port: number
-  /** How many connections it has accepted so far. */
+  /** The number of connections accepted so far. */
   readonly accepted: number
-  /** How many of them are open. */
+  /** The number of accepted connections that are open. */
   readonly open: number
   /** Resets every connection and rejects new ones. */
   cut(): Promise<void>
-  /** Accepts connections and passes nothing, on old ones neither. What was sent meanwhile arrives after restore(). */
+  /**
+   * Accepts connections but forwards no data, on existing ones neither. Data sent meanwhile arrives after restore().
+   */
   hang(): void
   /**
-   * Drops every connection without a word to either side, as a firewall does with what it has forgotten: what is sent on
-   * them is swallowed, also after restore(). New ones pass.
+   * Silently drops every connection, as a firewall does whose state was lost: data sent on them is discarded, even
+   * after restore(). New connections are forwarded.
    */
   lose(): void
   /**
-   * Passes nothing more to clients on connections that have sent `text`, from the moment when it comes whole: they wait for an
-   * answer that the server has given. Without a text it holds for every connection at once, and for new ones.
+   * Stops forwarding data to clients on connections that have sent `text`, as soon as the whole text has arrived. These
+   * clients wait for a response that the server has sent. Without a text it applies immediately to every connection,
+   * and to new ones.
    */
   mute(text?: string): void
-  /** Resets every connection, and passes new ones. Undoes mute(). */
+  /** Resets every connection, and forwards new ones. Undoes mute(). */
   reset(): void
   /** Undoes cut() and hang(). */
   restore(): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens a proxy on a free port of 127.0.0.1 that passes everything to `targetPort`. */
+/** Opens a proxy on a free port of 127.0.0.1 that forwards to `targetPort`. */
 export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   const lost = new WeakSet<Socket>()
@@ -90,13 +93,13 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
     mutes = undefined
     muted = false
     for (const socket of sockets) {
-      // Node spins for ever when it exits after a reset of a socket that was ending.
+      // Node goes into a busy loop at exit after a reset of a socket that was ending.
       if (socket.writableEnded) socket.destroy()
       else socket.resetAndDestroy()
     }
   }
 
-  // It may be listened on again after cut().
+  // A port that can be listened on again after cut().
   const port = await listen(await freePort())
   return {
     port,

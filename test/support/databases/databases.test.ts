@@ -54,7 +54,7 @@ describe("tcpProxy", () => {
       late += chunk
     })
     socket.write("b")
-    // Nothing comes: a slow machine can only find that too.
+    // No data must arrive. A slow machine cannot make this check fail.
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(late).toBe("")
     await proxy.restore()

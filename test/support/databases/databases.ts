@@ -16,38 +16,41 @@ export type DatabaseTarget = "sqlite" | ServerEngine
 
 export type Row = Record<string, unknown>
 
-/** An empty database of one test file. */
+/** An empty database for one test file. */
 export interface TestDatabase {
   readonly target: DatabaseTarget
-  /** What the store takes as its `url`. */
+  /** The `url` option of the store. */
   readonly url: string
-  /** The same by another member of the cluster, where the server's URL names several hosts; the first has number 0. */
+  /**
+   * The URL of the same database at another member of the cluster, if the server's URL names several hosts. The first
+   * is 0.
+   */
   urlOn(member: number): string
   /**
-   * Runs a statement with `?` for each parameter, on one connection that is not the store's, and returns the rows as
-   * the driver gives them: on MySQL and MariaDB key columns are Buffers, and on all servers dates are Dates. Beside BEGIN and
-   * COMMIT, which hold locks against the store, every statement commits by itself.
+   * Runs a statement with `?` for each parameter, on one connection that is not the store's. Returns the rows as the
+   * driver does: on MySQL and MariaDB key columns are Buffers, and on all servers dates are Dates. Every statement is
+   * committed by itself, except between BEGIN and COMMIT, which a test uses to hold locks.
    */
   query(sql: string, params?: unknown[]): Promise<Row[]>
   /** Closes the connection and removes the database. */
   drop(): Promise<void>
 }
 
-/** The databases of this run, for `describe.each`: sqlite always, the servers as far as the global set-up found them. */
+/** The databases of this run, for `describe.each`: sqlite always, and the servers that the global set-up found. */
 export function databaseTargets(): DatabaseTarget[] {
   const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite").split(",")
   const servers = serverEngines.filter((engine) => serverUrlOf(engine) !== undefined)
   return wanted.includes("sqlite") ? ["sqlite", ...servers] : servers
 }
 
-/** The servers whose program is on the path, so that a test can have one of its own. */
+/** The servers whose program is on the PATH, so that a test can start its own. */
 export function ownServers(): ServerEngine[] {
   return serverEngines.filter((engine) => findServer(engine) !== undefined)
 }
 
 /**
- * `describe.each` of servers: by default of those that this run has beside sqlite. Where there is none the block is
- * skipped, and the global set-up has named what is left out.
+ * `describe.each` of servers, by default of all servers of this run except sqlite. Without a server the block is
+ * skipped, and the global set-up reports that.
  */
 export function describeServers(
   name: string,
@@ -58,22 +61,22 @@ export function describeServers(
   else describe.skip(name.replace("%s", "a server"), () => block("mysql"))
 }
 
-/** A cluster in which every member takes writes. */
+/** A cluster in which every member accepts writes. */
 export interface TestCluster {
   readonly name: string
   readonly engine: ServerEngine
-  /** Names every member as a host. */
+  /** A URL that has every member as a host. */
   readonly url: string
-  /** The code of the error when two members write the same. */
+  /** The error code of conflicting writes at two members. */
   readonly conflict: string
-  /** Statements by which a member loses the others, and finds them again. */
+  /** Statements that disconnect a member from the others, and connect it again. */
   readonly leave: string
   readonly join: string
 }
 
 /**
- * The clusters that this run was given: AUTHWIRE_TEST_CLUSTER_URL, a replication group of MySQL with several primaries, and
- * AUTHWIRE_TEST_GALERA_URL, a cluster of MariaDB. No run starts one by itself.
+ * The clusters that are configured for this run: AUTHWIRE_TEST_CLUSTER_URL, a replication group of MySQL with several
+ * primaries, and AUTHWIRE_TEST_GALERA_URL, a cluster of MariaDB. No run starts a cluster itself.
  */
 export function clusters(): TestCluster[] {
   const { AUTHWIRE_TEST_CLUSTER_URL: group, AUTHWIRE_TEST_GALERA_URL: galera } = process.env
@@ -100,8 +103,8 @@ export function clusters(): TestCluster[] {
 }
 
 /**
- * Makes an empty database, without tables, on the run's server of that kind or on the one at `url`. `drop()` it when
- * done.
+ * Creates an empty database, without tables, on the run's server of that kind or on the server at `url`. The caller
+ * must `drop()` it.
  */
 export async function createDatabase(target: DatabaseTarget, url?: string): Promise<TestDatabase> {
   const name = `authwire_test_${randomBytes(6).toString("hex")}`
@@ -112,8 +115,8 @@ export async function createDatabase(target: DatabaseTarget, url?: string): Prom
 }
 
 /**
- * Starts a server that belongs to one test file, so that it can be killed: MariaDB, or MySQL, whichever is installed.
- * Null where neither is. `remove()` it when done.
+ * Starts a MariaDB or MySQL server, whichever is installed, for one test file, so that the test can kill it. Null if
+ * neither is installed. The caller must `remove()` it.
  */
 export async function startPrivateDatabase(
   engine: ServerEngine | undefined = findServer("mariadb") ? "mariadb" : "mysql",
@@ -126,7 +129,7 @@ function serverUrlOf(engine: ServerEngine): string | undefined {
   return process.env[`AUTHWIRE_TEST_${engine.toUpperCase()}_URL`] || undefined
 }
 
-/** Makes an empty database on a server that `startPrivateDatabase` started. */
+/** Creates an empty database on a server that `startPrivateDatabase` started. */
 export function createDatabaseOn(server: PrivateServer): Promise<TestDatabase> {
   return serverDatabase(server.engine, server.url, `authwire_test_${randomBytes(6).toString("hex")}`)
 }
@@ -146,9 +149,9 @@ async function serverDatabase(target: ServerEngine, serverUrl: string, name: str
   let connection: Promise<Connection> | undefined
   const connected = () => {
     connection ??= connect(url.href).then(async (opened) => {
-      // What other members have committed is seen.
+      // Makes commits of other members visible.
       if (urls.length > 1) await opened.query(`SET SESSION ${fresh[target]}`)
-      // After the server was killed the next statement connects again.
+      // After the server was killed, the next statement connects again.
       opened.on("error", () => {
         connection = undefined
       })

@@ -7,19 +7,21 @@ interface UpdateRequest {
   updateMask: { paths: string[] }
 }
 
-/** Users whose changes take as long as the test wants. Not on SQLite, where nothing takes long. */
+/** Users whose updates block until the test releases them. Not available on SQLite, where updates do not block. */
 export interface HeldRow {
-  /** What UpdateUser waits with. */
+  /** The request of an UpdateUser call that blocks. */
   readonly request: UpdateRequest
-  /** The same for users of their own: changes of one user wait for each other before they come to the database. */
+  /**
+   * Such requests for different users, because the service queues updates of one user before they reach the database.
+   */
   readonly requests: readonly [UpdateRequest, UpdateRequest, UpdateRequest]
-  /** Resolves when so many calls wait in the database. */
+  /** Resolves when this many calls are blocked in the database. */
   waiting(count: number): Promise<void>
-  /** Lets them go on. */
+  /** Unblocks them. */
   release(): Promise<void>
 }
 
-/** Holds changes of three new users while `work` runs, or until they are released. */
+/** Blocks updates of three new users while `work` runs, or until they are released. */
 export async function withHeldRow(authwire: Authwire, work: (row: HeldRow) => Promise<void>): Promise<void> {
   const { database, adapter } = authwire
   const user = async () => {
@@ -44,7 +46,7 @@ export async function withHeldRow(authwire: Authwire, work: (row: HeldRow) => Pr
     await work({ request: requests[0], requests, waiting: (count) => until((found) => found >= count), release })
   } finally {
     await release()
-    // What was given up has let go.
+    // Waits until cancelled calls have released their locks.
     await until((found) => found === 0)
   }
 }

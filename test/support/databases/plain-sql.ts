@@ -2,7 +2,7 @@ import type { Cell, Statement } from "../../../server/src/store/sql/query/statem
 import type { DatabaseTarget } from "./databases.js"
 import { numbered } from "./postgres-database.js"
 
-/** A statement that a test has written out with `?` for each parameter, whose values are its cells. */
+/** A statement written in the test, with `?` for each parameter. Its values are the cells of the parameters. */
 export function plainSql(sql: string, target?: DatabaseTarget): Statement<Cell[]> {
   return { sql: target === "postgres" ? numbered(sql) : sql, cells: (cells) => cells }
 }

@@ -3,19 +3,19 @@ import type { Cell } from "../../../server/src/store/sql/query/statement.js"
 import type { DatabaseTarget } from "./databases.js"
 import { plainSql } from "./plain-sql.js"
 
-/** How a statement finds the rows of one table, by which index. */
+/** How a statement accesses one table: the access type and the index. */
 export interface Access {
   table: unknown
   type: unknown
   key: unknown
 }
 
-/** A statement with the cells of its parameters, of the types that the store sends. */
+/** A statement with the cells of its parameters, in the types that the store sends. */
 export type Ran = [statement: string, cells: Cell[]]
 
-/** How a database runs statements, by its own word. */
+/** The execution plans of statements, as reported by the database. */
 export interface Plans {
-  /** What the statement reads, table by table. */
+  /** The tables that the statement reads, with the access to each. */
   of(ran: Ran): Promise<Access[]>
   /** Whether the rows are sorted after they were read. */
   sortsRows(ran: Ran): Promise<boolean>
@@ -36,7 +36,7 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
       return rows.map(([, , table, type, , key]) => ({ table, type, key }))
     }
     const rows = await run(`EXPLAIN QUERY PLAN ${statement}`, cells)
-    // Such as "SEARCH u USING INDEX users_email_key (email_key=?)".
+    // For example "SEARCH u USING INDEX users_email_key (email_key=?)".
     const words = rows.map(([, , , detail]) => String(detail).replace("COVERING ", "").split(" "))
     return words
       .filter(([type]) => type === "SEARCH" || type === "SCAN")
@@ -47,7 +47,7 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
       }))
   }
 
-  /** What PostgreSQL says of a statement that is prepared: its plan is for any values. */
+  /** Returns the generic plan of a prepared statement on PostgreSQL, which is independent of parameter values. */
   async function explained(explain: string, statement: string, cells: Cell[]) {
     const literal = (cell: Cell) => {
       if (cell === null) return "NULL"
@@ -61,7 +61,7 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
     return rows[0]?.[0]
   }
 
-  /** Also one that modifies a table has what finds its rows below it. */
+  /** A plan node that modifies a table has the node that finds its rows below it. */
   async function postgresPlan(statement: string, cells: Cell[]): Promise<Access[]> {
     interface Node {
       "Node Type": string

@@ -7,7 +7,7 @@ export interface PostgresDatabase {
   drop(): Promise<void>
 }
 
-/** Makes a database on the server at `serverUrl`, whose own order of text is not that of bytes. */
+/** Creates a database on the server at `serverUrl`. Its default collation is not byte order. */
 export async function postgresDatabase(serverUrl: string, name: string): Promise<PostgresDatabase> {
   const administer = async (sql: string) => {
     const client = await connect(serverUrl)
@@ -22,7 +22,7 @@ export async function postgresDatabase(serverUrl: string, name: string): Promise
   let connection: Promise<Client> | undefined
   const connected = () => {
     connection ??= connect(url).then((opened) => {
-      // After the server was killed the next statement connects again.
+      // After the server was killed, the next statement connects again.
       opened.on("error", () => {
         connection = undefined
       })
@@ -43,7 +43,7 @@ export async function postgresDatabase(serverUrl: string, name: string): Promise
   }
 }
 
-/** A statement with `?` for each parameter, as PostgreSQL has it. */
+/** Converts a statement with `?` for each parameter to the syntax of PostgreSQL. */
 export function numbered(sql: string): string {
   let count = 0
   return sql.replace(/\?/g, () => `$${++count}`)
@@ -51,7 +51,7 @@ export function numbered(sql: string): string {
 
 async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url, ssl: false })
-  // Whole numbers of 64 bits, as COUNT has them, are text to the driver.
+  // By default the driver returns integers of 64 bits, such as those of COUNT, as text.
   client.setTypeParser(types.builtins.INT8, Number)
   await client.connect()
   await client.query("SET timezone = 'UTC'")

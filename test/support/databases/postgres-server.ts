@@ -5,20 +5,20 @@ import { dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { promisify } from "node:util"
 
-// Loaded by jest and, for the global set-up, by Node as it is: so it imports no file of ours.
+// Loaded by jest and, for the global set-up, by Node directly, so it imports no other file of this repository.
 
-/** It does not start as root: then it is run by this user, who owns nothing. */
+/** The id of the user that runs PostgreSQL if the tests run as root, because PostgreSQL refuses to run as root. */
 const nobody = 65534
 
 const startTimeoutMs = 60_000
 
-/** The administrator needs no password, everybody else does. */
+/** Only the administrator needs no password. */
 const authentication = `local all all trust
 host all postgres 127.0.0.1/32 trust
 host all all 127.0.0.1/32 scram-sha-256
 `
 
-/** Makes a data folder below `folder` and starts a server on it; see PrivateServer. */
+/** Creates a data folder below `folder` and starts a server on it. See PrivateServer. */
 export async function createPostgresProcess(program: string, port: number, folder: string) {
   const home = mkdtempSync(join(folder, "postgres-"))
   const data = join(home, "data")
@@ -40,9 +40,9 @@ export async function createPostgresProcess(program: string, port: number, folde
     listen_addresses: "127.0.0.1",
     unix_socket_directories: home,
     max_connections: 400,
-    // Survives a killed process, if not a dead machine, and spares the disk.
+    // Data survives a killed process, but not a crash of the machine. Saves disk writes.
     fsync: "off",
-    // What a killed server leaves behind is in its folder.
+    // The shared memory of a killed server is then in its folder.
     dynamic_shared_memory_type: "mmap",
   }
   const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
@@ -52,7 +52,7 @@ export async function createPostgresProcess(program: string, port: number, folde
   async function start() {
     child = spawn(program, ["-D", data, "-p", String(port), ...options], { ...as, cwd: home, stdio })
     child.unref()
-    // It leaves memory behind unless it ends by itself.
+    // SIGQUIT lets it remove its shared memory.
     writeFileSync(pidFile, `${child.pid} SIGQUIT`)
     const deadline = Date.now() + startTimeoutMs
     const question = ["-h", "127.0.0.1", "-p", String(port), "-d", "postgres", "-U", "postgres", "-q"]
@@ -77,9 +77,9 @@ export async function createPostgresProcess(program: string, port: number, folde
     rmSync(pidFile, { force: true })
     if (child === undefined || !isRunning()) return
     const exit = once(child, "exit")
-    // It was not waited for: now the process must not end before it.
+    // The child was unreferenced. Now this process must wait until the child has ended.
     child.ref()
-    // Each of its connections is a process, which goes on until it has noticed that the first is gone.
+    // Each connection is a process of its own, which runs until it notices that the first process is gone.
     child.kill("SIGSTOP")
     const others = signal === "SIGKILL" ? childrenOf(child.pid as number) : []
     child.kill(signal)
@@ -108,7 +108,7 @@ function childrenOf(pid: number): number[] {
   return text.split(" ").filter(Boolean).map(Number)
 }
 
-/** Whether it is there, and not only waits for somebody to ask how it ended. */
+/** Whether the process is running. A zombie counts as ended. */
 function isAlive(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"))

@@ -3,10 +3,10 @@ import type { Statement, Statements } from "../../../server/src/store/sql/query/
 import type { Ran } from "./plans.js"
 
 /**
- * A database that notes every statement that it runs, but for the rows of events.
+ * Returns a database that records every statement that it runs, except those that insert events.
  *
- * @param options.changes whether statements that write are run. Otherwise they match no row, and each finds what the others
- *   have found.
+ * @param options.changes Whether writes are executed. Otherwise they match no row, so each statement finds the same
+ * rows.
  */
 export function recordingDatabase(database: Database, recorded: Ran[], options: { changes: boolean }): Database {
   const noting =

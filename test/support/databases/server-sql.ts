@@ -1,13 +1,13 @@
 import type { TestDatabase } from "./databases.js"
 
-// What tests ask of servers that each says in a way of its own. Not for SQLite.
+// Server operations that each engine expresses differently. Not for SQLite.
 
 const nameOf = ({ url }: TestDatabase) => new URL(url).pathname.slice(1)
 
-/** The statements that other connections to the database run now. */
+/** Returns the statements that other connections to the database are running. */
 export async function activeStatements(database: TestDatabase): Promise<string[]> {
   if (database.target === "postgres") {
-    // In a transaction the view stays as it was first.
+    // In a transaction the view does not change after its first use.
     await database.query("SELECT pg_stat_clear_snapshot()")
     const others = "datname = current_database() AND pid <> pg_backend_pid() AND state = 'active'"
     const rows = await database.query(`SELECT query FROM pg_stat_activity WHERE ${others}`)
@@ -19,7 +19,7 @@ export async function activeStatements(database: TestDatabase): Promise<string[]
     .map(({ Info }) => String(Info))
 }
 
-/** Ends all connections to the database but this one, or those of one user. Returns how many there were. */
+/** Closes all connections to the database except this one, or those of one user. Returns their number. */
 export async function endConnections(database: TestDatabase, user?: string): Promise<number> {
   if (database.target === "postgres") {
     const others = "datname = current_database() AND pid <> pg_backend_pid() AND usename = coalesce(?, usename)"
@@ -29,12 +29,12 @@ export async function endConnections(database: TestDatabase, user?: string): Pro
   const sql = `SELECT id FROM information_schema.processlist
     WHERE db = ? AND user = COALESCE(?, user) AND id <> CONNECTION_ID()`
   const rows = await database.query(sql, [nameOf(database), user ?? null])
-  // One may have gone by itself.
+  // The connection may have ended already.
   for (const { id } of rows) await database.query(`KILL ${Number(id)}`).catch(() => {})
   return rows.length
 }
 
-/** Keeps everybody else from reading and writing a table until what is returned is called. */
+/** Blocks reads and writes of a table by other connections until the returned function is called. */
 export async function lockTable(database: TestDatabase, table: string): Promise<() => Promise<unknown>> {
   if (database.target === "postgres") {
     await database.query("BEGIN")
@@ -45,12 +45,12 @@ export async function lockTable(database: TestDatabase, table: string): Promise<
   return () => database.query("UNLOCK TABLES")
 }
 
-/** Makes a user of the server who may do everything in the database. Returns the database's URL with that user. */
+/** Creates a server user with all privileges on the database. Returns the database's URL with that user. */
 export async function createUser(database: TestDatabase, name: string, password: string): Promise<string> {
   if (database.target === "postgres") {
     await database.query(`CREATE ROLE "${name}" LOGIN PASSWORD '${password}'`)
     await database.query(`ALTER DATABASE ${nameOf(database)} OWNER TO "${name}"`)
-    // What was made before.
+    // Grants access to the existing objects.
     for (const kind of ["TABLES", "SEQUENCES"]) {
       await database.query(`GRANT ALL ON ALL ${kind} IN SCHEMA public TO "${name}"`)
     }
@@ -62,7 +62,7 @@ export async function createUser(database: TestDatabase, name: string, password:
   return Object.assign(new URL(database.url), user).href
 }
 
-/** How many connections a user may have at the same time; 0: as many as there are. */
+/** Sets the maximum number of concurrent connections of a user. 0: no limit. */
 export async function limitConnections(database: TestDatabase, user: string, count: number): Promise<void> {
   await database.query(
     database.target === "postgres"
@@ -71,7 +71,7 @@ export async function limitConnections(database: TestDatabase, user: string, cou
   )
 }
 
-/** Removes a user, and from PostgreSQL what is in its database. */
+/** Drops a user, and on PostgreSQL the objects in its database. */
 export async function dropUser(database: TestDatabase, name: string): Promise<void> {
   if (database.target === "postgres") {
     await database.query(`ALTER DATABASE ${nameOf(database)} OWNER TO CURRENT_USER`)
@@ -80,19 +80,19 @@ export async function dropUser(database: TestDatabase, name: string): Promise<vo
   } else await database.query(`DROP USER '${name}'@'%'`)
 }
 
-/** What statements wait at while it is closed. */
+/** A barrier at which statements block while it is closed. */
 export interface Barrier {
-  /** A condition in SQL that is true, as soon as it is open. */
+  /** An SQL condition that blocks until the barrier is open, and is then true. */
   readonly isOpen: string
-  /** Has every change of a row of `users` wait at it too. */
+  /** Makes every update of `users` block at the barrier too. */
   stopUpdates(): Promise<unknown>
   close(): Promise<unknown>
   open(): Promise<unknown>
 }
 
 /**
- * Makes a barrier, which is open. There is one in a database. It is no lock that the service knows: who meets one of those
- * waits in the service, where nobody sees it.
+ * Creates an open barrier. A database has one. It does not use a lock that the service knows, because a call that meets
+ * such a lock waits in the service, where the test cannot observe it.
  */
 export async function barrier(database: TestDatabase): Promise<Barrier> {
   if (database.target !== "postgres") {

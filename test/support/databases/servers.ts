@@ -25,36 +25,41 @@ export const serverEngines = ["mysql", "mariadb", "postgres"] as const
 
 export type ServerEngine = (typeof serverEngines)[number]
 
-/** A database server of our own, on a free port of 127.0.0.1. User root, on PostgreSQL postgres, no password. */
+/**
+ * A database server for tests on a free port of 127.0.0.1. Its user is root, on PostgreSQL postgres, without a
+ * password.
+ */
 export interface PrivateServer {
   readonly engine: ServerEngine
   readonly port: number
   /** `mysql://root@127.0.0.1:PORT/`, without a database, or `postgres://postgres@127.0.0.1:PORT/postgres`. */
   readonly url: string
-  /** Where its files are. */
+  /** The folder of its files. */
   readonly dataFolder: string
-  /** Starts it (again) on the same port and data, and waits until it greets. */
+  /** Starts it (again) on the same port and data, and waits until it accepts connections. */
   start(): Promise<void>
-  /** Ends it as a power cut would (SIGKILL), and waits until it is gone. */
+  /** Kills it like a power failure (SIGKILL), and waits until it has ended. */
   kill(): Promise<void>
-  /** Ends it for good and removes its data. */
+  /** Stops it permanently and removes its data. */
   remove(): Promise<void>
 }
 
 const startTimeoutMs = 60_000
 
-/** The path of the program that serves an engine, or undefined where there is none on the PATH. */
+/** Returns the path of the server program of an engine, or undefined if it is not on the PATH. */
 export function findServer(engine: ServerEngine): string | undefined {
   if (engine === "mariadb") return findProgram("mariadbd")
-  // Debian has its programs in a folder for each version.
+  // Debian has the programs in one folder per version.
   if (engine === "postgres") return findProgram("postgres", globSync("/usr/lib/postgresql/*/bin").sort().toReversed())
   const program = findProgram("mysqld")
-  // Debian's mariadb-server installs `mysqld` too, as a link to mariadbd.
+  // Debian's mariadb-server also installs `mysqld`, as a link to mariadbd.
   if (program === undefined || /mariadb/i.test(execFileSync(program, ["--version"], { encoding: "utf8" }))) return
   return program
 }
 
-/** The folder of the PATH with MySQL's own programs: MariaDB has others of the same names. Undefined where there is none. */
+/**
+ * The folder of the PATH with MySQL's own programs. MariaDB has programs of the same names. Undefined if there is none.
+ */
 export function mysqlPrograms(): string | undefined {
   return (process.env.PATH ?? "").split(delimiter).find((folder) => {
     const program = join(folder, "mysqldump")
@@ -62,14 +67,14 @@ export function mysqlPrograms(): string | undefined {
   })
 }
 
-/** The folder with PostgreSQL's programs. Undefined where there is none. */
+/** The folder with PostgreSQL's programs. Undefined if they are not installed. */
 export function postgresPrograms(): string | undefined {
   const program = findServer("postgres")
   return program && dirname(realpathSync(program))
 }
 
 /**
- * Makes a data folder below `folder` and starts a server on it. Throws with the server's log when it does not start.
+ * Creates a data folder below `folder` and starts a server on it. Throws with the server's log if it does not start.
  */
 export async function createServerProcess(engine: ServerEngine, folder: string): Promise<PrivateServer> {
   const program = findServer(engine)
@@ -94,7 +99,7 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
       execFileSync(program, ["--no-defaults", `--datadir=${data}`, "--initialize-insecure", user], { stdio })
     }
   } catch (cause) {
-    // A program that is not there has written nothing.
+    // The log is empty if the program could not be started.
     throw new Error(`no data folder for ${engine}: ${cause}\n${readFileSync(logFile, "utf8").slice(-2000)}`, { cause })
   }
   const port = await freePort()
@@ -109,7 +114,7 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
     "--skip-log-bin",
     "--max-connections=400",
     "--innodb-buffer-pool-size=64M",
-    // Survives a killed process, if not a dead machine, and spares the disk.
+    // Data survives a killed process, but not a crash of the machine. Saves disk writes.
     "--innodb-flush-log-at-trx-commit=2",
     ...(engine === "mysql" ? ["--mysqlx=OFF", "--secure-file-priv="] : []),
   ]
@@ -132,7 +137,7 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
     rmSync(pidFile, { force: true })
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
     const exit = once(child, "exit")
-    // It was not waited for: now the process must not end before it.
+    // The child was unreferenced. Now this process must wait until the child has ended.
     child.ref()
     child.kill("SIGKILL")
     await exit
@@ -148,16 +153,16 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
   return { engine, port, url: `mysql://root@127.0.0.1:${port}/`, dataFolder: data, start, kill, remove }
 }
 
-/** A folder for everything that one run of the tests starts or stores. */
+/** Creates the folder for everything that one test run starts or stores. */
 export function createRunFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "authwire-test-"))
-  // PostgreSQL runs as another user where we are root, in a folder below.
+  // If the tests run as root, PostgreSQL runs as another user in a subfolder, which must be reachable.
   chmodSync(folder, 0o711)
   return folder
 }
 
 function findProgram(name: string, others: readonly string[] = []): string | undefined {
-  // Servers stand in sbin, which the PATH of an ordinary user often lacks.
+  // Servers are in sbin, which is often missing in the PATH of an ordinary user.
   const sbin = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"]
   const folders = [...(process.env.PATH ?? "").split(delimiter), ...sbin, ...others]
   for (const folder of folders) {
@@ -170,7 +175,7 @@ function findProgram(name: string, others: readonly string[] = []): string | und
   return undefined
 }
 
-/** Whether a server speaks first on the port, as MySQL and MariaDB do. */
+/** Whether a server on the port sends a greeting, as MySQL and MariaDB do. */
 function greets(port: number): Promise<boolean> {
   const socket = connect({ port, host: "127.0.0.1" })
   return new Promise<boolean>((resolve) => {

@@ -5,7 +5,7 @@ import { until } from "../until.js"
 import { createDatabase, type DatabaseTarget, type Row, type TestDatabase } from "./databases.js"
 import { activeStatements } from "./server-sql.js"
 
-/** Makes a database with the tables in it, for the store's tests. */
+/** Creates a database with the tables, for the store's tests. */
 export async function createStoreDatabase(target: DatabaseTarget): Promise<StoreDatabase & TestDatabase> {
   const database = await createDatabase(target)
   const stores: SqlStore[] = []
@@ -13,14 +13,14 @@ export async function createStoreDatabase(target: DatabaseTarget): Promise<Store
   const onRetry = () => {
     retries++
   }
-  /** Whether a write of a store is active, which takes no time to speak of where it meets no lock. */
+  /** Whether a store runs a write. Without a lock conflict, a write takes almost no time. */
   async function isWriting(): Promise<boolean> {
     if (target === "sqlite") return false
     return (await activeStatements(database)).some((sql) => /^(DELETE|INSERT|UPDATE)\b/i.test(sql))
   }
 
   async function openStore(options: Parameters<StoreDatabase["openStore"]>[0] = {}) {
-    // The first of a test is where `sql` holds its locks.
+    // The first store of a test uses the cluster member on which `sql` holds its locks.
     const url = database.urlOn(Math.max(0, stores.length - 1))
     const store = await openSqlStore({ encryptionKeys, url, onRetry, ...options })
     stores.push(store)
@@ -46,11 +46,11 @@ export async function createStoreDatabase(target: DatabaseTarget): Promise<Store
   }
 }
 
-/** As the other databases have it. */
+/** The function that the other databases have built in. */
 const hexFunction =
   "CREATE FUNCTION hex(bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT upper(encode($1, 'hex')) $$"
 
-/** Text and moments come as different types from the engines. */
+/** The engines return text and times as different types. */
 function plainRow(row: Row): Row {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plainValue(value)]))
 }

@@ -1,6 +1,6 @@
 import type { TestDatabase } from "./databases.js"
 
-/** Has the database itself count the rows of a table that any UPDATE matches, whoever runs it. One of a table. */
+/** Counts the rows of a table that any UPDATE of any connection matches, with a trigger. At most one per table. */
 export async function updateCounter(database: TestDatabase, table: string): Promise<() => Promise<number>> {
   const counted = `updates_of_${table}`
   await database.query(`CREATE TABLE ${counted} (n INTEGER)`)

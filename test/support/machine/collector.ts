@@ -3,11 +3,11 @@ import type { AddressInfo, Socket } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire"
 
-/** A span as a collector gets it. */
+/** A span as a collector receives it. */
 export interface CollectedSpan {
   readonly traceId: string
   readonly spanId: string
-  /** Empty for the first one of a trace. */
+  /** Empty for the root span of a trace. */
   readonly parentId: string
   readonly name: string
   readonly kind: "internal" | "server" | "client" | undefined
@@ -16,7 +16,7 @@ export interface CollectedSpan {
   readonly end: bigint
   readonly isError: boolean
   readonly attributes: Readonly<Record<string, unknown>>
-  /** Of the process that made it. */
+  /** The resource attributes of the process that created the span. */
   readonly resource: Readonly<Record<string, unknown>>
 }
 
@@ -26,14 +26,14 @@ export interface Collector {
   readonly spans: readonly CollectedSpan[]
   /** The headers of the last request. */
   readonly headers: IncomingHttpHeaders
-  /** How many requests have come. */
+  /** The number of requests received. */
   readonly requests: number
-  /** What it answers: takes what it gets, answers an error, or nothing at all. */
+  /** How it responds: it accepts the spans, returns an error, or does not respond. */
   behaviour: "takes" | "fails" | "hangs"
   close(): Promise<void>
 }
 
-/** @param port Where it listens. Default: a free one. */
+/** @param port The port on which it listens. Default: a free port. */
 export async function startCollector(port = 0): Promise<Collector> {
   const spans: CollectedSpan[] = []
   const sockets = new Set<Socket>()
@@ -72,7 +72,7 @@ export async function startCollector(port = 0): Promise<Collector> {
   return collector
 }
 
-/** The fields of a message by their numbers, as the wire has them. */
+/** The fields of a decoded message by their numbers. */
 type Fields = ReadonlyMap<number, (Uint8Array | bigint | number)[]>
 
 function fieldsOf(bytes: Uint8Array): Fields {

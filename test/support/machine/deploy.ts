@@ -3,13 +3,13 @@ import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 
-// Loaded by jest and, for `hasDeployTools`, by Node as it is: so it imports no file of ours.
+// Loaded by jest and, for `hasDeployTools`, by Node directly, so it imports no other file of this repository.
 
 export const root = fileURLToPath(new URL("../../..", import.meta.url))
 
 const programs = `${root}/build/deploy/bin`
 
-/** Whether what checks deploy/ is installed: scripts/deploy/install does it. */
+/** Whether the tools that check deploy/ are installed. scripts/deploy/install installs them. */
 export function hasDeployTools(): boolean {
   const needed = [`${programs}/helm`, `${programs}/kubeconform`, `${programs}/compose-check`]
   return [...needed, `${root}/build/deploy/schemas`, `${root}/scripts/deploy/node_modules`].every(existsSync)
@@ -19,7 +19,9 @@ export function hasSystemdAnalyze(): boolean {
   return spawnSync("systemd-analyze", ["--version"]).status === 0
 }
 
-/** Runs a program of build/deploy/bin, or another one, to its end. Both outputs are in `output`. */
+/**
+ * Runs a program of build/deploy/bin, or of the PATH, until it exits. `output` has standard output and standard error.
+ */
 export async function check(
   program: string,
   args: readonly string[],
@@ -31,7 +33,7 @@ export async function check(
     env: { ...process.env, NODE_OPTIONS: "", ...options.env },
     maxBuffer: 64 * 1024 * 1024,
   })
-  // It may end without having read what it was given.
+  // The program may exit without having read its input.
   running.child.stdin?.on("error", () => {})
   running.child.stdin?.end(options.input ?? "")
   try {

@@ -1,12 +1,12 @@
 import { once } from "node:events"
 import { createServer } from "node:net"
 
-// Loaded by jest and by Node as it is: so it imports no file of ours.
+// Loaded by jest and by Node directly, so it imports no other file of this repository.
 
 /**
- * Below the ports that Linux gives to whoever asks for any (32768 and above): there, a port that was just given back may be
- * that of another listener, or of a connection, at any time. Each worker of jest has its own ones, and whatever is no
- * worker of jest.
+ * The range is below the ephemeral ports of Linux (32768 and above), where a port that was just released may be taken
+ * by another listener or connection at any time. Each worker of jest has its own part of the range, and so have
+ * processes outside jest.
  */
 const first = 10_000
 const count = 1_300
@@ -14,8 +14,8 @@ const slice = first + (Number(process.env.JEST_WORKER_ID ?? 0) % 16) * count
 let next = Math.floor(Math.random() * count)
 
 /**
- * A port of 127.0.0.1 on which nothing listens, and which nobody else is given meanwhile: for a program that has to know its
- * port before it starts, or that is to come back where it was.
+ * Returns a port of 127.0.0.1 on which nothing listens, and which is not handed out again soon. It is for a program
+ * that must know its port before it starts, or that is restarted on the same port.
  */
 export async function freePort(): Promise<number> {
   for (let tried = 0; tried < count; tried++) {

@@ -1,14 +1,14 @@
 import type { ServerProcess } from "../processes/server.js"
 import { until } from "../until.js"
 
-/** What makes a process of Node tell its heap: for its environment. */
+/** Environment variables with which a Node process exposes its heap. */
 export const heapTold = { NODE_OPTIONS: "--inspect=127.0.0.1:0" }
 
 /** The heap of a server that was started with `heapTold`. */
 export interface Heap {
-  /** What it holds after all garbage was collected, buffers included, in bytes. */
+  /** The memory in use after a full garbage collection, including buffers, in bytes. */
   usedBytes(): Promise<number>
-  /** What its buffers take, with those that nobody needs any more and that are not collected yet, in bytes. */
+  /** The memory of its buffers, including unreachable ones that are not collected yet, in bytes. */
   bufferBytes(): Promise<number>
   close(): void
 }
@@ -36,7 +36,7 @@ export async function openHeap(server: ServerProcess): Promise<Heap> {
     })
   return {
     async usedBytes() {
-      // What the first frees may let go of more.
+      // Repeated because the first collection may make further objects collectable.
       for (let count = 0; count < 3; count++) await call("HeapProfiler.collectGarbage")
       const { usedSize = 0, backingStorageSize = 0 } = await call("Runtime.getHeapUsage")
       return usedSize + backingStorageSize

@@ -5,24 +5,24 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 
-// Loaded by jest and, for `missingLanguages`, by Node as it is: so it imports no file of ours.
+// Loaded by jest and, for `missingLanguages`, by Node directly, so it imports no other file of this repository.
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const buildFolder = `${root}/build/languages`
 
-/** A language with an example in examples/, which is one program with the same commands and output in all of them. */
+/** A language with an example in examples/. The program has the same commands and output in all languages. */
 export interface Language {
   readonly name: string
-  /** Its folder below examples/, and the name of its fenced blocks in docs/. */
+  /** Its folder below examples/, and the language name of its fenced blocks in docs/. */
   readonly folder: string
-  /** What building and running it needs on the PATH, and what to install if it is missing. */
+  /** The programs on the PATH that building and running require, and what to install if they are missing. */
   readonly tools: readonly string[]
   readonly remedy: string
-  /** What builds it, in its folder. What was built before is used again. */
+  /** The command that builds it, in its folder. It reuses earlier builds. */
   readonly build: readonly string[]
-  /** What runs it, in its folder. */
+  /** The command that runs it, in its folder. */
   readonly command: readonly string[]
-  /** How it ends on SIGTERM: with 0, but a JVM with 143, whatever its shut-down hooks did. */
+  /** Its exit code after SIGTERM: 0, or 143 for a JVM, regardless of its shut-down hooks. */
   readonly exitCode: number
 }
 
@@ -72,21 +72,21 @@ export const languages: readonly Language[] = [
   },
 ]
 
-/** What this run leaves out for lack of a toolchain, a line for each language. */
+/** Lists the languages that this run leaves out because their toolchain is missing, one line each. */
 export function missingLanguages(hasTool: (name: string) => boolean): string[] {
   return languages
     .filter(({ tools }) => !tools.every(hasTool))
     .map(({ name, remedy }) => `left out: the example in ${name} (${remedy})`)
 }
 
-/** Builds an example. Rejects with the compiler's output if it does not build. */
+/** Builds an example. Rejects with the compiler's output if the build fails. */
 export async function buildExample({ build, folder }: Language): Promise<void> {
   mkdirSync(buildFolder, { recursive: true })
   const [program, ...args] = build
   await promisify(execFile)(program as string, args, { cwd: `${root}/examples/${folder}` })
 }
 
-/** Where Authwire is, the key that it lets in, and whom to trust. */
+/** How to reach Authwire: its URL, an API key that it accepts, and the trusted authorities. */
 export interface Reach {
   url: string
   apiKey: string
@@ -94,7 +94,7 @@ export interface Reach {
   authorities?: string
 }
 
-/** Runs a command of an example to its end. */
+/** Runs a command of an example until it exits. */
 export async function runExample(
   language: Language,
   args: readonly string[],
@@ -114,15 +114,15 @@ export async function runExample(
 }
 
 export interface ServingExample {
-  /** URL that it answers at, with the path `/me`. */
+  /** The URL at which it serves, with the path `/me`. */
   readonly meUrl: string
-  /** All that it wrote so far, on both outputs. */
+  /** All output so far, standard output and standard error. */
   output(): string
   /** Sends SIGTERM and resolves to the exit code. */
   stop(): Promise<number | null>
 }
 
-/** Starts the HTTP server of an example. Rejects with its output if it ends before it listens. */
+/** Starts the HTTP server of an example. Rejects with its output if it exits before it listens. */
 export async function serveExample(language: Language, authwire: Reach): Promise<ServingExample> {
   const child = start(language, ["serve", "--listen", "127.0.0.1:0"], authwire)
   const lines: string[] = []

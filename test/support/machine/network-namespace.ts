@@ -1,23 +1,25 @@
 import { execFileSync } from "node:child_process"
 import { randomBytes, randomInt } from "node:crypto"
 
-// Loaded by jest and, for `hasNetworkNamespaces`, by Node as it is: so it imports no file of ours.
+// Loaded by jest and, for `hasNetworkNamespaces`, by Node directly, so it imports no other file of this repository.
 
-/** A host behind a cable that can be pulled: a network namespace, joined to this one by private addresses. */
+/**
+ * A simulated host with a cable that can be unplugged: a network namespace, linked to this one by private addresses.
+ */
 export interface NetworkNamespace {
-  /** The address of this side, and of the other. */
+  /** The addresses of this side and of the other side. */
   readonly near: string
   readonly far: string
-  /** What starts a program on the other side. */
+  /** The command prefix that starts a program on the other side. */
   readonly prefix: readonly string[]
-  /** Loses every packet from now on, without a word to anybody. */
+  /** Silently drops every packet from now on. */
   pull(): void
-  /** Undoes it. */
+  /** Undoes `pull`. */
   plug(): void
   remove(): void
 }
 
-/** Whether this process may make network namespaces: it needs `ip` (iproute2) and to be root. */
+/** Whether this process can create network namespaces. That requires `ip` (iproute2) and root. */
 export function hasNetworkNamespaces(): boolean {
   try {
     createNetworkNamespace().remove()
@@ -27,7 +29,9 @@ export function hasNetworkNamespaces(): boolean {
   }
 }
 
-/** Four addresses that are nobody's (RFC 2544), and that no other namespace has, as `ip address` tells. */
+/**
+ * Chooses four addresses of the range for tests (RFC 2544) that no other namespace has, by the output of `ip address`.
+ */
 function freeSubnet(taken: string): string {
   for (;;) {
     const [first, second] = [`198.18.${randomInt(256)}`, 4 * randomInt(64)]
@@ -64,7 +68,7 @@ export function createNetworkNamespace(): NetworkNamespace {
     pull: () => void inside("link", "set", "cable", "down"),
     plug: () => void inside("link", "set", "cable", "up"),
     remove() {
-      // With its end of the cable the other goes too.
+      // Deleting one end of the cable deletes the other end too.
       ip("link", "delete", cable)
       ip("netns", "delete", name)
     },

@@ -1,9 +1,9 @@
 import { spawnSync } from "node:child_process"
 import { delimiter, join } from "node:path"
 
-// Loaded by jest and by Node as it is: so it imports no file of ours.
+// Loaded by jest and by Node directly, so it imports no other file of this repository.
 
-/** A Node on the path that is older than what Authwire needs, if there is one. */
+/** Returns a Node on the PATH that is older than Authwire requires, if there is one. */
 export function oldNode(): string | undefined {
   return (process.env.PATH ?? "")
     .split(delimiter)

@@ -4,25 +4,28 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 
-// Loaded by jest and, for `hasRuntimes`, by Node as it is: so it imports no file of ours.
+// Loaded by jest and, for `hasRuntimes`, by Node directly, so it imports no other file of this repository.
 
-/** A runtime of JavaScript, and the client that is tried in it. */
+/** A runtime of JavaScript, and the client that is tested in it. */
 export interface Runtime {
   readonly name: string
-  /** `grpc`: `@authwire/client`. `fetch`: `@authwire/client/edge`, or what the conditions of the runtime make of the other. */
+  /**
+   * `grpc`: `@authwire/client`. `fetch`: `@authwire/client/edge`, or what `@authwire/client` resolves to in the
+   * runtime.
+   */
   readonly carrier: "grpc" | "fetch"
-  /** What runs test/runtimes/programs/suite.ts in it. */
+  /** The command that runs test/runtimes/programs/suite.ts in it. */
   readonly command: readonly string[]
 }
 
 const folder = fileURLToPath(new URL("../../runtimes", import.meta.url))
 
-/** Whether they are installed: their packages are not among those of the workspaces. */
+/** Whether the runtimes are installed. Their packages are not among those of the workspaces. */
 export function hasRuntimes(): boolean {
   return existsSync(join(folder, "node_modules/.package-lock.json"))
 }
 
-/** All of them. Node 24 is the one that runs the tests. */
+/** Returns all runtimes. Node 24 is the one that runs the tests. */
 export function runtimes(): Runtime[] {
   const { platform, arch } = process
   const program = join(folder, "programs/process.ts")
@@ -54,19 +57,19 @@ function installed(pattern: string): string {
 const environment = {
   PATH: process.env.PATH,
   TZ: process.env.TZ,
-  // They ask nobody for newer versions and report to nobody.
+  // Disables update checks and telemetry.
   DENO_NO_UPDATE_CHECK: "1",
   DO_NOT_TRACK: "1",
 }
 
-/** Runs a program of test/runtimes to its end; what it printed, as JSON. */
+/** Runs a program of test/runtimes until it exits, and parses its output as JSON. */
 export async function runJson([program = "", ...args]: readonly string[], home: string): Promise<unknown> {
   const env = { ...environment, HOME: home, DENO_DIR: join(home, "deno") }
   const { stdout } = await promisify(execFile)(program, args, { env, timeout: 50_000, maxBuffer: 2 ** 26 })
   return JSON.parse(stdout)
 }
 
-/** How large the bundle of a module is that imports the client, in bytes, and how much of it is of which file. */
+/** The size of the bundle of a module that imports the client, in bytes, in total and by file. */
 export interface BundleSize {
   readonly minified: number
   readonly gzipped: number

@@ -2,14 +2,14 @@ import { execFileSync } from "node:child_process"
 import { closeSync, constants, openSync, readSync } from "node:fs"
 import { join } from "node:path"
 
-/** A named pipe with a reader that reads only when it is told to. */
+/** A named pipe whose reader reads only on request. */
 export interface UnreadPipe {
   readonly path: string
-  /** What starts a program with the pipe as its standard error. */
+  /** The command prefix that starts a program with the pipe as its standard error. */
   readonly prefix: readonly string[]
-  /** Reads what there is, and returns all that was read so far. */
+  /** Reads the available data, and returns everything read so far. */
   read(): string
-  /** The reader goes away; the pipe's name stays. */
+  /** Closes the reader. The pipe's name stays. */
   close(): void
 }
 

@@ -4,17 +4,17 @@ import { afterAll, beforeAll, describe, expect } from "@jest/globals"
 import { databaseTargets, type Row } from "../databases/databases.js"
 import { type Authwire, startAuthwire } from "./authwire.js"
 
-/** The adapter, with a service of its own, and what stands in its database. */
+/** The adapter with its own service, and access to the rows of its database. */
 export interface AdapterUnderTest {
   readonly adapter: AuthwireClient["adapter"]
   /** @see Authwire.rows */
   rows(sql: string, params?: unknown[]): Promise<Row[]>
   count(table: string, where?: string, params?: unknown[]): Promise<number>
-  /** A user with an id and an e-mail address that nobody else has, unless they are given. */
+  /** Creates a user. By default its id and e-mail address are unique. */
   newUser(properties?: Partial<AdapterUser> & Record<string, unknown>): Promise<AdapterUser>
 }
 
-/** Tests methods of the contract over a real socket, on each database. */
+/** Tests methods of the adapter contract over a real socket, on each database. */
 export function describeAdapter(subject: string, tests: (on: AdapterUnderTest) => void): void {
   describe.each(databaseTargets())(`AuthwireAdapter, ${subject}, on %s`, (target) => {
     let authwire: Authwire
@@ -43,7 +43,7 @@ export function describeAdapter(subject: string, tests: (on: AdapterUnderTest) =
 
 export const inAnHour = () => new Date(Date.now() + 3_600_123)
 
-/** What an AuthwireError is compared with. */
+/** Returns a matcher of an AuthwireError. */
 export const failure = (code: string, reason: string) =>
   expect.objectContaining({ name: "AuthwireError", code, reason })
 

@@ -3,18 +3,18 @@ import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { createDatabase, type DatabaseTarget, type Row, type TestDatabase } from "../databases/databases.js"
 import { type ServerProcess, startServer } from "./server.js"
 
-/** A server process on an empty database, and a client of it over a real socket. */
+/** A server process on an empty database, and a client connected to it over a real socket. */
 export interface Authwire {
   readonly database: TestDatabase
   readonly server: ServerProcess
   readonly client: AuthwireClient
   readonly adapter: AuthwireClient["adapter"]
-  /** Rows as plain values: key columns as strings, booleans as 0 and 1, whatever the engine gives. */
+  /** Returns rows as plain values, independent of the engine: key columns as strings, booleans as 0 and 1. */
   rows(sql: string, params?: unknown[]): Promise<Row[]>
   close(): Promise<void>
 }
 
-/** Starts both; see startServer for the arguments. */
+/** Starts both. See startServer for the arguments. */
 export async function startAuthwire(
   target: DatabaseTarget,
   args: string[] = [],
@@ -42,7 +42,7 @@ export async function startAuthwire(
   }
 }
 
-/** How a session token or a verification token stands in the database, in hexadecimal. */
+/** Returns the hash under which a session token or a verification token is stored, in hexadecimal. */
 export function tokenHash(token: string): string {
   return createHash("sha256").update(token).digest("hex")
 }

@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto"
 
-/** A certificate and its private key, in PEM. */
+/** A certificate and its private key, as PEM. */
 export interface Certificate {
   readonly cert: string
   readonly key: string
@@ -9,19 +9,19 @@ export interface Certificate {
 }
 
 export interface CertificateOptions {
-  /** Who signs it. Default: itself. */
+  /** The certificate that signs it. Default: it is self-signed. */
   issuer?: Certificate
-  /** Default: yesterday. */
+  /** Start of its validity, in milliseconds. Default: yesterday. */
   from?: number
-  /** Default: tomorrow. */
+  /** End of its validity, in milliseconds. Default: tomorrow. */
   to?: number
-  /** Its subjectAltName: `DNS:…`, `URI:…`, `email:…`, `IP:127.0.0.1`. Default: its name, as DNS. */
+  /** Its subjectAltName: `DNS:…`, `URI:…`, `email:…`, `IP:127.0.0.1`. Default: its name as DNS. */
   names?: readonly string[]
 }
 
 const dayMs = 86_400_000
 
-/** A certificate: one that signs itself may sign others; one that another signs is a host's or a client's. */
+/** Creates a certificate. A self-signed one is an authority; one with an issuer is that of a host or a client. */
 export function certificate(name: string, options: CertificateOptions = {}): Certificate {
   const { from = Date.now() - dayMs, to = Date.now() + dayMs, names = [`DNS:${name}`], issuer } = options
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
@@ -63,7 +63,7 @@ function generalName(name: string): Buffer {
   return der({ email: 0x81, DNS: 0x82, URI: 0x86 }[type as "DNS"], Buffer.from(value as string))
 }
 
-/** A value of DER: tag, length, content. */
+/** Encodes a DER value: tag, length, content. */
 function der(tag: number, ...content: Buffer[]): Buffer {
   const value = Buffer.concat(content)
   const { length } = value

@@ -5,10 +5,10 @@ import { type Certificate, type CertificateOptions, certificate } from "./certif
 
 export { type Certificate, certificate }
 
-/** The names under which the tests reach a listener. */
+/** The names under which the tests connect to a listener. */
 const loopback = ["DNS:localhost", "IP:127.0.0.1"]
 
-/** Those who sign: one whom both sides trust, one whom nobody does. */
+/** Certificate authorities: one that both sides trust, and one that is not trusted. */
 export const authority = certificate("Authority of the tests")
 export const stranger = certificate("Somebody else")
 
@@ -17,16 +17,16 @@ export function serverCertificate(options: CertificateOptions & { name?: string 
   return certificate(options.name ?? "authwire", { issuer: authority, names: loopback, ...options })
 }
 
-/** A folder of PEM files, removed by `remove`. */
+/** A folder of PEM files. `remove` deletes it. */
 export interface CertificateFolder {
   readonly certFile: string
   readonly keyFile: string
   readonly clientCaFile: string
-  /** Flags of `authwire serve` for them. */
+  /** The flags of `authwire serve` for these files. */
   readonly args: string[]
-  /** Writes over the certificate and the key. */
+  /** Overwrites the certificate and the key in place. */
   write(certificate: Pick<Certificate, "cert" | "key">): void
-  /** Puts another pair in their place the way Kubernetes does: a link to a folder is renamed over the one before. */
+  /** Replaces the pair as Kubernetes does: a new symbolic link to a folder is renamed over the old one. */
   swap(certificate: Pick<Certificate, "cert" | "key">): void
   remove(): void
 }

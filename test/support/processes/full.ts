@@ -2,7 +2,9 @@ import { expect } from "@jest/globals"
 import { withHeldRow } from "../databases/held-row.js"
 import type { Authwire } from "./authwire.js"
 
-/** Does something while two calls wait in the database: with `--max-active-calls=2` there is no place for another. */
+/**
+ * Runs `work` while two calls are blocked in the database. With `--max-active-calls=2` every other call is rejected.
+ */
 export function whileFull(authwire: Authwire, work: () => Promise<void>): Promise<void> {
   return withHeldRow(authwire, async (row) => {
     const held = row.requests

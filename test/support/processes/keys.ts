@@ -1,29 +1,29 @@
 import type { TestDatabase } from "../databases/databases.js"
 import { run } from "./server.js"
 
-/** An API key of a database, made by the command. */
+/** An API key of a database, created with the command. */
 export interface TestKey {
   readonly id: string
-  /** What a caller has. */
+  /** The key as callers send it. */
   readonly text: string
 }
 
 type Database = Pick<TestDatabase, "url">
 
-/** Runs a command on a database. Throws with its words if it fails. */
+/** Runs a command on a database. Throws with its standard error if it fails. */
 export async function command(database: Database, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await run(args, { AUTHWIRE_DATABASE_URL: database.url })
   if (code !== 0) throw new Error(`authwire ${args.join(" ")}: ${code}\n${stderr}`)
   return stdout
 }
 
-/** Makes a key; more options of the command as they are. */
+/** Creates a key. `more` are further options of the command. */
 export async function createKey(database: Database, scopes: string, ...more: string[]): Promise<TestKey> {
   const text = (await command(database, "keys", "create", "--name=of the tests", `--scopes=${scopes}`, ...more)).trim()
   return { id: text.split("_")[1] as string, text }
 }
 
-/** Ends a key. */
+/** Revokes a key. */
 export async function revokeKey(database: Database, { id }: TestKey): Promise<void> {
   await command(database, "keys", "revoke", id)
 }

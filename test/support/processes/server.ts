@@ -4,43 +4,46 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 
 export interface ServerProcess {
-  /** URL of the gRPC listener, for AuthwireAdapter and others: `http://127.0.0.1:…`, `https://` with `--tls-cert`. */
+  /** URL of the gRPC listener: `http://127.0.0.1:…`, or `https://` with `--tls-cert`. */
   readonly grpcUrl: string
   /** URL of the HTTP listener. */
   readonly httpUrl: string
   readonly pid: number
-  /** A key that lets callers in; undefined where none is needed. */
+  /** A valid API key. Undefined if the server requires none. */
   readonly apiKey: string | undefined
-  /** All that it wrote so far, on both outputs. */
+  /** All output so far, standard output and standard error. */
   output(): string
-  /** The same, of its log only: what it wrote on standard error. */
+  /** The log so far: its standard error only. */
   log(): string
-  /** Sends a signal (default SIGTERM) and resolves to the exit code once it has ended; null if the signal ended it. */
+  /**
+   * Sends a signal (default SIGTERM) and resolves to the exit code after the exit; null if the signal killed the
+   * process.
+   */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** The secret that servers have in tests, unless their environment says otherwise. */
+/** The secret of servers in tests, unless their environment overrides it. */
 export const testSecret = "a-secret-of-the-tests-and-of-nobody-else"
 
 const ownCommand = fileURLToPath(new URL("../../../server/bin/authwire.js", import.meta.url))
 
 /**
- * Starts `authwire serve` as a process of its own, on free loopback ports, with pending migrations applied. It needs no
- * keys (`--dev`) unless `keys` says so. Rejects with its output when it ends before both listeners listen.
+ * Starts `authwire serve` as a process on free loopback ports, with pending migrations applied. It requires no API keys
+ * (`--dev`) unless `keys` is set. Rejects with the output if the process ends before both listeners are open.
  */
 export async function startServer(options: {
   databaseUrl: string
-  /** More arguments; a flag given here wins. */
+  /** Additional arguments. They override the defaults. */
   args?: string[]
   env?: Record<string, string>
   /**
-   * Starts it as in production, where every call needs a key: with one that has these scopes, or all of them (true), or
-   * with none (false).
+   * Starts the server as in production, where every call requires a key. The server has one key with these scopes, one
+   * with all scopes (true), or none (false).
    */
   keys?: boolean | readonly string[]
-  /** A program, with arguments, that starts it. Default: none. */
+  /** A program with arguments that starts the server. Default: none. */
   prefix?: readonly string[]
-  /** The file of the command `authwire`. Default: that of this repository. */
+  /** The file of the command `authwire`. Default: the one of this repository. */
   command?: string
 }): Promise<ServerProcess> {
   const { keys } = options
@@ -96,7 +99,7 @@ export async function startServer(options: {
   }
 }
 
-/** A key, and its entry in AUTHWIRE_API_KEYS. */
+/** Creates a key, and its entry in AUTHWIRE_API_KEYS. */
 export function staticKey(scopes: readonly string[], more: { tenant?: string; expires?: string; name?: string } = {}) {
   const id = randomBytes(8).toString("hex")
   const secret = randomBytes(32).toString("base64url")
@@ -104,7 +107,7 @@ export function staticKey(scopes: readonly string[], more: { tenant?: string; ex
   return { id, text: `awk_${id}_${secret}`, entry: { id, name: "of the tests", scopes, secretSha256, ...more } }
 }
 
-/** Runs the command `authwire` to its end, in the folder given or in that of the tests. */
+/** Runs the command `authwire` until it exits, in the given folder or in that of the tests. */
 export async function run(
   args: string[],
   env: Record<string, string> = {},

@@ -8,7 +8,7 @@ import type { Store } from "../../../server/src/store/store.js"
 import { openMethods } from "../../../server/src/transport/budgets/open-methods.js"
 import { keyBudgets } from "../../../server/src/transport/connection.js"
 
-/** What a service in this process lets in: everybody, as `--dev` does. */
+/** Admits every call, as `--dev` does. */
 const anybody: ServiceOptions["access"] = {
   admit: () => (call) => {
     call.identity = { keyId: undefined, tenant: "default", hasScope: () => true }
@@ -16,7 +16,7 @@ const anybody: ServiceOptions["access"] = {
   },
 }
 
-/** A service in this process, behind no listener yet, that is ready. Its options are those of the command, or given. */
+/** Opens a ready service in this process, without listeners. `options` override the defaults. */
 export function openService(store: Store, options: Partial<ServiceOptions> = {}) {
   const readiness: ReadinessSwitch = readinessSwitch()
   readiness.set(true)

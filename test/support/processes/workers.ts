@@ -6,7 +6,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { until } from "../until.js"
 import type { ServerProcess } from "./server.js"
 
-/** The lines of the log. Throws if one is not whole. */
+/** Parses the lines of the log. Throws if a line is not complete JSON. */
 export function logOf(server: ServerProcess): Record<string, unknown>[] {
   const lines = server.log().split("\n").slice(0, -1)
   return lines.map((line) => {
@@ -18,13 +18,13 @@ export function logOf(server: ServerProcess): Record<string, unknown>[] {
   })
 }
 
-/** The processes of the workers, by number: of each the one that listened last. */
+/** The process ids of the workers by worker number. If a worker was restarted, the newest counts. */
 export function workersOf(server: ServerProcess): Map<number, number> {
   const listening = logOf(server).filter(({ msg }) => msg === "a worker listens")
   return new Map(listening.map(({ worker, pid }) => [Number(worker), Number(pid)]))
 }
 
-/** Whether a process is gone, or only waits for whoever inherited it to look. */
+/** Whether a process has ended. A zombie counts as ended. */
 export function isGone(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -34,7 +34,7 @@ export function isGone(pid: number): boolean {
   }
 }
 
-/** A connection of its own: services behind one socket, which opens again if it breaks. */
+/** Opens clients of several services that share one connection, which is opened again if it breaks. */
 export function connection(baseUrl: string) {
   const sessionManager = new Http2SessionManager(baseUrl)
   const transport = createGrpcTransport({ baseUrl, sessionManager })
@@ -45,7 +45,9 @@ export function connection(baseUrl: string) {
   }
 }
 
-/** What health answers over `count` new connections through each listener, and the probe `/readyz` over as many. */
+/**
+ * Returns the results of `count` health checks over new connections through each listener, and of as many of `/readyz`.
+ */
 export async function healthAnswers(server: ServerProcess, count = 6): Promise<string[]> {
   const check = async (url: string) => {
     const { health, close } = connection(url)
@@ -63,7 +65,7 @@ export async function healthAnswers(server: ServerProcess, count = 6): Promise<s
   return (await Promise.all(asked.flat())).map(String)
 }
 
-/** Resolves when health gives this answer, and no other, over many connections. */
+/** Resolves when all health checks over many connections return this status. */
 export function untilHealth(server: ServerProcess, answer: "SERVING" | "NOT_SERVING"): Promise<void> {
   return until(async () => (await healthAnswers(server)).every((one) => one === answer))
 }

@@ -2,17 +2,17 @@ import type { DescField, DescMessage, DescMethodUnary, JsonObject, JsonValue } f
 import { getOption, hasOption } from "@bufbuild/protobuf"
 import { type FieldRules, field as fieldRules } from "../../../gen/ts/src/buf/validate/validate_pb.js"
 
-/** A way to break a rule of the schema. */
+/** A violation of a rule of the schema. */
 export interface Breach {
   method: DescMethodUnary
-  /** Its name, or, within a field of ours, the path of it: `extend.max_age`. */
+  /** The name of the field, or the path of a field within a message of the schema: `extend.max_age`. */
   field: string
   rule: string
-  /** What the field then is; undefined if absent. */
+  /** The violating value. undefined: the field is absent. */
   value: JsonValue | undefined
 }
 
-/** Every way to break a rule of a method's request, derived from the rules themselves. */
+/** Returns a violation of every rule of a method's request, derived from the rules themselves. */
 export function breachesOf(method: DescMethodUnary): Breach[] {
   return brokenFields(method.input).map((breach) => ({ method, ...breach }))
 }
@@ -24,7 +24,7 @@ function brokenFields(message: DescMessage): Omit<Breach, "method">[] {
   ])
 }
 
-/** What can be broken within a field that is a message of ours and always there. */
+/** The violations within a required field whose message belongs to the schema. */
 function partsOf(field: DescField): Omit<Breach, "method">[] {
   return isOurs(field) && rulesOf(field)?.required ? brokenFields(field.message) : []
 }
@@ -33,12 +33,12 @@ function isOurs(field: DescField): field is Extract<DescField, { fieldKind: "mes
   return field.fieldKind === "message" && field.message.typeName.startsWith("authwire.")
 }
 
-/** The fields of a request that no value can break a rule of. */
+/** Returns the fields of a request that have no rule that a value could violate. */
 export function unruledFields(message: DescMessage): string[] {
   return message.fields.filter((field) => broken(field).length === 0).map((field) => `${message.name}.${field.name}`)
 }
 
-/** A request that has these breaches and is else valid. */
+/** A request with these violations that is otherwise valid. */
 export function brokenRequest(method: DescMethodUnary, ...breaches: Breach[]): Record<string, unknown> {
   const request = validRequest(method.input)
   for (const { field, value } of breaches) {
@@ -51,7 +51,7 @@ export function brokenRequest(method: DescMethodUnary, ...breaches: Breach[]): R
   return fromPlain(method.input, request)
 }
 
-// Requests are written with the names of the schema; the client takes camel case and bigint.
+// Requests are written with the names of the schema; the client uses camel case and bigint.
 function fromPlain(message: DescMessage, request: JsonObject): Record<string, unknown> {
   const result: Record<string, unknown> = {}
   for (const field of message.fields) {
@@ -68,7 +68,7 @@ function fromPlain(message: DescMessage, request: JsonObject): Record<string, un
 function validRequest(message: DescMessage): JsonObject {
   const request: JsonObject = {}
   for (const field of message.fields) {
-    // Only the service makes a token that is valid.
+    // Only the service can create a valid token.
     if (field.name === "page_token") continue
     if (field.fieldKind === "scalar" && typeof field.scalar === "number" && isString(field))
       request[field.name] = "valid"
@@ -110,7 +110,7 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
       }
       if (maxBytes > 0n) {
         found.push({ rule: "too long", value: "a".repeat(Number(maxBytes) + 1) })
-        // The limit is in bytes: half as many characters of two bytes, and one more.
+        // The limit is in bytes: the value has half as many characters of two bytes each, plus one.
         found.push({ rule: "too long in bytes", value: "é".repeat(Number(maxBytes) / 2 + 1) })
       }
       if (maxLen > 0n) found.push({ rule: "too long", value: "a".repeat(Number(maxLen) + 1) })
@@ -166,13 +166,14 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
   return found
 }
 
-// What the contract calls the fields of a request (camel case, but for the fields of a token endpoint's answer).
+// The names of the request's fields in the adapter contract: camel case, except for those of a token endpoint's
+// response.
 function contractNames(message: DescMessage): string[] {
   const asTheyAre =
     /^(access_token|token_type|id_token|refresh_token|scope|expires_in|expires_at|authorization_details)$/
-  // These are about the call, and name no property.
+  // These fields control the call, and are no properties.
   const others = ["extra", "update_mask", "provisional", "revoke_sessions_on_email_change"]
-  // A session of Auth.js has no such properties; one that an application adds is its own.
+  // A session of Auth.js has no such properties. If an application adds one, it is stored in `extra`.
   if (message.name === "CreateSessionRequest")
     others.push("ip", "user_agent", "auth_method", "provider", "impersonator")
   return message.fields

@@ -6,18 +6,18 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
 
 const bytes = readFileSync(createRequire(import.meta.url).resolve("@authwire/proto/descriptors.binpb"))
 
-/** The schema, as reflection has it. */
+/** The schema as reflection returns it. */
 export const schema = fromBinary(FileDescriptorSetSchema, bytes)
 
-/** Every method of the service, one that is new included: nothing here knows their names. */
+/** Every method of the service. New methods are included automatically, because this file has no list of names. */
 export const everyMethod: readonly DescMethod[] = [...createFileRegistry(schema)]
   .flatMap((desc) => (desc.kind === "service" ? desc.methods : []))
   .filter(({ parent }) => /^(authwire|envoy)\./.test(parent.typeName))
 
 export const unaryMethods = everyMethod.filter((method): method is DescMethodUnary => method.methodKind === "unary")
 
-/** The scope that the schema asks for. */
+/** The scope that the schema requires for a method. */
 export const scopeOf = (method: DescMethod) => getOption(method, scopeOption)
 
-/** Every scope that any method asks for. */
+/** Every scope that a method requires. */
 export const everyScope = [...new Set(everyMethod.map(scopeOf))].filter((scope) => scope !== "any").sort()

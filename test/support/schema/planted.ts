@@ -1,6 +1,6 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf"
 
-/** A request that has `plant(name)` wherever a text, some bytes or a name of a property can stand. */
+/** Returns a request that has `plant(name)` in every place of a text, bytes, or a property name. */
 export function planted(desc: DescMessage, plant: (field: string) => string): Message {
   const init: Record<string, unknown> = {}
   for (const field of desc.fields) if (field.oneof === undefined) init[field.localName] = plantedValue(field, plant)

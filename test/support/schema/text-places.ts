@@ -1,16 +1,18 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf"
 
-/** A request as JSON that holds a text of the caller's choice in one place. */
+/** A request as JSON with a text of the caller's choice in one place. */
 export interface TextPlace {
-  /** The place, for the name of a test. */
+  /** The place, for test names. */
   readonly name: string
-  /** How an error names it; undefined for a field that the reader of the message checks, before there is a request. */
+  /**
+   * The path of the place in an error. undefined: the field is checked by the message decoder, before a request exists.
+   */
   readonly path: string | undefined
-  /** The fields that hold it. */
+  /** Returns the fields with the text. */
   with(text: string): JsonObject
 }
 
-/** Every place in a message where the schema lets text stand: fields, entries of lists and maps, names and values of JSON. */
+/** Returns every place of text in a message: fields, entries of lists and maps, names and values of JSON. */
 export function textPlaces(message: DescMessage): TextPlace[] {
   return message.fields.flatMap((field) =>
     valuesOf(field).map(({ name, path, with: value }) => ({
@@ -70,6 +72,6 @@ const structPlaces: Place[] = [
   { name: " value inside", path: ".a[1][0].b", with: (text) => ({ a: [0, [{ b: text }]] }) },
   { name: " name", path: "", with: (text) => ({ [text]: 1 }) },
   { name: " name inside", path: ".a[0]", with: (text) => ({ a: [{ [text]: { b: 1 } }] }) },
-  // Whoever reads the error must not find somebody's address in it.
+  // An error must not reveal an e-mail address.
   { name: " value below an address", path: "", with: (text) => ({ "ada@example.com": { b: text } }) },
 ]

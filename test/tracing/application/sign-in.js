@@ -1,6 +1,6 @@
-// `sign-in.js`: signs somebody in through Authwire as Auth.js does after a first sign-in with a provider, inside of a span
-// of its own, and prints the id of the trace. AUTHWIRE_URL and AUTHWIRE_API_KEY say where and how, and
-// OTEL_EXPORTER_OTLP_ENDPOINT where the spans go.
+// `sign-in.js`: signs a user in through Authwire as Auth.js does after a first sign-in with a provider, inside its own
+// span, and prints the id of the trace. AUTHWIRE_URL and AUTHWIRE_API_KEY configure the client, and
+// OTEL_EXPORTER_OTLP_ENDPOINT the collector.
 import { AuthwireAdapter } from "@authwire/client"
 import { AuthwireAdapter as EdgeAdapter } from "@authwire/client/edge"
 import { context, propagation, SpanStatusCode, trace } from "@opentelemetry/api"
@@ -20,7 +20,7 @@ propagation.setGlobalPropagator(new W3CTraceContextPropagator())
 
 const { AUTHWIRE_URL: url, AUTHWIRE_API_KEY: apiKey, AUTHWIRE_HTTP_URL: httpUrl } = process.env
 const adapter = httpUrl === undefined ? AuthwireAdapter({ url, apiKey }) : EdgeAdapter({ url: httpUrl, apiKey })
-// The connection is there before, as in an application that runs.
+// The connection is opened before, as in a running application.
 await adapter.getUser("nobody")
 
 await trace.getTracer("application").startActiveSpan("sign in", async (span) => {

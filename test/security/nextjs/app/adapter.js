@@ -1,4 +1,4 @@
 import { AuthwireAdapter } from "@authwire/client/edge"
 
-/** What a segment with any cache mode calls. */
+/** The adapter that segments with every cache mode call. */
 export const adapter = AuthwireAdapter({ url: process.env.AUTHWIRE_HTTP_URL })

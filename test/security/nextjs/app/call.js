@@ -1,6 +1,6 @@
 import { adapter } from "./adapter.js"
 
-/** Calls a method of the adapter: `{ method, args }`. Dates travel as text. */
+/** Calls a method of the adapter: `{ method, args }`. Dates are sent as text. */
 export async function call(request) {
   const { method, args } = await request.json()
   const revive = (_, value) =>
