@@ -65,7 +65,9 @@ describe("unauthorized calls are rejected after their headers", () => {
 
     test("the connection stays usable", async () => {
       const connection = connect(listener)
-      const calls = Array.from({ length: limits.strangerRequests - 1 }, () => connection.open(header(paths.getUser)))
+      const calls = Array.from({ length: limits.unauthenticatedRequests - 1 }, () =>
+        connection.open(header(paths.getUser)),
+      )
       for (const { stream } of calls) sendAllButTheLastByte(stream)
       const found = await Promise.all(calls.map((call) => endOf(call)))
       expect(found.filter((end) => end !== "16 NO_ERROR")).toEqual([])

@@ -59,7 +59,7 @@ describe.each(listeners)("rejected calls at the %s listener", (listener) => {
       for (let made = 0; made < calls / 4; ) {
         // The limit of a connection without a valid key.
         const connection = attackConnection(target.url(listener))
-        for (let count = 0; count < limits.strangerRequests && made < calls / 4; count++, made++) {
+        for (let count = 0; count < limits.unauthenticatedRequests && made < calls / 4; count++, made++) {
           const end = await endOf(connection.open(header(paths.getUser, { key }), Buffer.alloc(5)))
           expect(end).toBe(`${status} NO_ERROR`)
         }

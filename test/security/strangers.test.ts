@@ -12,7 +12,7 @@ import { limits } from "../../server/src/transport/limits.js"
 
 // Rejecting a call costs about as much as answering it, so a client without a key could keep a process busy over few
 // connections.
-const few = limits.strangerRequests
+const few = limits.unauthenticatedRequests
 let target: Target
 beforeAll(async () => {
   target = await startTarget({ args: ["--metrics-addr=127.0.0.1:0"] })
@@ -62,7 +62,7 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
 
   test("is not closed before concurrent calls are answered, except beyond a maximum: those may be retried", async () => {
     const connection = attackConnection(target.url(listener))
-    const most = limits.strangerRequestsAtMost
+    const most = limits.unauthenticatedRequestsAtMost
     const calls = Array.from({ length: 2 * most }, () => connection.open(header(paths.getUser, { key: unknown }), body))
     const seen = await Promise.all(calls.map((call) => endOf(call)))
     const count = (end: string) => seen.filter((one) => one === end).length
@@ -85,7 +85,7 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
   test("stays open at the allowed rate of health checks, and is closed at a far higher rate", async () => {
     const connection = attackConnection(target.url(listener))
     const message = checkRequest("")
-    const most = limits.strangerHealthAtOnce
+    const most = limits.unauthenticatedHealthBurst
     expect(await ends(connection, most, paths.check, { message })).toEqual({ "0 NO_ERROR": most })
     const found: string[] = []
     while (!connection.session.closed && !connection.session.destroyed)
@@ -130,7 +130,7 @@ describe("a connection of HTTP/1.1", () => {
     ["for a host that is none", { host: "[" }, 400, few],
     ["for no path", { path: "/none" }, 404, few + 1],
     ["by a method that is none", { method: "PUT" }, 405, few],
-    ["for health, more often than it may", { path: "/healthz", method: "GET" }, 200, limits.strangerHealthAtOnce + few],
+    ["for health, more often than it may", { path: "/healthz", method: "GET" }, 200, limits.unauthenticatedHealthBurst + few],
   ])("is closed by its client after a few requests %s, which are all answered", async (_, how, status, most) => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
     const answers = []
@@ -141,7 +141,7 @@ describe("a connection of HTTP/1.1", () => {
     const byConnection = [...Map.groupBy(answers, ({ from }) => from).values()]
     expect(byConnection.length).toBeGreaterThan(1)
     // Further health checks are allowed as time passes.
-    const later = limits.strangerHealthPerSecond * ((performance.now() - begun) / 1_000)
+    const later = limits.unauthenticatedHealthPerSecond * ((performance.now() - begun) / 1_000)
     for (const [index, all] of byConnection.entries()) {
       expect(all.length).toBeLessThanOrEqual(most + 1 + later)
       if (index < byConnection.length - 1) expect(all.map(({ isLast }) => isLast).indexOf(true)).toBe(all.length - 1)

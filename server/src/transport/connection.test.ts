@@ -68,9 +68,10 @@ test("a client without a valid key is told to reconnect, then closed, then destr
   const { session, socket, open, known } = connect()
   const calls = () => [session.goaway.mock.calls.length, session.close.mock.calls.length]
   const stream = open()
-  for (let call = 1; call < limits.strangerRequests; call++) known.countUnauthenticated()
+  for (let call = 1; call < limits.unauthenticatedRequests; call++) known.countUnauthenticated()
   expect(calls()).toEqual([0, 0])
-  for (let call = limits.strangerRequests; call < limits.strangerRequestsAtMost; call++) known.countUnauthenticated()
+  for (let call = limits.unauthenticatedRequests; call < limits.unauthenticatedRequestsAtMost; call++)
+    known.countUnauthenticated()
   expect(calls()).toEqual([1, 0])
   for (let call = 0; call < 3; call++) known.countUnauthenticated()
   expect(calls()).toEqual([1, 1])
@@ -83,7 +84,7 @@ test("a client without a valid key is told to reconnect, then closed, then destr
 
 test("a connection that has made a call with a valid key stays open, whatever follows", () => {
   const { session, known } = connect()
-  for (let call = 1; call < limits.strangerRequests; call++) known.countUnauthenticated()
+  for (let call = 1; call < limits.unauthenticatedRequests; call++) known.countUnauthenticated()
   known.admit(identity, new EventEmitter())
   for (let call = 0; call < 1_000; call++) known.countUnauthenticated()
   expect(session.goaway).not.toHaveBeenCalled()
@@ -92,7 +93,7 @@ test("a connection that has made a call with a valid key stays open, whatever fo
 
 test("a call with a valid key that arrives before the client has disconnected is not aborted", () => {
   const { socket, open, known } = connect()
-  for (let call = 0; call < limits.strangerRequests; call++) known.countUnauthenticated()
+  for (let call = 0; call < limits.unauthenticatedRequests; call++) known.countUnauthenticated()
   const stream = open()
   known.admit(identity, stream)
   jest.advanceTimersByTime(60_000)

@@ -22,7 +22,11 @@ export class Connection implements CallConnection {
   /** The names in the client's certificate, see Incoming. */
   readonly certificateNames: readonly string[] | undefined
   readonly #takeHealth = bucket(limits.healthPerSecond, now)
-  readonly #takeHealthOfUnauthenticated = bucket(limits.strangerHealthPerSecond, now, limits.strangerHealthAtOnce)
+  readonly #takeHealthOfUnauthenticated = bucket(
+    limits.unauthenticatedHealthPerSecond,
+    now,
+    limits.unauthenticatedHealthBurst,
+  )
   #isKnown = false
   #turnedAway = 0
   /** Called when the client becomes unwelcome and at each further rejected request. Used for HTTP/2. */
@@ -45,12 +49,12 @@ export class Connection implements CallConnection {
 
   /** Whether so many requests were rejected, and none admitted, that the client should reconnect. */
   get shouldReconnect(): boolean {
-    return !this.#isKnown && this.#turnedAway >= limits.strangerRequests
+    return !this.#isKnown && this.#turnedAway >= limits.unauthenticatedRequests
   }
 
   /** Whether the client kept sending rejected requests after it was told to reconnect. */
   get ignoredReconnect(): boolean {
-    return !this.#isKnown && this.#turnedAway >= limits.strangerRequestsAtMost
+    return !this.#isKnown && this.#turnedAway >= limits.unauthenticatedRequestsAtMost
   }
 
   /**
@@ -183,7 +187,7 @@ export function closeUnneeded(session: ServerHttp2Session, socket: Socket, known
     // The streams of a closed connection end after it.
     if (isEnding || socket.destroyed) return
     clearTimeout(timer)
-    timer = setTimeout(closeIdle, known.isKnown ? idleMs : Math.min(idleMs, limits.strangerIdleMs)).unref()
+    timer = setTimeout(closeIdle, known.isKnown ? idleMs : Math.min(idleMs, limits.unauthenticatedIdleMs)).unref()
   }
   wait()
   session.on("stream", (stream) => {

@@ -53,8 +53,8 @@ export const limits = {
    */
   healthPerSecond: 100,
   /** The same rate, and the burst after a pause, for a connection that has not made a call with a valid key. */
-  strangerHealthPerSecond: 10,
-  strangerHealthAtOnce: 20,
+  unauthenticatedHealthPerSecond: 10,
+  unauthenticatedHealthBurst: 20,
   /**
    * The longest time in which one message of a stream must arrive completely, and in which the client must receive one,
    * in milliseconds. Unary calls are limited by `closeMs` instead.
@@ -78,15 +78,15 @@ export const limits = {
   /**
    * The idle timeout of an HTTP/2 connection that has no stream and has made no call with a valid key, in milliseconds.
    */
-  strangerIdleMs: 30_000,
+  unauthenticatedIdleMs: 30_000,
   /**
    * The number of rejected requests after which a client is told to reconnect, if its connection has made no call with
    * a valid key. Counted are requests without a valid key, for no method, that cannot be read, or beyond the rate of
    * methods that need no key. A client without a key must therefore reconnect after every few requests.
    */
-  strangerRequests: 20,
+  unauthenticatedRequests: 20,
   /** After this number of them an HTTP/2 connection is closed, whether or not the client has reacted. */
-  strangerRequestsAtMost: 100,
+  unauthenticatedRequestsAtMost: 100,
   /** HTTP/1.1 requests that a connection may send before the first of them is answered. */
   pipelinedRequests: 16,
   /** The keep-alive timeout of an HTTP/1.1 connection between two requests, in milliseconds. */

@@ -46,8 +46,8 @@ test("above the total limit, a new stream replaces the oldest stream of the conn
 test("requests that need no key are limited per second and connection; a client that exceeds the limit becomes unwelcome", () => {
   const { request } = openMethods()
   const one = connection()
-  const most = limits.strangerHealthAtOnce
-  const outcomes = Array.from({ length: most * 2 + limits.strangerRequests }, () => request(watch, one))
+  const most = limits.unauthenticatedHealthBurst
+  const outcomes = Array.from({ length: most * 2 + limits.unauthenticatedRequests }, () => request(watch, one))
   expect(outcomes.slice(0, most)).toEqual(Array(most).fill(undefined))
   expect(one.shouldReconnect).toBe(true)
   expect(outcomes.at(-1)).toMatchObject({ reason: "RATE_LIMITED", retryAfterMs: expect.any(Number) })
