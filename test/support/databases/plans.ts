@@ -22,8 +22,7 @@ export interface Plans {
 }
 
 export function plansOf(target: DatabaseTarget, database: Database): Plans {
-  const run = (statement: string, cells: Cell[] = []) =>
-    database.statements({}, (sql) => sql.read(plainSql(statement), cells))
+  const run = (statement: string, cells: Cell[] = []) => database.reads({}).read(plainSql(statement), cells)
 
   async function planOf([statement, cells]: Ran): Promise<Access[]> {
     if (target === "mysql") {

@@ -25,8 +25,8 @@ export function recordingDatabase(database: Database, recorded: Ran[], options: 
   })
   return {
     ...database,
-    statements: (waiter, work) => database.statements(waiter, ({ read }) => work({ read: noting(read) })),
-    olderStatements: (waiter, work) => database.olderStatements(waiter, ({ read }) => work({ read: noting(read) })),
+    reads: (waiter) => ({ read: noting(database.reads(waiter).read) }),
+    olderReads: (waiter) => ({ read: noting(database.olderReads(waiter).read) }),
     writes: (waiter, rows, work) => database.writes(waiter, rows, (sql) => work(recording(sql))),
     transaction: (waiter, rows, work) => database.transaction(waiter, rows, (sql) => work(recording(sql))),
   }

@@ -29,20 +29,17 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         }
       }),
 
-    get: (waiter, id) =>
-      database.statements(waiter, async (sql) => apiKeys.first(await sql.read(apiKeys.byKey, { id }))),
+    get: async (waiter, id) => apiKeys.first(await database.reads(waiter).read(apiKeys.byKey, { id })),
 
-    list: (waiter) =>
-      database.statements(waiter, async (sql) => {
-        const rows = await sql.read(allKeys, {})
-        return rows.map((cells) => apiKeys.row(cells))
-      }),
+    async list(waiter) {
+      const rows = await database.reads(waiter).read(allKeys, {})
+      return rows.map((cells) => apiKeys.row(cells))
+    },
 
-    listValid: (waiter, at) =>
-      database.readAside(waiter, async (sql) => {
-        const rows = await sql.read(validKeys, { expires: at })
-        return rows.map((cells) => apiKeys.row(cells))
-      }),
+    async listValid(waiter, at) {
+      const rows = await database.readAside(waiter, validKeys, { expires: at })
+      return rows.map((cells) => apiKeys.row(cells))
+    },
 
     revoke: (waiter, id, at) =>
       database.writes(waiter, [apiKeys.nameOf({ id })], async (sql) => {

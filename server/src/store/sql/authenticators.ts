@@ -59,17 +59,15 @@ export function authenticatorStore(
       }
     },
 
-    get: (caller, credentialID) =>
-      database.statements(caller, async (sql) => {
-        const key = { tenant: caller.tenant, credentialID }
-        return authenticators.first(await sql.read(authenticators.byKey, key))
-      }),
+    async get(caller, credentialID) {
+      const key = { tenant: caller.tenant, credentialID }
+      return authenticators.first(await database.reads(caller).read(authenticators.byKey, key))
+    },
 
-    listByUserId: (caller, userId) =>
-      database.statements(caller, async (sql) => {
-        const rows = await sql.read(authenticatorsByUserId, { tenant: caller.tenant, userId })
-        return rows.map((cells) => ({ ...authenticators.row(cells), ...timesOf(authenticators, cells) }))
-      }),
+    async listByUserId(caller, userId) {
+      const rows = await database.reads(caller).read(authenticatorsByUserId, { tenant: caller.tenant, userId })
+      return rows.map((cells) => ({ ...authenticators.row(cells), ...timesOf(authenticators, cells) }))
+    },
 
     updateCounter(caller, credentialID, newCounter) {
       const key = { tenant: caller.tenant, credentialID }

@@ -44,14 +44,14 @@ export function cacheStore(database: Database): CacheStore {
     },
 
     // With a delay between the two statements the result may include expired rows, but none is missing.
-    list: (caller) =>
-      database.statements(caller, async (sql) => {
-        const now = await clock(sql)
-        const rows = await sql.read(selectLiving, { tenant: caller.tenant, now })
-        return rows.map((cells) => {
-          const { process, leaseMs, confirmed } = caches.row(cells)
-          return { process, leaseMs, confirmed }
-        })
-      }),
+    async list(caller) {
+      const sql = database.reads(caller)
+      const now = await clock(sql)
+      const rows = await sql.read(selectLiving, { tenant: caller.tenant, now })
+      return rows.map((cells) => {
+        const { process, leaseMs, confirmed } = caches.row(cells)
+        return { process, leaseMs, confirmed }
+      })
+    },
   }
 }

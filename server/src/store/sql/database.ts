@@ -7,15 +7,15 @@ import { Lease } from "./engine/lease.js"
 import type { DatabaseLoad, Observation } from "./engine/observer.js"
 import { failsBy, storeError } from "./engine/statement-error.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
-import { type Change, makeChanges, type Statement, type Statements } from "./query/statement.js"
+import { type Cell, type Change, makeChanges, type Statement, type Statements } from "./query/statement.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
 import { type Tables, tables } from "./schema/table.js"
 import { JointUnit } from "./transaction/joint-unit.js"
 import { type BackoffOptions, backoff } from "./transaction/retry.js"
-import { type Attempt, type JoinOptions, unitsOfWork } from "./transaction/unit-of-work.js"
+import { type JoinOptions, unitsOfWork } from "./transaction/unit-of-work.js"
 
-/** Statements that read. */
+/** Runs statements that read. Each has a connection of its own while it runs. */
 export type Reads = Pick<Statements, "read">
 
 /**
@@ -33,13 +33,13 @@ export interface Database {
   /** How lookups by key share statements. `limit` is a power of two. */
   readonly lookups: CoalesceOptions
   /**
-   * Runs statements that read.
+   * Returns what reads for a waiter.
    *
    * @param mutex Reads that name the same mutex run one at a time and hold no connection while they wait. For statements that take long.
    */
-  statements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>, mutex?: string): Promise<T>
-  /** Runs statements that may read somewhat older data: on the read replica, if there is one and it answers. */
-  olderStatements<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>, mutex?: string): Promise<T>
+  reads(waiter: Waiter, mutex?: string): Reads
+  /** Does the same for reads that may return somewhat older data: from the read replica, if there is one and it answers. */
+  olderReads(waiter: Waiter, mutex?: string): Reads
   /** Runs statements that are committed one by one. A statement that conflicts with another transaction is retried. */
   writes<T>(
     waiter: Waiter,
@@ -62,7 +62,7 @@ export interface Database {
    */
   together<T>(waiter: Waiter, rows: readonly string[], work: (unit: JointUnit) => Promise<T>): Promise<T>
   /** Reads on a reserved connection, outside of the queue, because authentication must not wait for calls that are already admitted. */
-  readAside<T>(waiter: Waiter, work: (sql: Reads) => Promise<T>): Promise<T>
+  readAside<Values>(waiter: Waiter, statement: Statement<Values>, values: Values): Promise<Cell[][]>
   /** Runs work that needs a query runner of TypeORM, such as a migration, on a connection that is closed afterwards. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   /** Does the same while it holds a lock that excludes other processes, for changes of the tables. The work may run more than once. */
@@ -125,13 +125,11 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     }
   }
 
-  const statementsOf =
-    (all: typeof units): Database["statements"] =>
-    ({ signal, whileWaiting, spans }, work, mutex) =>
-      all.run({ kind: "read", rows: mutex === undefined ? [] : [mutex], signal, whileWaiting, spans }, (attempt) =>
-        work({ read: reading(attempt, signal) }),
-      )
-  const statements = statementsOf(units)
+  const readsOf =
+    (all: typeof units): Database["reads"] =>
+    (waiter, mutex) => ({ read: async ({ sql, cells }, values) => all.read(waiter, sql, cells(values), mutex) })
+  const reads = readsOf(units)
+  const olderReads = olderUnits && readsOf(olderUnits)
 
   return {
     engine: engine.engine,
@@ -139,23 +137,35 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     tables: allTables,
     lookups: engine.lookups,
 
-    statements,
+    reads,
 
-    async olderStatements(waiter, work, mutex) {
-      if (olderUnits === undefined) return statements(waiter, work, mutex)
-      try {
-        return await statementsOf(olderUnits)(waiter, work, mutex)
-      } catch (error) {
-        if (!(error instanceof StoreError) || error.reason !== "DATABASE_UNAVAILABLE") throw error
-        return statements(waiter, work, mutex)
+    olderReads: (waiter, mutex) => {
+      const primary = reads(waiter, mutex)
+      const replica = olderReads?.(waiter, mutex)
+      if (replica === undefined) return primary
+      return {
+        async read(statement, values) {
+          try {
+            return await replica.read(statement, values)
+          } catch (error) {
+            if (!(error instanceof StoreError) || error.reason !== "DATABASE_UNAVAILABLE") throw error
+            return primary.read(statement, values)
+          }
+        },
       }
     },
 
     writes({ signal, whileWaiting, unit, spans }, rows, work, options) {
       if (unit instanceof JointUnit) return unit.run(rows, work, options)
-      return units.run({ kind: "write", rows, signal, whileWaiting, spans }, (attempt) =>
+      return units.write({ rows, signal, whileWaiting, spans }, (attempt) =>
         work({
-          read: reading(attempt, signal),
+          read: (statement, values) => {
+            const cells = statement.cells(values)
+            return attempt(async (lease) => {
+              signal?.throwIfAborted()
+              return (await lease.read(statement.sql, cells)).rows
+            })
+          },
           write: (statement, values, also) => {
             const cells = statement.cells(values)
             return attempt(async (lease) => {
@@ -181,7 +191,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
     transaction({ signal, whileWaiting, unit, spans }, rows, work, options) {
       if (unit instanceof JointUnit) return unit.run(rows, work, options)
-      return units.run({ kind: "write", rows, signal, whileWaiting, spans }, (attempt) =>
+      return units.write({ rows, signal, whileWaiting, spans }, (attempt) =>
         attempt((lease) =>
           committed(lease, async ({ connection }) => {
             const run = <Values>(statement: Statement<Values>, values: Values) => {
@@ -219,13 +229,11 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
         }
       }),
 
-    async readAside({ signal }, work) {
+    async readAside({ signal }, statement, values) {
       const lease = new Lease(engine, observation)
       try {
         await orAborted(lease.open(), signal)
-        return await work({
-          read: async (statement, values) => (await lease.read(statement.sql, statement.cells(values))).rows,
-        })
+        return (await lease.read(statement.sql, statement.cells(values))).rows
       } catch (error) {
         throw storeError(error)
       } finally {
@@ -261,14 +269,4 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
 function make(connection: Connection, changes: readonly Change[]): Promise<void> {
   return makeChanges(changes, (sql, cells) => connection.run(sql, cells))
-}
-
-function reading(attempt: Attempt, signal: AbortSignal | undefined): Reads["read"] {
-  return (statement, values) => {
-    const cells = statement.cells(values)
-    return attempt(async (lease) => {
-      signal?.throwIfAborted()
-      return (await lease.read(statement.sql, cells)).rows
-    })
-  }
 }

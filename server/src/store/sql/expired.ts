@@ -22,7 +22,7 @@ export function expiredStore(database: Database, { eventsKeepMs }: { eventsKeepM
       expiredRows(database, caches, "expires", cachesMs),
       oldEvents(database, eventsKeepMs, sequence),
     ],
-    now: (waiter) => database.statements(waiter, clock),
+    now: (waiter) => clock(database.reads(waiter)),
   }
 }
 

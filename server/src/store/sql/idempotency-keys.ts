@@ -47,7 +47,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
         })
 
       const kept = async (): Promise<Uint8Array | undefined> => {
-        const rows = await database.statements(caller, (sql) => sql.read(idempotencyKeys.byKey, row))
+        const rows = await database.reads(caller).read(idempotencyKeys.byKey, row)
         const found = idempotencyKeys.first(rows)
         if (found === null) return undefined
         const opened = cipher.open(found.answer, place, name)

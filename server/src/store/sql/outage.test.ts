@@ -33,12 +33,12 @@ describeServers("the network to %s", (target) => {
   /** Reads the ids of the other users, each by its own statement, over all connections. */
   const readAll = ({ database }: SqlStore = store) =>
     Promise.all(
-      others.map(({ id }) =>
-        database.statements({}, async ({ read }) => {
-          const [[found] = []] = await read(plainSql("SELECT id FROM users WHERE id = ?", target), [id])
-          return String(found)
-        }),
-      ),
+      others.map(async ({ id }) => {
+        const [[found] = []] = await database
+          .reads({})
+          .read(plainSql("SELECT id FROM users WHERE id = ?", target), [id])
+        return String(found)
+      }),
     )
   /**
    * A limit far below the timeouts of the patient store, and far above all others. What ends within it did not wait for
@@ -117,7 +117,7 @@ describeServers("the network to %s", (target) => {
     await stopUpdates()
     await close()
     const sql = `SELECT name FROM users WHERE id = ? AND ${isOpen}`
-    const reading = patient.database.statements({}, ({ read }) => read(plainSql(sql, target), [user.id]))
+    const reading = patient.database.reads({}).read(plainSql(sql, target), [user.id])
     const writing = patient.users.update(anyone, user.id, { name: "updated" })
     const ends = Promise.allSettled([reading, writing])
     await until(async () => (await activeStatements(database)).length === 2)
@@ -172,7 +172,7 @@ describeServers("the network to %s", (target) => {
   test("hangs: the store can be closed nevertheless", async () => {
     const closing = await openSqlStore({ encryptionKeys, url: urlThrough(proxy.port), statementTimeoutMs: 60_000 })
     await readAll(closing)
-    const call = closing.database.statements({}, ({ read }) => read(plainSql(sleep(50)), []))
+    const call = closing.database.reads({}).read(plainSql(sleep(50)), [])
     const rejected = expect(call).rejects.toMatchObject(unavailable)
     await until(async () => (await activeStatements(database)).length === 1)
     proxy.hang()
@@ -185,7 +185,7 @@ describeServers("the network to %s", (target) => {
     // A join of this many rows takes minutes, and the timeout is 1.5 s.
     const table = isPostgres ? "pg_collation" : "information_schema.collations"
     const slow = `SELECT COUNT(*) FROM ${table} a, ${table} b, ${table} c, ${table} d`
-    const call = store.database.statements({}, ({ read }) => read(plainSql(slow), []))
+    const call = store.database.reads({}).read(plainSql(slow), [])
     expect(await msOf(call)).toBeLessThan(soonMs)
     await expect(call).rejects.toMatchObject(timeout)
     expect(await store.users.get(anyone, user.id)).toEqual(user)

@@ -89,9 +89,8 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
 
   let last: Pick<AccountRow, "tenant" | "provider" | "providerAccountId"> | undefined
   for (;;) {
-    const rows: Cell[][] = await database.statements({}, (sql) =>
-      last === undefined ? sql.read(firstBatch, {}) : sql.read(nextBatch, last),
-    )
+    const sql = database.reads({})
+    const rows: Cell[][] = await (last === undefined ? sql.read(firstBatch, {}) : sql.read(nextBatch, last))
     const waiting = rows.values()
     const work = async () => {
       for (const cells of waiting) {

@@ -31,12 +31,12 @@ describeServers(
     /** Reads the names of all users, each by its own statement, over all connections. */
     const readAll = (from = store) =>
       Promise.all(
-        users.map(({ id }) =>
-          from.database.statements({}, async ({ read }) => {
-            const [[found] = []] = await read(plainSql("SELECT name FROM users WHERE id = ?", engine), [id])
-            return found
-          }),
-        ),
+        users.map(async ({ id }) => {
+          const [[found] = []] = await from.database
+            .reads({})
+            .read(plainSql("SELECT name FROM users WHERE id = ?", engine), [id])
+          return found
+        }),
       )
     const names = users.map(({ name }) => name)
 
@@ -84,9 +84,7 @@ describeServers(
         const others = ["idle_in_transaction_session_timeout", "plan_cache_mode", "application_name"]
         const values = [...names, ...others].map((name) => `current_setting('${name}')`).join(", ")
         const sql = `SELECT pg_backend_pid(), ${values}, pg_sleep(0.05)`
-        const rows = await Promise.all(
-          range(5).map(() => store.database.statements({}, ({ read }) => read(plainSql(sql), []))),
-        )
+        const rows = await Promise.all(range(5).map(() => store.database.reads({}).read(plainSql(sql), [])))
         expect(new Set(rows.map(([row]) => row?.[0])).size).toBe(5)
         for (const [row] of rows) {
           expect(row?.slice(1, -1)).toEqual([
@@ -104,9 +102,7 @@ describeServers(
       const isolation = engine === "mysql" ? "@@transaction_isolation" : "@@tx_isolation"
       const limit = engine === "mysql" ? "@@max_execution_time" : "@@max_statement_time * 1000"
       const sql = `SELECT CONNECTION_ID(), ${isolation}, @@time_zone, @@sql_mode, @@innodb_lock_wait_timeout + 0e0, ${limit} + 0e0, SLEEP(0.05)`
-      const rows = await Promise.all(
-        range(5).map(() => store.database.statements({}, ({ read }) => read(plainSql(sql), []))),
-      )
+      const rows = await Promise.all(range(5).map(() => store.database.reads({}).read(plainSql(sql), [])))
       expect(new Set(rows.map(([row]) => row?.[0])).size).toBe(5)
       for (const [row] of rows) {
         expect(row?.slice(1, 3)).toEqual(["READ-COMMITTED", "+00:00"])
@@ -195,7 +191,7 @@ describeServers(
       const other = await openSqlStore({ encryptionKeys, url, poolSize: 20 })
       try {
         await database.query(close)
-        const calls = range(20).map(() => other.database.statements({}, ({ read }) => read(plainSql(sleep), [])))
+        const calls = range(20).map(() => other.database.reads({}).read(plainSql(sleep), []))
         const ends = await Promise.allSettled(calls)
         const rejected = ends.filter((end) => end.status === "rejected")
         expect(rejected.length).toBeGreaterThan(5)

@@ -17,10 +17,9 @@ export function tenantStore(database: Database): TenantStore {
         }
       }),
 
-    list: (waiter) =>
-      database.statements(waiter, async (sql) => {
-        const rows = await sql.read(allTenants, {})
-        return rows.map((cells) => tenants.row(cells))
-      }),
+    async list(waiter) {
+      const rows = await database.reads(waiter).read(allTenants, {})
+      return rows.map((cells) => tenants.row(cells))
+    },
   }
 }

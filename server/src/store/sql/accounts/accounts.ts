@@ -7,7 +7,6 @@ import { failsBy } from "../engine/statement-error.js"
 import type { EventOf } from "../events/event-rows.js"
 import { readPage, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
-import type { Cell } from "../query/statement.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
@@ -136,8 +135,7 @@ export function accountStore(
         { isLong: options?.revokeSessions === true },
       ),
 
-    get: (caller, key) =>
-      database.statements(caller, async (sql) => first(caller, await sql.read(accounts.byKey, keyOf(caller, key)))),
+    get: async (caller, key) => first(caller, await database.reads(caller).read(accounts.byKey, keyOf(caller, key))),
 
     async listByUser(caller, userId, { size, token }, options) {
       const list = ["accounts", caller.tenant, userId]
@@ -145,14 +143,12 @@ export function accountStore(
       const [provider, providerAccountId] = token === undefined ? ["", ""] : tokens.open<[string, string]>(list, token)
       const shown = (row: Account) => (options.tokens ? sealed.open(row, caller.tenant) : sealed.withoutSealed(row))
       // A token that was replaced a moment ago would be useless, so a list with tokens is read from the writer.
-      const statements = options.tokens ? database.statements : database.olderStatements
-      const { items, next } = await statements(caller, (sql) => {
-        const read = (after: AccountKey) => sql.read(following, { ...keyOf(caller, after), userId })
-        const itemOf = (cells: Cell[]): ListedAccount => ({
-          ...shown(accounts.row(cells)),
-          ...timesOf(accounts, cells),
-        })
-        return readPage<ListedAccount, AccountKey>({ size, after: { provider, providerAccountId }, read, itemOf })
+      const sql = options.tokens ? database.reads(caller) : database.olderReads(caller)
+      const { items, next } = await readPage<ListedAccount, AccountKey>({
+        size,
+        after: { provider, providerAccountId },
+        read: (after) => sql.read(following, { ...keyOf(caller, after), userId }),
+        itemOf: (cells) => ({ ...shown(accounts.row(cells)), ...timesOf(accounts, cells) }),
       })
       return { items, nextToken: next && tokens.seal(list, [next.provider, next.providerAccountId]) }
     },

@@ -113,13 +113,13 @@ export function tokenRefreshStore(
 
   return {
     async get(caller, { userId, provider, providerAccountId }) {
-      const rows = await database.statements(caller, (sql) =>
+      const sql = database.reads(caller)
+      const rows =
         providerAccountId === undefined
-          ? sql.read(byUser, { tenant: caller.tenant, userId, provider })
-          : sql.read(byKey, { tenant: caller.tenant, provider, providerAccountId }),
-      )
+          ? await sql.read(byUser, { tenant: caller.tenant, userId, provider })
+          : await sql.read(byKey, { tenant: caller.tenant, provider, providerAccountId })
       if (rows.length > 1) {
-        const rule = "must name one of the several accounts that the user has at the provider"
+        const rule = "is required, because the user has several accounts at the provider"
         throw new StoreError("INVALID_FIELD", rule, { field: "provider_account_id" })
       }
       const [found] = rows.map((cells) => foundOf(caller, cells))

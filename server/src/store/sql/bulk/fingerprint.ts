@@ -24,7 +24,7 @@ export function fingerprintOf<Row extends ObjectLiteral & { tenant: string }, Ke
     "tenant" as Key,
   )
   return async () => {
-    const [cell] = await database.statements({}, (sql) => sql.read(fingerprint, { tenant } as Row))
+    const [cell] = await database.reads({}).read(fingerprint, { tenant } as Row)
     return String(cell?.[0])
   }
 }

@@ -97,11 +97,12 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     const firstPage = table.statement(page(), "tenant" as Key)
     const nextPage = table.statement(page().andWhere(`(${isAfter(keys)})`), ...table.key)
     return async function* (): AsyncGenerator<Row[]> {
+      const sql = database.reads({})
       let last: Row | undefined
       for (;;) {
-        const found: Cell[][] = await database.statements({}, (sql) =>
-          last === undefined ? sql.read(firstPage, { tenant } as Row) : sql.read(nextPage, last),
-        )
+        const found: Cell[][] = await (last === undefined
+          ? sql.read(firstPage, { tenant } as Row)
+          : sql.read(nextPage, last))
         const rows = found.map(make)
         if (rows.length > 0) yield rows
         last = rows.at(-1)
@@ -144,7 +145,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
 
   return {
     async count() {
-      const [cells] = await database.statements({}, (sql) => sql.read(ofTenant, { tenant } as Row))
+      const [cells] = await database.reads({}).read(ofTenant, { tenant } as Row)
       return Number(cells?.[0])
     },
 
@@ -154,9 +155,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
 
     async differences(rows) {
       const stored = new Map<string, Row>()
-      const lookups = [...chunks(rows, keysAtOnce)].map((chunk) =>
-        database.statements({}, (sql) => sql.read(byKeys, chunk)),
-      )
+      const lookups = [...chunks(rows, keysAtOnce)].map((chunk) => database.reads({}).read(byKeys, chunk))
       for (const cells of (await Promise.all(lookups)).flat()) {
         const row = rowOf(cells)
         stored.set(table.nameOf(row), row)

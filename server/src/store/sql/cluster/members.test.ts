@@ -51,12 +51,12 @@ describeServers(
     /** Reads each user by its own statement, over all connections. */
     const readAll = (count = users.length) =>
       Promise.all(
-        users.slice(0, count).map(({ id }) =>
-          store.database.statements({}, async ({ read }) => {
-            const [[found] = []] = await read(plainSql("SELECT id FROM users WHERE id = ?"), [id])
-            return String(found)
-          }),
-        ),
+        users.slice(0, count).map(async ({ id }) => {
+          const [[found] = []] = await store.database
+            .reads({})
+            .read(plainSql("SELECT id FROM users WHERE id = ?"), [id])
+          return String(found)
+        }),
       )
     const ids = users.map(({ id }) => id)
 

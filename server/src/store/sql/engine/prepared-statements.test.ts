@@ -23,7 +23,7 @@ describeServers("prepared statements on %s", (target) => {
     await tables.drop()
   })
 
-  const run = (statement: string) => database.statements({}, (sql) => sql.read(plainSql(statement), []))
+  const run = (statement: string) => database.reads({}).read(plainSql(statement), [])
 
   if (target === "postgres") {
     test("a statement is prepared once on each connection, and then only executed", async () => {
@@ -50,7 +50,7 @@ describeServers("prepared statements on %s", (target) => {
       /** Returns how often a lookup scans the whole table. */
       const wholeReads = async () => {
         const count = async () => {
-          await own.statements({}, (sql) => sql.read(plainSql("SELECT pg_stat_force_next_flush()"), []))
+          await own.reads({}).read(plainSql("SELECT pg_stat_force_next_flush()"), [])
           const [row] = await empty.query("SELECT seq_scan AS n FROM pg_stat_user_tables WHERE relname = 'users'")
           return Number(row?.n)
         }

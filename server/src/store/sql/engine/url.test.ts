@@ -103,9 +103,7 @@ if (databaseTargets().includes("mysql")) {
       const empty = await createDatabase("mysql")
       try {
         const database = await openDatabase({ url: `${empty.url}?${parameters}` })
-        const rows = await database.statements({}, ({ read }) =>
-          read(plainSql("SHOW SESSION STATUS LIKE 'Ssl_cipher'"), []),
-        )
+        const rows = await database.reads({}).read(plainSql("SHOW SESSION STATUS LIKE 'Ssl_cipher'"), [])
         await database.close()
         return rows[0]?.[1]
       } finally {

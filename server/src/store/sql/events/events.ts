@@ -128,7 +128,7 @@ export function eventStore(
 
     async sequence(waiter) {
       // Usually no event waits for a sequence. This read finds that out without a lock.
-      const found = await database.statements(waiter, readHead)
+      const found = await readHead(database.reads(waiter))
       if (!found.anyWaits) return found.last
       for (;;) {
         const { last, count } = await database.transaction(waiter, [eventHead.nameOf(head)], async (sql) => {
@@ -152,7 +152,7 @@ export function eventStore(
     async read(waiter, { after, limit, tenant }) {
       const select = followingOf(tenant !== undefined, limit)
       const values = { sequence: after, ...(tenant !== undefined && { tenant }) }
-      const rows = await database.statements(waiter, (sql) => sql.read(select, values))
+      const rows = await database.reads(waiter).read(select, values)
       return rows.map((cells) => {
         const { id: _, sequence, ...event } = events.row(cells)
         return { ...event, sequence: sequence as number }
@@ -160,17 +160,17 @@ export function eventStore(
     },
 
     async last(caller) {
-      const [cells] = await database.statements(caller, (sql) => sql.read(lastOfTenant, caller))
+      const [cells] = await database.reads(caller).read(lastOfTenant, caller)
       return events.value("sequence", (cells as Cell[])[0] as Cell) ?? null
     },
 
-    history: (waiter) =>
-      database.statements(waiter, async (sql) => {
-        // Read the head first: events that are deleted between the two statements precede the remaining sequences.
-        const { last, history } = await readHead(sql)
-        const [cells] = await sql.read(lowest, {})
-        const first = events.value("sequence", (cells as Cell[])[0] as Cell)
-        return { id: history, before: first === undefined ? last : first - 1, last }
-      }),
+    async history(waiter) {
+      const sql = database.reads(waiter)
+      // Read the head first: events that are deleted between the two statements precede the remaining sequences.
+      const { last, history } = await readHead(sql)
+      const [cells] = await sql.read(lowest, {})
+      const first = events.value("sequence", (cells as Cell[])[0] as Cell)
+      return { id: history, before: first === undefined ? last : first - 1, last }
+    },
   }
 }

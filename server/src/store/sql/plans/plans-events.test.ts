@@ -47,8 +47,7 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
 
   /** Returns the database's plan of a statement as one text. */
   async function explained([statement, cells]: [string, Cell[]]): Promise<string> {
-    const run = (sql: string, values: Cell[] = []) =>
-      database.statements({}, (sql_) => sql_.read(plainSql(sql), values))
+    const run = (sql: string, values: Cell[] = []) => database.reads({}).read(plainSql(sql), values)
     if (target !== "postgres") {
       const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
       return String(await run(`${explain} ${statement}`, cells))

@@ -59,8 +59,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
 
   /** Returns the database's plan of a statement as one text. */
   async function explained([statement, cells]: [string, Cell[]], how = "EXPLAIN"): Promise<string> {
-    const run = (sql: string, values: Cell[] = []) =>
-      database.statements({}, (sql_) => sql_.read(plainSql(sql), values))
+    const run = (sql: string, values: Cell[] = []) => database.reads({}).read(plainSql(sql), values)
     if (target !== "postgres") {
       const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
       return String(await run(`${explain} ${statement}`, cells))
@@ -82,7 +81,8 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
       const counts = [...plan.matchAll(/actual rows=(\d+)|Rows Removed by [\w ]+: (\d+)/g)]
       return Math.max(...counts.map(([, rows, removed]) => Number(rows ?? removed)))
     }
-    return database.statements({}, async (sql) => {
+    // All on one connection, because the server counts by session.
+    return database.transaction({}, [], async (sql) => {
       const read = async () => {
         const reads = await sql.read(plainSql("SHOW SESSION STATUS LIKE 'Handler_read_%'"), [])
         const counted = reads.filter(([name]) => /_(first|key|last|next|prev)$/.test(String(name)))

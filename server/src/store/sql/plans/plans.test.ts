@@ -369,7 +369,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
             const { id } = await store.users.create(anyone, newUser())
             const { sessionToken } = await store.sessions.create(anyone, newSession(id, Date.now()))
             const key = { tenant: "default", tokenHash: hashOfToken(sessionToken) }
-            const [cells = []] = await database.statements({}, (sql) => sql.read(sessions.byKey, key))
+            const [cells = []] = await database.reads({}).read(sessions.byKey, key)
             return [cleared({ tenant: "default", id }), deleted({ ...key, cells })]
           }),
         )

@@ -55,7 +55,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     database.lookedUp(keys.length)
     if (keys.length > 1) for (const span of waiter.spans ?? []) span.setAttribute("authwire.lookups", keys.length)
     const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
-    const rows = await database.statements(waiter, (sql) => sql.read(select, { tenant, keys }))
+    const rows = await database.reads(waiter).read(select, { tenant, keys })
     if (keys.length === 1) return rows
     const byKey = new Map(rows.map((cells) => [textOf(cells.slice(-key.length)), cells]))
     return keys.map((cells) => byKey.get(textOf(cells)))

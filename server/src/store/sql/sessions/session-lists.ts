@@ -94,16 +94,18 @@ export function sessionLists(
       const wanted = wantedBy(caller, filter, new Date(clock()))
       const select = followings.get(kindOf(filter)) as Statement<Wanted & { after: Position }>
       // Read from the writer: a session that was revoked a moment ago must not appear as if the revocation had failed.
-      const { items, next } = await database.statements(caller, (sql) => {
-        const read = (after: Position) => sql.read(select, { ...wanted, after })
-        const itemOf = (cells: Cell[]) => listedSession(database, cells)
-        return readPage<ListedSession, Position>({ size, after: { created: new Date(created), id }, read, itemOf })
+      const sql = database.reads(caller)
+      const { items, next } = await readPage<ListedSession, Position>({
+        size,
+        after: { created: new Date(created), id },
+        read: (after) => sql.read(select, { ...wanted, after }),
+        itemOf: (cells) => listedSession(database, cells),
       })
       return { items, nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]) }
     },
 
     async get(caller, id) {
-      const [cells] = await database.statements(caller, (sql) => sql.read(byId, { tenant: caller.tenant, id }))
+      const [cells] = await database.reads(caller).read(byId, { tenant: caller.tenant, id })
       return cells === undefined ? null : listedSession(database, cells)
     },
   }

@@ -194,7 +194,7 @@ export function sessionRevocations(
   return {
     async revoke(caller, id, userId): Promise<ListedSession | null> {
       const { tenant } = caller
-      const [cells] = await database.statements(caller, (sql) => sql.read(byId, { tenant, id }))
+      const [cells] = await database.reads(caller).read(byId, { tenant, id })
       if (cells === undefined) return null
       const session = listedSession(database, cells)
       if (userId !== undefined && userId !== session.userId) return null

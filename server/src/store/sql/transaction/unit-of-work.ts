@@ -5,6 +5,7 @@ import type { SqlEngine } from "../engine/engine.js"
 import { Lease } from "../engine/lease.js"
 import type { DatabaseLoad, Observation } from "../engine/observer.js"
 import { failsBy, StatementError, storeError } from "../engine/statement-error.js"
+import type { Cell } from "../query/statement.js"
 import { groupCommit, type Participant, RolledBack, type Slot } from "./group-commit.js"
 import { queue } from "./queue.js"
 import type { Backoff } from "./retry.js"
@@ -18,11 +19,11 @@ export interface UnitOptions {
   observation?: Observation
 }
 
+/** A unit of work that writes. */
 export interface UnitOfWork extends Waiter {
-  readonly kind: Kind
   /**
-   * Names of the rows that a write changes or locks by its foreign keys. For a read, the name of what only one may read at a time.
-   * No two units of work that name the same row run at the same time.
+   * Names of the rows that it changes, or locks by its foreign keys. No two units of work that name the same row run at the same
+   * time.
    */
   readonly rows: readonly string[]
 }
@@ -34,14 +35,20 @@ export interface UnitOfWork extends Waiter {
 export type Attempt = <T>(once: (lease: Lease) => Promise<T>) => Promise<T>
 
 export interface UnitsOfWork {
+  /**
+   * Runs a statement that reads, and retries it on another connection as Lease.read and Backoff do. Throws errors of the store.
+   *
+   * @param mutex Reads that name the same mutex run one at a time.
+   */
+  read(waiter: Waiter, sql: string, cells: Cell[], mutex?: string): Promise<Cell[][]>
   /** Runs work with a permit and a connection. Whatever the work throws is turned into an error of the store. */
-  run<T>(unit: UnitOfWork, work: (attempt: Attempt) => Promise<T>): Promise<T>
+  write<T>(unit: UnitOfWork, work: (attempt: Attempt) => Promise<T>): Promise<T>
   /**
    * Runs work that may share its transaction and that names its rows step by step. All of it runs again when it conflicts with
    * another transaction, and on another member of a cluster when its connection is lost. It keeps its rows locked between tries,
    * until it names further rows. It must not be able to commit the same thing twice.
    */
-  runJoint<T>(unit: Omit<UnitOfWork, "kind">, work: (join: Join) => Promise<T>): Promise<T>
+  runJoint<T>(unit: UnitOfWork, work: (join: Join) => Promise<T>): Promise<T>
   /** Runs work that opens a connection of its own. It counts as a writer. */
   runOutside<T>(work: () => Promise<T>): Promise<T>
   load(): DatabaseLoad
@@ -100,10 +107,10 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
   const mutexes = rowMutexes(waiters, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
 
   /** @param hasMetLock Whether the work has met a lock. A retry on another member of the cluster is not limited further. */
-  async function acquireSlot(unit: UnitOfWork, hasMetLock: boolean): Promise<Slot> {
-    const { kind, signal, whileWaiting = (waited) => waited } = unit
+  async function acquireSlot(kind: Kind, waiter: Waiter, hasMetLock: boolean): Promise<Slot> {
+    const { signal, whileWaiting = (waited) => waited } = waiter
     if (hasMetLock) await whileWaiting(retryPermits.acquire(kind, signal))
-    const lease = new Lease(engine, observation, unit.spans)
+    const lease = new Lease(engine, observation, waiter.spans)
     const release = async () => {
       // After an abort the permit stays held until the connection that was being opened has been returned.
       await lease.close()
@@ -119,11 +126,52 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
     return { lease, release }
   }
 
+  /** Acquires a slot and opens its connection. */
+  async function openSlot(kind: Kind, waiter: Waiter, hasMetLock: boolean): Promise<Slot> {
+    const begun = performance.now()
+    const slot = await acquireSlot(kind, waiter, hasMetLock)
+    try {
+      await orAborted(slot.lease.open(), waiter.signal)
+    } catch (error) {
+      slot.release()
+      throw error
+    }
+    recordWait(begun, waiter, observation)
+    return slot
+  }
+
   return {
-    async run(unit, work) {
-      const { kind, rows, signal } = unit
-      const mutexRows = kind === "write" && !engine.locksRows ? wholeDatabase : rows
-      const unlock = mutexRows.length === 0 ? undefined : await mutexes.lock(mutexRows, unit)
+    async read(waiter, sql, cells, mutex) {
+      const { signal } = waiter
+      const unlock = mutex === undefined ? undefined : await mutexes.lock([mutex], waiter)
+      let hasMetLock = false
+      const attempt = async () => {
+        let slot: Slot | undefined
+        try {
+          slot = await openSlot("read", waiter, hasMetLock)
+          signal?.throwIfAborted()
+          return (await slot.lease.read(sql, cells)).rows
+        } catch (error) {
+          const failure = engine.hasOtherMembers ? movedIfUndone(error, false) : error
+          hasMetLock ||= meetsLock(failure)
+          throw failure
+        } finally {
+          slot?.release()
+        }
+      }
+      try {
+        return await backoff(waiter, attempt)
+      } catch (error) {
+        throw storeError(error)
+      } finally {
+        unlock?.()
+      }
+    },
+
+    async write(unit, work) {
+      const { rows } = unit
+      const lockedRows = engine.locksRows ? rows : wholeDatabase
+      const unlock = lockedRows.length === 0 ? undefined : await mutexes.lock(lockedRows, unit)
       let slot: Slot | undefined
       let hasMetLock = false
       const release = async () => {
@@ -136,13 +184,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           backoff(unit, async () => {
             let mayBeDone = false
             try {
-              if (slot === undefined) {
-                const begun = performance.now()
-                slot = await acquireSlot(unit, hasMetLock)
-                await orAborted(slot.lease.open(), signal)
-                recordWait(begun, unit, observation)
-              }
-              mayBeDone = kind === "write"
+              slot ??= await openSlot("write", unit, hasMetLock)
+              mayBeDone = true
               return await once(slot.lease)
             } catch (error) {
               const failure = engine.hasOtherMembers ? movedIfUndone(error, mayBeDone) : error
@@ -159,9 +202,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       }
     },
 
-    async runJoint(given, work) {
-      const { rows } = given
-      const unit: UnitOfWork = { ...given, kind: "write" }
+    async runJoint(unit, work) {
+      const { rows } = unit
       let lockedRows: ReadonlySet<string> = new Set()
       let unlock = () => {}
       const lockAlso = async (more: readonly string[]) => {
@@ -196,7 +238,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           }
           if (participant !== undefined) return participant
           const begun = performance.now()
-          const acquire = () => acquireSlot(unit, hasMetLock)
+          const acquire = () => acquireSlot("write", unit, hasMetLock)
           participant = await groups.join(unit, acquire, isExclusive || isLong || isStale)
           recordWait(begun, unit, observation)
           return participant
@@ -270,7 +312,7 @@ function meetsLock(failure: unknown): boolean {
 /** A shorter wait for a connection has no span, in milliseconds. */
 const shortestSpanMs = 1
 
-function recordWait(begun: number, { spans = [] }: UnitOfWork, { observer, tracer }: Observation = {}): void {
+function recordWait(begun: number, { spans = [] }: Waiter, { observer, tracer }: Observation = {}): void {
   const ms = performance.now() - begun
   observer?.waited(ms)
   if (ms < shortestSpanMs) return

@@ -60,7 +60,7 @@ export function provisionalUsers(
 
     async isReplaceable(caller, id, until) {
       if (!isOn || until === undefined || until.getTime() <= clock()) return false
-      return database.statements(caller, (sql) => isProvisional(sql, { tenant: caller.tenant, id }))
+      return isProvisional(database.reads(caller), { tenant: caller.tenant, id })
     },
 
     async replace(caller, id, row, rows) {

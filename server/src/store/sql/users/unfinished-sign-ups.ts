@@ -28,7 +28,7 @@ export async function unfinishedSignUps(
     "tenant",
     "created",
   )
-  const rows = await database.statements({}, (sql) => sql.read(select, { tenant, created: since }))
+  const rows = await database.reads({}).read(select, { tenant, created: since })
   return rows.map(([id, created]) => ({
     id: users.value("id", id as Cell),
     created: users.value("created", created as Cell) as Date,

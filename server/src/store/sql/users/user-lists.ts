@@ -64,7 +64,7 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
   const userOf = (cells: Cell[]): ListedUser => ({ ...users.row(cells), ...timesOf(users, cells) })
   const usersWithEmail = async (caller: Caller, wanted: Wanted) => {
     if (wanted.emailKey === undefined) return []
-    const rows = await database.olderStatements(caller, (sql) => sql.read(userWithEmail, wanted))
+    const rows = await database.olderReads(caller).read(userWithEmail, wanted)
     return rows.map(userOf)
   }
 
@@ -77,10 +77,9 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       if (filter.email !== undefined) return { items: await usersWithEmail(caller, wanted) }
       // No id is empty, so all users of that millisecond come after it.
       const after = { created: new Date(created), id }
-      const { items, next } = await database.olderStatements(caller, (sql) => {
-        const read = (last: Position) => sql.read(following, { ...wanted, after: last })
-        return readPage<ListedUser, Position>({ size, after, read, itemOf: userOf })
-      })
+      const sql = database.olderReads(caller)
+      const read = (last: Position) => sql.read(following, { ...wanted, after: last })
+      const { items, next } = await readPage<ListedUser, Position>({ size, after, read, itemOf: userOf })
       return { items, nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]) }
     },
 
@@ -89,8 +88,7 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       if (filter.email !== undefined && wanted.emailKey === undefined) return 0
       const statement = wanted.emailKey === undefined ? count : countWithEmail
       // One count at a time per tenant. Otherwise the counts of one API key could occupy all connections for seconds.
-      const turn = `count users ${caller.tenant}`
-      const rows = await database.olderStatements(caller, (sql) => sql.read(statement, wanted), turn)
+      const rows = await database.olderReads(caller, `count users ${caller.tenant}`).read(statement, wanted)
       return Number(rows[0]?.[0])
     },
   }

@@ -33,7 +33,7 @@ describeServers(
       const opened = await openDatabase({ url: url.href })
       const sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
       try {
-        return (await opened.statements({}, ({ read }) => read(plainSql(sql), [])))[0]?.[0]
+        return (await opened.reads({}).read(plainSql(sql), []))[0]?.[0]
       } finally {
         await opened.close()
       }
