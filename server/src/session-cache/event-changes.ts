@@ -73,10 +73,10 @@ export function eventChanges(feed: EventFeed, events: Pick<EventStore, "isEnable
       },
     }),
     async reach(tenant) {
-      const all = await feed.flush()
-      // Processes write a tenant's row because of its own events only, so a call must not wait for those of other
-      // tenants.
-      return BigInt((await events.last({ tenant })) ?? all)
+      await feed.flush()
+      // Processes write a tenant's row only because of its own events, so a call must not wait for those of other tenants. Without
+      // any event that is kept, there is nothing to wait for.
+      return BigInt((await events.last({ tenant })) ?? 0)
     },
   }
 }

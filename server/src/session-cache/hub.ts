@@ -292,8 +292,8 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
           if (lease.ms === 0 && maxStaleMs < minStaleMs)
             throw broken("max_stale_ms", `must be at least ${minStaleMs} in the first request`)
           if (lease.ms !== 0 && maxStaleMs !== 0 && maxStaleMs !== lease.ms)
-            throw broken("max_stale_ms", "must be that of the first request, or absent")
-          if (confirmed > told) throw broken("confirmed", "must be a sequence that was told")
+            throw broken("max_stale_ms", "must be the value of the first request, or absent")
+          if (confirmed > told) throw broken("confirmed", "must be a sequence that the service has sent")
           if (lease.ms === 0) lease.ms = maxStaleMs
           if (done) lease.until = Number.NEGATIVE_INFINITY
           if (confirmed >= stream.newsAt && confirmed > 0n) stream.knowsAll = true

@@ -104,6 +104,6 @@ export function cacheHubs({ feed, keep, limits = defaultLimits, ...options }: Hu
 }
 
 function tooMany(whose: string): Failure {
-  const message = `${whose} has as many streams for session caches as it may`
+  const message = `${whose} has reached the limit of streams for session caches`
   return new Failure("OVERLOADED", { retryAfterMs: 10_000, message })
 }
