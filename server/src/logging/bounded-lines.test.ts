@@ -13,28 +13,36 @@ const sinks: [name: string, make: (fd: number) => LineSink][] = [
   ["as a file", fileSink],
 ]
 
-describe.each(sinks)("boundedLines, to a pipe %s", (_, make) => {
-  function setUp() {
-    const pipe = unreadPipe()
-    later(async () => pipe.close())
-    const sink = make(openSync(pipe.path, constants.O_WRONLY | constants.O_NONBLOCK))
-    const writes: string[] = []
-    const losses: number[] = []
-    const recorded: LineSink = {
-      ...sink,
-      write(text, done) {
-        writes.push(text)
-        sink.write(text, done)
-      },
-    }
-    const lines = boundedLines(recorded, {
-      onLost: (count) => {
-        losses.push(count)
-        lines.write("lost\n")
-      },
-    })
-    return { pipe, writes, losses, lines }
+/** Returns bounded lines to a pipe that is read on request, and what `exit` runs when the process exits. */
+function linesTo(make: (fd: number) => LineSink) {
+  const pipe = unreadPipe()
+  later(async () => pipe.close())
+  const sink = make(openSync(pipe.path, constants.O_WRONLY | constants.O_NONBLOCK))
+  const writes: string[] = []
+  const failures: (Error | null | undefined)[] = []
+  const losses: number[] = []
+  const recorded: LineSink = {
+    ...sink,
+    write(text, done) {
+      writes.push(text)
+      sink.write(text, (error) => {
+        if (error) failures.push(error)
+        done(error)
+      })
+    },
   }
+  const lines = boundedLines(recorded, {
+    onLost: (count) => {
+      losses.push(count)
+      lines.write("lost\n")
+    },
+  })
+  const exit = process.listeners("exit").at(-1)
+  return { pipe, writes, failures, losses, lines, exit: () => exit?.(0) }
+}
+
+describe.each(sinks)("boundedLines, to a pipe %s", (_, make) => {
+  const setUp = () => linesTo(make)
 
   test("the lines of one turn are written together, in their order, at its end", async () => {
     const { pipe, writes, lines } = setUp()
@@ -83,4 +91,16 @@ describe.each(sinks)("boundedLines, to a pipe %s", (_, make) => {
     const expected = Array.from({ length: written }, (_, index) => line(index)).join("")
     expect(pipe.read()).toBe(`${expected}kept\nlost\nafter\n`)
   })
+})
+
+test("when the process exits, a file also gets what could not be written before and was to be tried again", async () => {
+  const { pipe, failures, lines, exit } = linesTo(fileSink)
+  // More than a pipe holds. The second line is written in part, because it is longer than a pipe takes at once.
+  const all = ["a", "b", "c"].map((letter) => `${letter.repeat(40_000)}\n`)
+  for (const line of all) lines.write(line)
+  await until(() => failures.length > 0)
+  expect(pipe.read()).not.toBe(all.join(""))
+  // In the same turn, before the next try.
+  exit()
+  expect(pipe.read()).toBe(all.join(""))
 })

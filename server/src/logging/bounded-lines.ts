@@ -48,11 +48,13 @@ interface Chunk {
  * once.
  */
 export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLinesOptions): BoundedLines {
-  /** The buffered chunks. The first is being written if `isWriting`. */
+  /** The buffered chunks. The first is being written, or waits to be tried again, if `isWriting`. */
   const waiting: Chunk[] = []
   let bytes = 0
   let lost = 0
   let isWriting = false
+  /** Whether the sink has not answered the last write yet. */
+  let isInFlight = false
   let isScheduled = false
   let isFailing = false
 
@@ -66,7 +68,9 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
     const chunk = waiting[0]
     isWriting = chunk !== undefined
     if (chunk === undefined) return
+    isInFlight = true
     sink.write(chunk.text, (error) => {
+      isInFlight = false
       if (error) {
         const isFull = "code" in error && error.code === "EAGAIN"
         if (!isFull) fail(error)
@@ -107,7 +111,7 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
   }
 
   process.on("exit", () => {
-    for (const { text } of isWriting ? waiting.slice(1) : waiting) sink.writeNow(text)
+    for (const { text } of isInFlight ? waiting.slice(1) : waiting) sink.writeNow(text)
   })
 
   return {

@@ -7,7 +7,10 @@ export interface LineSink {
    * same text again. The part that was already written is not repeated.
    */
   write(text: string, done: (error: Error | null | undefined) => void): void
-  /** Writes as much of a text as can be written at once, because the process ends. */
+  /**
+   * Writes as much of a text as can be written at once, because the process ends. A text whose `write` has failed comes
+   * first, and is continued.
+   */
   writeNow(text: string): void
 }
 
@@ -41,20 +44,25 @@ export function streamSink(stream: NodeJS.WritableStream): LineSink {
 /** @param fd A descriptor of a file, or one that was opened with O_NONBLOCK. */
 export function fileSink(fd: number): LineSink {
   let left = Buffer.alloc(0)
+  let hasFailed = false
   return {
     write(text, done) {
       if (left.length === 0) left = Buffer.from(text)
+      hasFailed = false
       const writeLeft = () =>
         write(fd, left, (error, written) => {
           if (error === null) left = left.subarray(written)
+          hasFailed = error !== null
           if (error !== null || left.length === 0) done(error)
           else writeLeft()
         })
       writeLeft()
     },
     writeNow(text) {
+      const rest = hasFailed ? left : text
+      hasFailed = false
       try {
-        writeSync(fd, text)
+        writeSync(fd, rest)
       } catch {
         // The process ends, so the error cannot be reported.
       }
