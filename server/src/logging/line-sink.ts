@@ -59,7 +59,7 @@ export function fileSink(fd: number): LineSink {
       writeLeft()
     },
     writeNow(text) {
-      const rest = hasFailed ? left : text
+      const rest = hasFailed ? left : Buffer.from(text)
       hasFailed = false
       try {
         writeSync(fd, rest)

@@ -112,8 +112,12 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   }
 
   /** Runs work in a transaction on the lease's connection. */
-  async function committed<T>(lease: Lease, work: (lease: Lease) => Promise<T>): Promise<T> {
-    await lease.read(engine.begin)
+  async function committed<T>(
+    lease: Lease,
+    signal: AbortSignal | undefined,
+    work: (lease: Lease) => Promise<T>,
+  ): Promise<T> {
+    await lease.read(engine.begin, undefined, signal)
     const { connection } = lease
     try {
       const result = await work(lease)
@@ -163,7 +167,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
             const cells = statement.cells(values)
             return attempt(async (lease) => {
               signal?.throwIfAborted()
-              return (await lease.read(statement.sql, cells)).rows
+              return (await lease.read(statement.sql, cells, signal)).rows
             })
           },
           write: (statement, values, also) => {
@@ -172,7 +176,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
               signal?.throwIfAborted()
               if (also === undefined || also.length === 0)
                 return (await lease.connection.run(statement.sql, cells)).matched
-              return committed(lease, async ({ connection }) => {
+              return committed(lease, signal, async ({ connection }) => {
                 const { matched } = await connection.run(statement.sql, cells)
                 if (matched > 0) await make(connection, also)
                 return matched
@@ -183,7 +187,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
             attempt((lease) => {
               signal?.throwIfAborted()
               if (changes.length === 1) return make(lease.connection, changes)
-              return committed(lease, ({ connection }) => make(connection, changes))
+              return committed(lease, signal, ({ connection }) => make(connection, changes))
             }),
         }),
       )
@@ -193,7 +197,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       if (unit instanceof JointUnit) return unit.run(rows, work, options)
       return units.write({ rows, signal, whileWaiting, spans }, (attempt) =>
         attempt((lease) =>
-          committed(lease, async ({ connection }) => {
+          committed(lease, signal, async ({ connection }) => {
             const run = <Values>(statement: Statement<Values>, values: Values) => {
               signal?.throwIfAborted()
               return connection.run(statement.sql, statement.cells(values))
@@ -232,12 +236,13 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     async readAside({ signal }, statement, values) {
       const lease = new Lease(engine, observation)
       try {
-        await orAborted(lease.open(), signal)
-        return (await lease.read(statement.sql, statement.cells(values))).rows
+        await lease.open(signal)
+        return (await lease.read(statement.sql, statement.cells(values), signal)).rows
       } catch (error) {
         throw storeError(error)
       } finally {
-        await lease.close()
+        // Not awaited: a connection that is still being opened must not delay a caller that has given up.
+        lease.close()
       }
     },
 

@@ -9,8 +9,9 @@ import { activeStatements, barrier, endConnections } from "@authwire/test-suppor
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newSession, newUser, range } from "../conformance/context.js"
+import { anyone, encryptionKeys, newId, newSession, newUser, range } from "../conformance/context.js"
 import type { StoreDatabase } from "../conformance.js"
+import type { Caller } from "../store.js"
 import { openSqlStore, type SqlStore } from "./index.js"
 
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
@@ -167,6 +168,46 @@ describeServers("the network to %s", (target) => {
     await expect(store.ping({})).rejects.toMatchObject(unavailable)
     await proxy.restore()
     expect(await store.users.get(anyone, user.id)).toEqual(user)
+  })
+
+  test("hangs while a connection is made: every kind of call ends when its signal aborts", async () => {
+    const write = (caller: Caller) => patient.users.create(caller, newUser())
+    const request = () => ({ owner: "owner", key: newId(), digest: () => "digest" })
+    const calls: [string, (caller: Caller) => Promise<unknown>][] = [
+      ["read", (caller) => patient.users.get(caller, user.id)],
+      ["write", write],
+      [
+        "write with an idempotency key",
+        (caller) =>
+          patient.once(caller, request(), async (unit) => {
+            await write({ ...caller, unit })
+            return Buffer.alloc(0)
+          }),
+      ],
+      ["list of keys", (caller) => patient.apiKeys.listValid(caller, new Date())],
+    ]
+    const gone = new Error("the caller is gone")
+    /** Whether the pool has a connection, which turns out to be dead, or none. */
+    for (const isPooled of [true, false]) {
+      if (isPooled) await patient.users.get(anyone, user.id)
+      await proxy.cut()
+      if (!isPooled) await patient.users.get(anyone, user.id).catch(() => {})
+      await proxy.restore()
+      proxy.hang()
+      for (const [name, call] of calls) {
+        const leaving = new AbortController()
+        const left = call({ ...anyone, signal: leaving.signal }).then(
+          () => "done",
+          (error: unknown) => error,
+        )
+        setTimeout(() => leaving.abort(gone), 200)
+        const start = performance.now()
+        expect([name, await left]).toEqual([name, gone])
+        expect([name, performance.now() - start < soonMs]).toEqual([name, true])
+      }
+      await proxy.restore()
+      expect(await patient.users.get(anyone, user.id)).toEqual(user)
+    }
   })
 
   test("hangs: the store can be closed nevertheless", async () => {

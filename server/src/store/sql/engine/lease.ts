@@ -1,4 +1,5 @@
 import type { Span } from "@opentelemetry/api"
+import { orAborted } from "../../../util/abort.js"
 import type { Cell } from "../query/statement.js"
 import type { Connection, SqlEngine } from "./engine.js"
 import { observedConnection } from "./observed-connection.js"
@@ -25,7 +26,8 @@ export class Lease {
     return this.#connection
   }
 
-  open(): Promise<void> {
+  /** Opens the connection, or throws the signal's reason when it aborts first. */
+  open(signal?: AbortSignal): Promise<void> {
     const begun = performance.now()
     this.#opening = this.#engine.connect().then((connection) => {
       const { observer } = this.#observation
@@ -36,15 +38,17 @@ export class Lease {
           ? connection
           : observedConnection(connection, this.#engine, this.#observation, () => this.spans)
     })
-    return this.#opening
+    return orAborted(this.#opening, signal)
   }
 
   /**
    * Runs a statement that may run twice. A pooled connection may be dead because the database restarted, or may lead to a server
    * that takes no writes any more because of a failover. The statement then moves to the next connection, until it fails on one that
    * is new.
+   *
+   * @param signal Ends the wait for such a connection, with its reason.
    */
-  async read(statement: string, cells?: Cell[]) {
+  async read(statement: string, cells?: Cell[], signal?: AbortSignal) {
     for (;;) {
       try {
         return await this.connection.run(statement, cells)
@@ -52,11 +56,12 @@ export class Lease {
         const isStale = failsBy(error, "unavailable") || failsBy(error, "read-only")
         if (!isStale || !this.connection.reused) throw error
         this.connection.discard()
-        await this.open()
+        await this.open(signal)
       }
     }
   }
 
+  /** Returns the connection to the pool. Resolves when that is done, also for a connection that is still being opened. */
   async close(): Promise<void> {
     await this.#opening?.catch(() => {})
     this.#connection?.release()

@@ -1,6 +1,7 @@
 import type { Caller, SessionStore } from "../../store.js"
 import type { KeptSessions, ListedSession } from "../../types.js"
 import type { Database, Reads } from "../database.js"
+import { failsBy } from "../engine/statement-error.js"
 import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Change, type Statement, type Statements, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/entities.js"
@@ -52,11 +53,7 @@ export function sessionRevocations(
     "tenant",
     "id",
   )
-  const deleteIfOfUser = sessions.statement(
-    sessions.deleteFrom().where(`${sessions.keyIs()} AND userId = :userId`),
-    ...sessions.key,
-    "userId",
-  )
+  const deletedIfUnchanged = sessions.deletedIfUnchanged()
   /**
    * Selects the session that follows the first `sessionsAtOnce` ones of a user, the oldest first. The index contains
    * all selected columns.
@@ -194,17 +191,30 @@ export function sessionRevocations(
   return {
     async revoke(caller, id, userId): Promise<ListedSession | null> {
       const { tenant } = caller
-      const [cells] = await database.reads(caller).read(byId, { tenant, id })
-      if (cells === undefined) return null
-      const session = listedSession(database, cells)
-      if (userId !== undefined && userId !== session.userId) return null
-      const key = { tenant, tokenHash: Buffer.from(cells.at(-1) as Buffer), userId: session.userId }
-      const event = eventOf(caller, "session.deleted", idsOf(session))
-      // The id never changes and is never reused for another session. But the session may meanwhile belong to another
-      // user.
-      const statement = userId === undefined ? sessions.delete : deleteIfOfUser
-      const deleted = await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(statement, key, event))
-      return deleted === 0 ? null : session
+      const [read] = await database.reads(caller).read(byId, { tenant, id })
+      if (read === undefined) return null
+      // Neither the id nor the token of a session ever changes, and neither is reused for another session.
+      const key = { tenant, tokenHash: Buffer.from(read.at(-1) as Buffer) }
+      const deleteIt = async (sql: Statements) => {
+        for (
+          let cells: Cell[] | undefined = read;
+          cells !== undefined;
+          [cells] = await sql.read(byId, { tenant, id })
+        ) {
+          const session = listedSession(database, cells)
+          if (userId !== undefined && userId !== session.userId) return null
+          try {
+            const event = eventOf(caller, "session.deleted", idsOf(session))
+            await sql.change([deletedIfUnchanged({ ...key, cells }), ...event])
+            return session
+          } catch (error) {
+            // The row was changed or deleted between the two statements.
+            if (!failsBy(error, "unmatched")) throw error
+          }
+        }
+        return null
+      }
+      return database.writes(caller, [sessions.nameOf(key)], deleteIt, { readsBefore: true })
     },
 
     revokeOfUser,

@@ -166,7 +166,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       const makeDeferred = async () => {
         mustMakeDeferred = false
         try {
-          await this.#make(deferred.splice(0))
+          await this.#make(deferred.splice(0), signal)
           hasWritten = true
         } catch {
           // The failure belongs to an earlier change, not to the statement that the work runs now.
@@ -176,7 +176,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       const run = (sql: string, cells: Cell[]) =>
         running(async () => {
           if (mustMakeDeferred) await makeDeferred()
-          return this.#run(sql, cells)
+          return this.#run(sql, cells, signal)
         })
       return {
         read: run,
@@ -194,7 +194,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
             return
           }
           // The changes of earlier statements come first, so that the events of a row stay in order.
-          await running(() => this.#make([...deferred.splice(0), ...changes]))
+          await running(() => this.#make([...deferred.splice(0), ...changes], signal))
           hasWritten = true
         },
         changeAtCommit: (change) => deferred.push(change),
@@ -227,16 +227,17 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
       }
     }
 
-    async #run(sql: string, cells: Cell[]): Promise<Result> {
+    /** @param signal Ends the wait for a connection. Default: none, for statements of several participants. */
+    async #run(sql: string, cells: Cell[], signal?: AbortSignal): Promise<Result> {
       if (!this.#inTransaction) {
-        await this.#lease.read(begin)
+        await this.#lease.read(begin, undefined, signal)
         this.#inTransaction = true
       }
       return this.#lease.connection.run(sql, cells)
     }
 
-    #make(changes: readonly Change[]): Promise<void> {
-      return makeChanges(changes, (sql, cells) => this.#run(sql, cells))
+    #make(changes: readonly Change[], signal?: AbortSignal): Promise<void> {
+      return makeChanges(changes, (sql, cells) => this.#run(sql, cells, signal))
     }
 
     /**
@@ -307,10 +308,11 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         slot = await acquire().finally(() => {
           if (!isExclusive) acquiring--
         })
-        await orAborted(slot.lease.open(), waiter.signal)
+        await slot.lease.open(waiter.signal)
         return new Group(slot, isExclusive).add(waiter)
       } catch (error) {
-        await slot?.release()
+        // Not awaited: a connection that is still being opened must not delay a call that has given up.
+        slot?.release()
         if (!isExclusive) active--
         admitNext()
         throw error

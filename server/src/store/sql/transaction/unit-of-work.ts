@@ -1,5 +1,4 @@
 import { ROOT_CONTEXT, trace } from "@opentelemetry/api"
-import { orAborted } from "../../../util/abort.js"
 import type { Waiter } from "../../store.js"
 import type { SqlEngine } from "../engine/engine.js"
 import { Lease } from "../engine/lease.js"
@@ -131,7 +130,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
     const begun = performance.now()
     const slot = await acquireSlot(kind, waiter, hasMetLock)
     try {
-      await orAborted(slot.lease.open(), waiter.signal)
+      await slot.lease.open(waiter.signal)
     } catch (error) {
       slot.release()
       throw error
@@ -150,7 +149,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         try {
           slot = await openSlot("read", waiter, hasMetLock)
           signal?.throwIfAborted()
-          return (await slot.lease.read(sql, cells)).rows
+          return (await slot.lease.read(sql, cells, signal)).rows
         } catch (error) {
           const failure = engine.hasOtherMembers ? movedIfUndone(error, false) : error
           hasMetLock ||= meetsLock(failure)

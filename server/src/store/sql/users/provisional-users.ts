@@ -13,8 +13,10 @@ import type { UserRow } from "../schema/entities.js"
 export interface ProvisionalUsers {
   /** Returns the `provisional_until` of a user that is created now; undefined if the user is not provisional. */
   until(user: UserRow, isProvisional: boolean | undefined): Date | undefined
-  /** Returns whether the user does not hold its address. `until` is the `provisional_until` of its row. */
-  isReplaceable(caller: Caller, id: string, until: Date | undefined): Promise<boolean>
+  /** Returns whether a user with this `provisional_until` may be provisional. */
+  mayBe(until: Date | undefined): boolean
+  /** Returns whether the user exists and does not hold its address, because it is provisional. */
+  isReplaceable(caller: Caller, id: string): Promise<boolean>
   /**
    * Deletes the user with this id and inserts `row` in one transaction, if the former is provisional. Returns whether
    * it did.
@@ -58,10 +60,9 @@ export function provisionalUsers(
       return canBe ? new Date(clock() + ms) : undefined
     },
 
-    async isReplaceable(caller, id, until) {
-      if (!isOn || until === undefined || until.getTime() <= clock()) return false
-      return isProvisional(database.reads(caller), { tenant: caller.tenant, id })
-    },
+    mayBe: (until) => isOn && until !== undefined && until.getTime() > clock(),
+
+    isReplaceable: (caller, id) => isProvisional(database.reads(caller), { tenant: caller.tenant, id }),
 
     async replace(caller, id, row, rows) {
       if (!isOn) return false

@@ -81,11 +81,18 @@ export function userStore(
     async getByEmail(caller, email) {
       const key = emailKey(email)
       if (key === undefined) return null
-      const cells = await byEmail(caller, [users.cell("emailKey", key)])
-      if (cells === undefined) return null
-      const holder = users.row(cells)
-      const until = users.value("provisionalUntil", cells[users.width] as Cell)
-      return (await provisional.isReplaceable(caller, holder.id, until)) ? null : holder
+      /** The id of a user that was provisional when it was read, and is not replaceable any more. */
+      let checked: string | undefined
+      for (;;) {
+        const cells = await byEmail(caller, [users.cell("emailKey", key)])
+        if (cells === undefined) return null
+        const holder = users.row(cells)
+        const until = users.value("provisionalUntil", cells[users.width] as Cell)
+        if (!provisional.mayBe(until) || holder.id === checked) return holder
+        if (await provisional.isReplaceable(caller, holder.id)) return null
+        // Either the user holds the address for good now, or another one has replaced it in between.
+        checked = holder.id
+      }
     },
 
     async getByAccount(caller, { provider, providerAccountId }) {

@@ -1,11 +1,23 @@
 import { Socket } from "node:net"
-import { Pool } from "pg"
+import { Pool, type PoolConfig } from "pg"
 import { DataSource } from "typeorm"
 import { common } from "../data-source.js"
 import { type Sockets, sockets } from "../sockets.js"
 import { StatementError } from "../statement-error.js"
 import { statementError } from "./postgres-errors.js"
 import type { PostgresLocation } from "./postgres-url.js"
+
+/**
+ * The pool of pg, whose clients have a listener for errors from the moment when they are connected. The pool removes its own
+ * listener before it hands a client over. If the server ends the connection in that moment, for example because it shuts
+ * down, the client would emit an error without a listener, which ends the process.
+ */
+class ListeningPool extends Pool {
+  constructor(config?: PoolConfig) {
+    super(config)
+    this.on("connect", (client) => client.on("error", () => {}))
+  }
+}
 
 /** A TypeORM data source and the sockets of its connections. */
 export interface PostgresDataSource {
@@ -22,7 +34,7 @@ export async function openPostgresDataSource(
   const dataSource = new DataSource({
     type: "postgres",
     // Only the pool and not the whole package, because TypeORM would use the native variant wherever it is installed.
-    driver: { Pool },
+    driver: { Pool: ListeningPool },
     ...{ host, port, database },
     ...(username === undefined ? {} : { username }),
     // A function, because the driver replaces an empty string by the password of its environment.

@@ -99,8 +99,6 @@ function postgresEngine(
   async function prepare(connection: PostgresConnection, last: number | undefined): Promise<void> {
     const now = performance.now()
     if (last !== undefined && now - last < planAgeMs) return
-    // pg also emits errors on an idle connection. Without a listener they would end the process.
-    if (last === undefined) connection.on("error", () => {})
     await exchange(connection, last === undefined ? sessionStatement : "DISCARD PLANS")
     planned.set(connection, now)
   }

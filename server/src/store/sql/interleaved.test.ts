@@ -1,0 +1,104 @@
+import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { anyone, encryptionKeys, newId, newSession, newUser } from "../conformance/context.js"
+import type { Database } from "./database.js"
+import { openSqlStore, type SqlStore, sqlStore } from "./index.js"
+
+const options = { encryptionKeys, provisionalMs: 60_000, eventsKeepMs: 86_400_000 }
+
+/** Writes of another process between two statements of one call. */
+describe.each(databaseTargets())("between two statements of a call, on %s", (target) => {
+  let database: TestDatabase
+  let store: SqlStore
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    store = await openSqlStore({ url: database.url, ...options })
+  })
+  afterAll(async () => {
+    await store.close()
+    await database.drop()
+  })
+
+  /** Makes a call on a store whose database is changed, and does something else when `changed` calls `reach`. */
+  async function during<T>(
+    changed: (reach: () => Promise<void>) => Partial<Database>,
+    call: (store: ReturnType<typeof sqlStore>) => Promise<T>,
+    meanwhile: () => Promise<unknown>,
+  ): Promise<T> {
+    let isReached = false
+    const reach = async () => {
+      if (isReached) return
+      isReached = true
+      await meanwhile()
+    }
+    return call(sqlStore({ ...store.database, ...changed(reach) }, options))
+  }
+
+  test("a provisional user is replaced: getByEmail returns the user that holds the address now", async () => {
+    const email = `${newId()}@example.com`
+    const first = newUser({ email })
+    const second = newUser({ email })
+    await store.users.create(anyone, first, { provisional: true })
+    let reads = 0
+    const found = await during(
+      (reach) => ({
+        reads: (...given) => ({
+          async read(statement, values) {
+            // The first read finds the user by its address, the second one asks whether it is still provisional.
+            if (++reads === 2) await reach()
+            return store.database.reads(...given).read(statement, values)
+          },
+        }),
+      }),
+      ({ users }) => users.getByEmail(anyone, email),
+      () => store.users.create(anyone, second),
+    )
+    expect(await store.users.get(anyone, first.id)).toBeNull()
+    expect(found).toEqual(second)
+  })
+
+  test("a session moves to another user: revoke returns the session that it deletes, and so says its event", async () => {
+    const users = [newUser(), newUser()] as const
+    for (const user of users) await store.users.create(anyone, user)
+    const given = newSession(users[0].id, Date.now() + 3_600_000)
+    const { id } = await store.sessions.create(anyone, given)
+    const last = await store.events.sequence({})
+    const revoked = await during(
+      (reach) => ({
+        async writes(...given) {
+          await reach()
+          return store.database.writes(...given)
+        },
+      }),
+      ({ sessions }) => sessions.revoke(anyone, id as string),
+      () => store.sessions.update(anyone, given.sessionToken, { userId: users[1].id, extra: { role: "admin" } }),
+    )
+    expect(revoked).toMatchObject({ userId: users[1].id, extra: { role: "admin" } })
+    await store.events.sequence({})
+    const events = await store.events.read({}, { after: last, limit: 10 })
+    expect(events.map(({ kind, userId }) => [kind, userId])).toEqual([
+      ["session.updated", users[1].id],
+      ["session.deleted", users[1].id],
+    ])
+  })
+
+  test("a session moves to another user: it is not revoked as one of the user before", async () => {
+    const users = [newUser(), newUser()] as const
+    for (const user of users) await store.users.create(anyone, user)
+    const given = newSession(users[0].id, Date.now() + 3_600_000)
+    const { id } = await store.sessions.create(anyone, given)
+    const revoked = await during(
+      (reach) => ({
+        async writes(...given) {
+          await reach()
+          return store.database.writes(...given)
+        },
+      }),
+      ({ sessions }) => sessions.revoke(anyone, id as string, users[0].id),
+      () => store.sessions.update(anyone, given.sessionToken, { userId: users[1].id }),
+    )
+    expect(revoked).toBeNull()
+    expect(await store.sessions.getWithUser(anyone, given.sessionToken)).toMatchObject({ user: { id: users[1].id } })
+  })
+})
