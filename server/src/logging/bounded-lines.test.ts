@@ -1,10 +1,12 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { constants, openSync } from "node:fs"
 import { Socket } from "node:net"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { unreadPipe } from "@authwire/test-support/machine/unread-pipe.js"
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
-import { boundedLines } from "./bounded-lines.js"
+import { boundedLines, maxWaitingBytes } from "./bounded-lines.js"
 import { fileSink, type LineSink, streamSink } from "./line-sink.js"
 
 const later = endsAfterEach()
@@ -91,6 +93,35 @@ describe.each(sinks)("boundedLines, to a pipe %s", (_, make) => {
     const expected = Array.from({ length: written }, (_, index) => line(index)).join("")
     expect(pipe.read()).toBe(`${expected}kept\nlost\nafter\n`)
   })
+})
+
+test("a line that is larger than the buffer is lost and reported, and later lines are written", async () => {
+  const { pipe, losses, lines } = linesTo(fileSink)
+  lines.write(`${"x".repeat(maxWaitingBytes)}\n`)
+  expect(losses).toEqual([1])
+  lines.write("after\n")
+  await until(() => pipe.read() === "lost\nafter\n")
+})
+
+test("a process with nothing else to do waits a moment for lines that are to be tried again", async () => {
+  const pipe = unreadPipe()
+  later(async () => pipe.close())
+  const program = `
+    import { boundedLines } from ${JSON.stringify(new URL("../../dist/logging/bounded-lines.js", import.meta.url).href)}
+    import { fileSink } from ${JSON.stringify(new URL("../../dist/logging/line-sink.js", import.meta.url).href)}
+    import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { constants, openSync } from "node:fs"
+    const fd = openSync(${JSON.stringify(pipe.path)}, constants.O_WRONLY | constants.O_NONBLOCK)
+    const lines = boundedLines(fileSink(fd), { onLost() {} })
+    for (const letter of ["a", "b", "c"]) lines.write(letter.repeat(40_000) + "\\n")`
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], { stdio: "inherit" })
+  const exited = once(child, "exit")
+  // The pipe is full, and the process has nothing to do but to try again.
+  await until(() => pipe.read().length > 40_000)
+  await until(() => pipe.read().length === 3 * 40_001)
+  expect(await exited).toEqual([0, null])
+  expect(pipe.read()).toBe(["a", "b", "c"].map((letter) => `${letter.repeat(40_000)}\n`).join(""))
 })
 
 test("when the process exits, a file also gets what could not be written before and was to be tried again", async () => {

@@ -1,3 +1,4 @@
+import { exitFlushMs } from "./exit-after-pending-lines.js"
 import type { LineSink } from "./line-sink.js"
 
 /** A buffer of lines for a sink that may block. */
@@ -58,6 +59,9 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
   let isScheduled = false
   let isFailing = false
 
+  /** Keeps a process that has nothing else to do for a while, so that the last lines can be tried again. */
+  let exitTimer: NodeJS.Timeout | undefined
+
   const fail = (error: Error | undefined): void => {
     if (isFailing === (error !== undefined)) return
     isFailing = error !== undefined
@@ -80,13 +84,17 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
       waiting.shift()
       bytes -= chunk.bytes
       fail(undefined)
-      if (lost > 0 && bytes <= maxWaitingBytes / 2) {
-        const count = lost
-        lost = 0
-        onLost(count)
-      }
+      if (bytes <= maxWaitingBytes / 2) reportLost()
+      if (waiting.length === 0) clearTimeout(exitTimer)
       writeNext()
     })
+  }
+
+  const reportLost = (): void => {
+    if (lost === 0) return
+    const count = lost
+    lost = 0
+    onLost(count)
   }
 
   const writeWaiting = (): void => {
@@ -110,15 +118,24 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
     }
   }
 
+  // The timers of the next tries do not keep the process alive, because the sink may never take anything again.
+  process.once("beforeExit", () => {
+    if (waiting.length > 0) exitTimer = setTimeout(() => {}, exitFlushMs)
+  })
   process.on("exit", () => {
-    for (const { text } of isInFlight ? waiting.slice(1) : waiting) sink.writeNow(text)
+    for (const { text } of isInFlight ? waiting.slice(1) : waiting) if (!sink.writeNow(text)) return
   })
 
   return {
     write(line, isUrgent) {
       const size = Buffer.byteLength(line)
-      if (lost > 0 || bytes + size > maxWaitingBytes) lost++
-      else push(line, size, isUrgent)
+      if (lost === 0 && bytes + size <= maxWaitingBytes) {
+        push(line, size, isUrgent)
+        return
+      }
+      lost++
+      // Otherwise a line that is larger than the buffer would be reported by nobody.
+      if (waiting.length === 0) reportLost()
     },
     keep: (line) => push(line, Buffer.byteLength(line)),
     get isBlocked() {

@@ -9,9 +9,9 @@ export interface LineSink {
   write(text: string, done: (error: Error | null | undefined) => void): void
   /**
    * Writes as much of a text as can be written at once, because the process ends. A text whose `write` has failed comes
-   * first, and is continued.
+   * first, and is continued. Returns whether all of it was written; after a text that was not, no other may follow.
    */
-  writeNow(text: string): void
+  writeNow(text: string): boolean
 }
 
 /**
@@ -37,7 +37,10 @@ export function streamSink(stream: NodeJS.WritableStream): LineSink {
   stream.on("error", () => {})
   return {
     write: (text, done) => void stream.write(text, done),
-    writeNow: (text) => void stream.write(text),
+    writeNow(text) {
+      stream.write(text)
+      return true
+    },
   }
 }
 
@@ -62,9 +65,10 @@ export function fileSink(fd: number): LineSink {
       const rest = hasFailed ? left : Buffer.from(text)
       hasFailed = false
       try {
-        writeSync(fd, rest)
+        return writeSync(fd, rest) === rest.length
       } catch {
         // The process ends, so the error cannot be reported.
+        return false
       }
     },
   }
