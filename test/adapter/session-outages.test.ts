@@ -1,4 +1,4 @@
-import { Auth, type AuthConfig } from "@auth/core"
+import { Auth, type AuthConfig, skipCSRFCheck } from "@auth/core"
 import type { Adapter } from "@auth/core/adapters"
 import {
   AuthwireAdapter,
@@ -123,6 +123,23 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
     close()
   })
 
+  test("a sign-out during an outage removes the cookie, but the session stays valid", async () => {
+    const url = "http://localhost/auth/signout"
+    const signOut = new Request(url, { method: "POST", headers: { cookie }, body: new URLSearchParams() })
+    await server.stop()
+    const response = await Auth(signOut, { ...config(), skipCSRFCheck }).finally(async () => {
+      server = await start([address])
+    })
+    expect(response.status).toBe(302)
+    expect(response.headers.getSetCookie()).toContainEqual(expect.stringMatching(`^${sessionCookie}=; Max-Age=0`))
+    await until(() =>
+      ask()
+        .then(() => true)
+        .catch(() => false),
+    )
+    expect(await name(await ask())).toBe("Ada")
+  })
+
   test("while the service hangs, five reads take about one sessionTimeoutMs", async () => {
     const auth = config()
     expect(await name(await ask(cookie, auth))).toBe("Ada")
@@ -158,9 +175,8 @@ describe("a user signed in with a JWT links an account with another address", ()
   /** While it is set, calls of `decode` wait until it is resolved, and then all fail in the same turn of the event loop. */
   let failsTogether: { readonly moment: Promise<void>; waiting: number } | undefined
   const outage = () => new AuthwireError({ code: "UNAVAILABLE", detail: "gone" })
-  const options = () => {
+  const options = (jwt = RemoteJwt({ url: server.grpcUrl })) => {
     const adapter = AuthwireAdapter({ url: server.grpcUrl })
-    const jwt = RemoteJwt({ url: server.grpcUrl })
     const failing =
       <In, Out>(name: typeof fails, call: (given: In) => Promise<Out>) =>
       async (given: In): Promise<Out> => {
@@ -184,9 +200,9 @@ describe("a user signed in with a JWT links an account with another address", ()
       logger: { error() {} },
     })
   }
-  const signIn = (email: string, { adapter, jwt }: ReturnType<typeof options>, account = newAccount()) =>
+  const signIn = (email: string, { adapter, jwt }: ReturnType<typeof options>, account = newAccount(), as = token) =>
     handleLoginOrRegister({ email }, account, adapter as Required<Adapter>, {
-      token,
+      token: as,
       jwt: jwt ?? {},
       cookie: sessionCookie,
     })
@@ -234,6 +250,23 @@ describe("a user signed in with a JWT links an account with another address", ()
       await expect(signIn(newEmail(), auth, account)).rejects.toMatchObject({ type: "OAuthAccountNotLinked" })
     },
   )
+
+  test.each(["url", "apiKey"])("when RemoteJwt lacks its %s, no second user is created", async (option) => {
+    const email = newEmail()
+    const auth = options(RemoteJwt({ url: server.grpcUrl, [option]: "" }))
+    await expect(signIn(email, auth)).rejects.toMatchObject({ code: "INVALID_ARGUMENT", method: "decode" })
+    expect(await userOf(email)).toBeNull()
+  })
+
+  test.each([
+    ["is too long", "x".repeat(256)],
+    ["is not a string", 7],
+  ])("a token whose user ID %s belongs to no user: it prevents no sign-in", async (_, sub) => {
+    const { encode } = RemoteJwt({ url: server.grpcUrl })
+    const ofNobody = await encode({ token: { sub: sub as string }, salt: sessionCookie, secret: "" })
+    const email = newEmail()
+    expect(await signIn(email, options(), newAccount(), ofNobody)).toMatchObject({ user: { email }, isNewUser: true })
+  })
 
   test("when other requests fail to read a session at the same moment, no second user is created", async () => {
     const [email, auth] = [newEmail(), options()]

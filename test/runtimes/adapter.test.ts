@@ -2,12 +2,14 @@ import { once } from "node:events"
 import { mkdtempSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { type TcpProxy, tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { hasRuntimes, runJson, runtimes } from "@authwire/test-support/machine/runtimes.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { expected } from "./expected.js"
+import type { SignIn, SignInOptions } from "./programs/sign-in-worker.js"
 import type { SuiteOptions } from "./programs/suite.js"
 
 /** Returns a URL whose port was closed. */
@@ -54,4 +56,17 @@ async function unreachable(): Promise<string> {
         expect(await authwire.rows(`SELECT user_id FROM ${table}`)).toEqual([])
     },
   )
+
+  test("in workerd, a sign-in that cannot read the session does not prevent the sign-ins of later requests", async () => {
+    const options: SignInOptions = { url: authwire.server.httpUrl, tokenUrl: await unreachable() }
+    const signIns: SignIn[] = [
+      { email: "ada@example.com", cookie: "a token" },
+      { email: "grace@example.com", cookie: "" },
+    ]
+    const program = fileURLToPath(new URL("hosts/workerd-sign-ins.js", import.meta.url))
+    const command = [process.execPath, program, JSON.stringify(options), JSON.stringify(signIns)]
+    const home = mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "runtime-"))
+    expect(await runJson(command, home)).toEqual([{ code: "UNAVAILABLE" }, { created: true }])
+    expect(await authwire.adapter.getUserByEmail("ada@example.com")).toBeNull()
+  })
 })

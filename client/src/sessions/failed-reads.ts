@@ -20,21 +20,25 @@ export interface FailedReads {
   throwIfAny(): void
 }
 
+/**
+ * The number of consecutive microtasks for which a record is kept. Auth.js awaits nothing between a failed read and its
+ * next read, which therefore begins two microtasks after the failure. Each async function with which an application
+ * wraps these methods adds up to three.
+ */
+const recordLifetime = 100
+
 export function failedReads(): FailedReads {
   // Several requests may fail in the same turn of the event loop, also by the same error. Each has a record of its own, so that one
   // request never removes that of another.
   let records: { readonly error: AuthwireError }[] = []
   return {
     record(error) {
-      // A session with an invalid user ID belongs to no user.
-      if (!isOutage(error) || error.code === "INVALID_ARGUMENT") return
+      if (!isOutage(error) || rejectsUserId(error)) return
       const record = { error }
       records.push(record)
-      // Auth.js does not wait for anything between its reads, so the next read begins in the same turn of the event
-      // loop.
-      setTimeout(() => {
+      void microtasks(recordLifetime).then(() => {
         records = records.filter((one) => one !== record)
-      }, 0)
+      })
     },
     remove(error) {
       const index = records.findIndex((record) => record.error === error)
@@ -45,4 +49,17 @@ export function failedReads(): FailedReads {
       if (record !== undefined) throw record.error
     },
   }
+}
+
+/**
+ * Waits for a number of consecutive microtasks. Every runtime runs microtasks in the order in which they were queued, and
+ * before the next event. A timer would not do, because workerd drops the timers of a request when the request ends.
+ */
+async function microtasks(count: number): Promise<void> {
+  for (let done = 0; done < count; done++) await undefined
+}
+
+/** Returns whether getUser rejected the user ID of a session. Such a session belongs to no user. */
+function rejectsUserId({ code, fieldViolations }: AuthwireError): boolean {
+  return code === "INVALID_ARGUMENT" && fieldViolations.some(({ field }) => field === "id")
 }

@@ -29,6 +29,9 @@ const maxTimeoutMs = 2 ** 31 - 1
  * JWT session. With the returned configuration Auth.js throws SessionUnavailable instead and sets no cookie. A sign-in
  * during which the current session cannot be read also fails, because it would create a second user.
  *
+ * This includes failed calls of the adapter and of typed clients in the callbacks `jwt` and `session`, except if the
+ * service itself has answered about its data, for example that a user does not exist, or has rejected a token.
+ *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  * @example
  * ```ts

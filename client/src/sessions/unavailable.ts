@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect"
+import type { ErrorReason } from "@authwire/proto/slim"
+import { ConnectError } from "@connectrpc/connect"
 import { AuthwireError, callError } from "../error.js"
 
 /** The retry delay if the service gives none, in seconds. */
@@ -6,6 +7,9 @@ const defaultRetryAfterSeconds = 2
 
 /** The types of the errors that Auth.js logs when it cannot read a session. */
 const readErrors = new Set<unknown>(["SessionTokenError", "JWTSessionError"])
+
+/** The maximum number of nested errors to search, because the causes of errors may form a cycle. */
+const maxCauses = 20
 
 /**
  * The error of a session that cannot be read because the call to the service failed. It does not mean that a user was
@@ -23,7 +27,7 @@ export class SessionUnavailable extends Error {
   }
 
   constructor(cause: AuthwireError) {
-    super(`it cannot be told who is signed in: ${cause.message}`)
+    super(`the session cannot be checked: ${cause.message}`)
     this.cause = cause
     const { retryAfterMs } = cause
     this.retryAfterSeconds = retryAfterMs === undefined ? defaultRetryAfterSeconds : Math.ceil(retryAfterMs / 1000) || 1
@@ -32,38 +36,30 @@ export class SessionUnavailable extends Error {
 
 /**
  * Converts an error that Auth.js logs when it cannot read a session into the error to throw instead. Returns undefined
- * for other errors, and if the session token was read and rejected, for example because it has expired: then no user is
+ * for other errors, and if the failed call is no outage (see isOutage): then Auth.js continues as usual, and no user is
  * signed in.
  */
 export function toSessionUnavailable(error: unknown): SessionUnavailable | undefined {
   // Compares the type, because minifying bundlers rename classes, and with them the errors of Auth.js.
   if (!(error instanceof Error && "type" in error && readErrors.has(error.type))) return undefined
-  for (let cause: unknown = error; cause instanceof Error; cause = innerCause(cause)) {
-    if (cause instanceof AuthwireError) return isOutage(cause) ? new SessionUnavailable(cause) : undefined
-    // An error of a typed client that a callback of the application has used.
-    if (cause instanceof ConnectError && tellsOfOutage(cause))
-      return new SessionUnavailable(callError("callback", "the service", cause))
+  let cause: unknown = error
+  for (let count = 0; count < maxCauses && cause instanceof Error; count++, cause = innerCause(cause)) {
+    // A callback of the application may call the adapter, or a typed client, which throws a ConnectError.
+    const failure = cause instanceof ConnectError ? callError("callback", "the service", cause) : cause
+    if (failure instanceof AuthwireError) return isOutage(failure) ? new SessionUnavailable(failure) : undefined
   }
   return undefined
 }
 
-/** Returns whether a call about a session failed without a rejection of the session itself. */
+/**
+ * Returns whether a call failed in a way that must not sign a user out. Every failed call is an outage, except if the
+ * service itself, which gives a reason, has answered about its data or rejected the token. The answer of a proxy, a
+ * timeout, a cancelled call and a closed client are outages. So is a misconfiguration, such as a missing option or secret
+ * or a rejected API key, because it affects all users. A ConnectError of another service of the application is also an
+ * outage, because it looks like that of a proxy.
+ */
 export function isOutage(error: unknown): error is AuthwireError {
-  return error instanceof AuthwireError && !rejectsToken(error)
-}
-
-const outageCodes: ReadonlySet<Code> = new Set([
-  Code.Unavailable,
-  Code.Aborted,
-  Code.DeadlineExceeded,
-  Code.ResourceExhausted,
-  Code.Internal,
-  Code.Unknown,
-])
-
-function tellsOfOutage(error: ConnectError): boolean {
-  if (error.code !== Code.Unauthenticated) return outageCodes.has(error.code)
-  return callError("callback", "the service", error).reason?.startsWith("API_KEY_") === true
+  return error instanceof AuthwireError && !isDefiniteAnswer(error)
 }
 
 /** Returns the cause of an error. The errors of Auth.js hold it in `cause.err`. */
@@ -71,8 +67,27 @@ function innerCause({ cause }: Error): unknown {
   return cause && typeof cause === "object" && "err" in cause ? cause.err : cause
 }
 
-function rejectsToken({ code, reason, fieldViolations }: AuthwireError): boolean {
-  if (code === "UNAUTHENTICATED") return reason !== undefined && !reason.startsWith("API_KEY_")
-  // The value of the cookie does not have the form of a token.
-  return code === "INVALID_ARGUMENT" && fieldViolations.some(({ field }) => /^(token|session_?token)$/i.test(field))
+/** The reasons of FAILED_PRECONDITION that concern stored data. The others concern the configuration or the request. */
+const preconditionsOfData: ReadonlySet<string> = new Set<keyof typeof ErrorReason>([
+  "COUNTER_REGRESSION",
+  "REFRESH_TOKEN_MISSING",
+  "REFRESH_REFUSED",
+])
+
+function isDefiniteAnswer({ code, reason, fieldViolations }: AuthwireError): boolean {
+  if (reason === undefined) return false
+  switch (code) {
+    case "NOT_FOUND":
+    case "ALREADY_EXISTS":
+      return true
+    case "FAILED_PRECONDITION":
+      return preconditionsOfData.has(reason)
+    case "UNAUTHENTICATED":
+      return !reason.startsWith("API_KEY_")
+    case "INVALID_ARGUMENT":
+      // The value of the cookie does not have the form of a token.
+      return fieldViolations.some(({ field }) => /^(token|session_?token)$/i.test(field))
+    default:
+      return false
+  }
 }
