@@ -253,5 +253,16 @@ export function sessionAccessContract(context: ContractContext): void {
       expect(await context.store.sessions.access({ tenant: newId() }, sessionToken, extension)).toBeNull()
       expect(await expiryOf(sessionToken)).toBe(session.expires.getTime())
     })
+
+    test("it is not a part of once: TypeError, and nothing is written", async () => {
+      const { session, sessionToken } = await created(1)
+      const request = { owner: "", key: newId(), digest: () => "" }
+      const calling = context.store.once(anyone, request, async (unit) => {
+        await context.store.sessions.access({ ...anyone, unit }, sessionToken, extension)
+        return Buffer.alloc(0)
+      })
+      await expect(calling).rejects.toThrow(TypeError)
+      expect(await expiryOf(sessionToken)).toBe(session.expires.getTime())
+    })
   })
 }
