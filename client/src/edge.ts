@@ -5,7 +5,7 @@ import type { AdapterOptions } from "./adapter/options.js"
 import { type AuthwireClient, adapterOver, clientOver, remoteJwtOver } from "./client.js"
 import { wrongOption } from "./error.js"
 import { type ConnectionOptions, checkOptions, missingRequiredOption } from "./options.js"
-import { type FetchOptions, fetchAddress, fetchTransport } from "./transport/fetch.js"
+import { type FetchOptions, fetchAddress, fetchServer, fetchTransport } from "./transport/fetch.js"
 import { missingOptionTransport } from "./transport/missing-option.js"
 import { callTracer } from "./transport/trace.js"
 import { tracedTransport } from "./transport/traced.js"
@@ -73,10 +73,11 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
 /** Returns the transport of the calls, and the address of the service for error messages. */
 function connect(options: AuthwireOptions): [transport: Transport, address: string] {
   checkOptions(options)
-  if (options.sessionCache) throw wrongOption("sessionCache", "needs the gRPC transport of @authwire/client in Node")
+  if (options.sessionCache !== undefined)
+    throw wrongOption("sessionCache", "needs the gRPC transport of @authwire/client in Node")
   const missing = missingRequiredOption(options)
   if (missing !== undefined) return [missingOptionTransport(missing), ""]
   const address = fetchAddress(options)
   const transport = options.transport ?? fetchTransport(options)
-  return [tracedTransport(transport, callTracer("connectrpc", address)), address]
+  return [tracedTransport(transport, callTracer("connectrpc", fetchServer(options))), address]
 }

@@ -119,7 +119,7 @@ export function invalid(field: string, rule: string): ConnectError {
 
 /** Creates the error of a call that cannot be made because an option is missing or empty. */
 export function missingOption(option: string): ConnectError {
-  const description = "is required, and was missing or empty when the client was made"
+  const description = "is required, and was missing or empty when the client was created"
   return new ConnectError(`the option ${option} ${description}`, Code.InvalidArgument, undefined, [
     { desc: ErrorInfoSchema, value: { domain, reason: "INVALID_FIELD" } },
     { desc: BadRequestSchema, value: { fieldViolations: [{ field: option, description }] } },
@@ -150,8 +150,8 @@ export function wrongOption(option: string, rule: string, cause?: unknown): Auth
  * Messages for rejected API keys. They name the option `apiKey` instead of the header that the service's message names.
  */
 const keyAdvice: Readonly<Record<string, string>> = {
-  API_KEY_MISSING: "the service wants an API key: set the option apiKey",
-  API_KEY_INVALID: "the option apiKey is no valid API key of the service: unknown, revoked or expired",
+  API_KEY_MISSING: "the service requires an API key: set the option apiKey",
+  API_KEY_INVALID: "the service rejects the API key of the option apiKey: it is unknown, revoked or expired",
 }
 
 /**

@@ -7,7 +7,7 @@ import { type ConnectionOptions, checkOptions, headersOf, missingRequiredOption 
 import type { PipelineOptions } from "./pipeline/transport.js"
 import { cachedAdapter, cachingTransport } from "./session-cache/caching.js"
 import { sharedCache } from "./session-cache/shared.js"
-import { type GrpcTargetOptions, grpcAddress } from "./transport/grpc-target.js"
+import { type GrpcTargetOptions, grpcAddress, grpcServer } from "./transport/grpc-target.js"
 import { missingOptionTransport } from "./transport/missing-option.js"
 import { sharedTransport } from "./transport/shared.js"
 import { callTracer } from "./transport/trace.js"
@@ -87,27 +87,34 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   const missing = missingRequiredOption(options)
   if (missing !== undefined) return { ...clientOver(missingOptionTransport(missing), "", options), close() {} }
   const address = grpcAddress(options)
-  if (options.transport && options.tls) throw wrongOption("tls", "must not stand beside the option transport")
+  if (options.transport && options.tls) throw wrongOption("tls", "must not be combined with the option transport")
   if (options.transport && options.connections !== undefined)
-    throw wrongOption("connections", "must not stand beside the option transport")
+    throw wrongOption("connections", "must not be combined with the option transport")
   if (options.transport && options.sessionCache !== undefined)
-    throw wrongOption("sessionCache", "must not stand beside the option transport")
+    throw wrongOption("sessionCache", "must not be combined with the option transport")
   if (options.transport) {
-    const transport = tracedTransport(options.transport, callTracer("grpc", address))
+    const transport = tracedTransport(options.transport, callTracer("grpc", grpcServer(options)))
     return { ...clientOver(transport, address, options), close() {} }
   }
   const { url, tls, connections, sessions, sessionCache } = options
   const header = headersOf(options)
   const transport = sharedTransport({ url, tls, connections, header })
-  if (sessionCache === undefined) return { ...clientOver(transport, address, options, header), close: transport.close }
-  const shared = sharedCache({ url, tls, header, options: sessionCache })
-  const client = clientOver(cachingTransport(transport, { ...shared, header }), address, options, header)
-  return {
-    ...client,
-    adapter: cachedAdapter(client.adapter, shared, sessions),
-    close() {
-      shared.leave()
-      transport.close()
-    },
+  try {
+    if (sessionCache === undefined)
+      return { ...clientOver(transport, address, options, header), close: transport.close }
+    const shared = sharedCache({ url, tls, header, options: sessionCache })
+    const client = clientOver(cachingTransport(transport, { shared, header }), address, options, header)
+    return {
+      ...client,
+      adapter: cachedAdapter(client.adapter, shared, sessions),
+      close() {
+        shared.leave()
+        transport.close()
+      },
+    }
+  } catch (error) {
+    // An option of the adapter is invalid. Without this call the channel would count a client that does not exist.
+    transport.close()
+    throw error
   }
 }

@@ -111,7 +111,7 @@ export function withAuthwire<Config extends SessionConfig | LazyConfig, Result e
 
 /** Creates a response with the status 503, `Retry-After` and a JSON message. */
 export function unavailableResponse(error: SessionUnavailable): Response {
-  const message = "It cannot be told who is signed in at the moment. Nobody has been signed out. Please try again."
+  const message = "Your session cannot be checked at the moment. No user has been signed out. Please try again."
   const headers = { "cache-control": "no-store", "retry-after": String(error.retryAfterSeconds) }
   return Response.json({ message }, { status: 503, headers })
 }

@@ -52,7 +52,7 @@ describe.each(entries)("%s rejects", (_, create) => {
     ["a url that is not a string", { url: 5 }, "url must begin with http://"],
     ["a broken url", { url: "http://a b:1" }, "url must be a valid URL"],
     ["a port out of range", { url: "http://h:99999" }, "url must be a valid URL"],
-    ["a password in the url", { url: "http://u:hunter2@h:1" }, "url must not hold a user name or password"],
+    ["a password in the url", { url: "http://u:hunter2@h:1" }, "url must not contain a user name or password"],
     ["a query", { url: "http://h:1/?hunter2" }, "url must not have a query"],
     ["a negative timeoutMs", { url, timeoutMs: -1 }, "timeoutMs must be a number of milliseconds from 1 to 2147483647"],
     ["a timeoutMs of zero", { url, timeoutMs: 0 }, "timeoutMs must be"],
@@ -73,7 +73,7 @@ describe.each(entries)("%s rejects", (_, create) => {
       "headers.x-a must be a string of printable",
     ],
     ["a header name with a space", { url, headers: { "x a": "" } }, "headers must have names"],
-    ["a header of the protocol", { url, headers: { "Grpc-Timeout": "1S" } }, "headers.Grpc-Timeout is a name"],
+    ["a header of the protocol", { url, headers: { "Grpc-Timeout": "1S" } }, "headers.Grpc-Timeout is a header name"],
     [
       "one idempotency key for all calls",
       { url, headers: { "Idempotency-Key": "hunter2-hunter2-hunter2" } },
@@ -86,6 +86,11 @@ describe.each(entries)("%s rejects", (_, create) => {
     ],
     ["a transport that is none", { url, transport: {} }, "transport must be a Transport"],
     ["sessions that are none", { url, sessions: true }, "sessions must be an object"],
+    ...[null, false, 0, ""].map((sessionCache): [string, object, string] => [
+      `a sessionCache of ${JSON.stringify(sessionCache)}`,
+      { url, sessionCache },
+      "sessionCache ",
+    ]),
     ...[0, -1, "3600", Number.NaN, 3_153_600_001].map((maxAge): [string, object, string] => [
       `a maxAge of ${JSON.stringify(maxAge)}`,
       { url, sessions: { maxAge } },
@@ -120,25 +125,51 @@ describe("@authwire/client", () => {
     ["dns:/// without a port", { url: "dns:///h" }, "url must be of the form dns:///host:port"],
     ["dns:// with a resolver", { url: "dns://8.8.8.8/h:1" }, "url must begin with"],
     ["tls without TLS", { url, tls: {} }, "tls needs a url"],
-    ["a key without a certificate", { url: "https://h", tls: { key: pem } }, "tls must have cert and key together"],
+    [
+      "a key without a certificate",
+      { url: "https://h", tls: { key: pem } },
+      "tls must have both cert and key, or neither",
+    ],
     ["a CA that is not PEM", { url: "https://h", tls: { ca: "hunter2" } }, "tls.ca must be PEM"],
-    ["certificates that are broken", { url: "https://h", tls: { cert: pem, key: pem } }, "tls must hold certificates"],
+    [
+      "certificates that are broken",
+      { url: "https://h", tls: { cert: pem, key: pem } },
+      "tls must contain valid certificates",
+    ],
     ["an empty serverName", { url: "https://h", tls: { serverName: "" } }, "tls.serverName must be"],
     [
       "tls together with transport",
       { url: "https://h", tls: {}, transport: createRouterTransport(() => {}) },
-      "tls must not stand beside",
+      "tls must not be combined with",
     ],
     ["a part of a connection", { url, connections: 1.5 }, "connections must be a whole number from 1 to 64"],
     [
       "connections together with transport",
       { url, connections: 1, transport: createRouterTransport(() => {}) },
-      "connections must not stand beside",
+      "connections must not be combined with",
     ],
   ])("rejects %s", (_, options, rule) => {
     const error = failureOf(createAuthwireClient, options)
     expect(error.message).toContain(`the option ${rule}`)
     expect(JSON.stringify(error)).not.toContain("hunter2")
+  })
+
+  test.each<[string, object]>([
+    ["sessions", { sessions: { maxAge: -1 } }],
+    ["signOutOn", { signOutOn: ["signIn"] }],
+    ["sessionCache", { sessionCache: { size: 0 } }],
+  ])("a client that is rejected because of %s leaves its connection to those that share it", (_, wrong) => {
+    const channels = () =>
+      (globalThis as { [key: symbol]: Map<string, unknown> | undefined })[Symbol.for("authwire.channels.1")]?.size ?? 0
+    const before = channels()
+    const options = { url, sessionCache: {} }
+    failureOf(createAuthwireClient, { ...options, ...wrong })
+    expect(channels()).toBe(before)
+    const client = createAuthwireClient(options)
+    failureOf(createAuthwireClient, { ...options, ...wrong })
+    expect(channels()).toBe(before + 1)
+    client.close()
+    expect(channels()).toBe(before)
   })
 
   test.each(["http://h", "http://[::1]:50051", "HTTPS://h:443", "dns:///h:50051", "dns:///h.example.com:1"])(

@@ -73,10 +73,10 @@ function checkHeaders(headers: Readonly<Record<string, string>>, hasApiKey: bool
   for (const [name, value] of Object.entries(headers)) {
     if (!/^[0-9a-z_.-]+$/i.test(name)) throw wrongOption("headers", "must have names of letters, digits, - _ and .")
     if (/^(grpc-|connect-|content-|te$|host$)|-bin$/i.test(name))
-      throw wrongOption(`headers.${name}`, "is a name that belongs to the protocol")
+      throw wrongOption(`headers.${name}`, "is a header name that the protocol reserves")
     if (/^idempotency-key$/i.test(name)) throw wrongOption(`headers.${name}`, "must differ from call to call")
     if (hasApiKey && /^authorization$/i.test(name))
-      throw wrongOption("headers.authorization", "must not stand beside the option apiKey")
+      throw wrongOption("headers.authorization", "must not be combined with the option apiKey")
     if (typeof value !== "string" || !/^[\x20-\x7e]*$/.test(value))
       throw wrongOption(`headers.${name}`, "must be a string of printable ASCII characters")
   }
@@ -89,13 +89,25 @@ export function headersOf({ apiKey, headers }: ConnectionOptions): Headers {
   return result
 }
 
+/** The host and port of the service. */
+export interface ServerAddress {
+  /** A name or an IP address. An IPv6 address has no brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+/** Returns the host and port of an `http:` or `https:` URL. Without a port, it is the default port of the scheme. */
+export function serverOf({ protocol, hostname, port }: URL): ServerAddress {
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || (protocol === "https:" ? 443 : 80)) }
+}
+
 /** Checks and parses an `http:` or `https:` URL. Errors do not contain the URL, because it might hold a password. */
 export function parseHttpUrl(url: unknown, schemes: string): URL {
   if (typeof url !== "string" || !/^https?:\/\//i.test(url)) throw wrongOption("url", `must begin with ${schemes}`)
   if (!URL.canParse(url)) throw wrongOption("url", "must be a valid URL")
   const parsed = new URL(url)
   if (parsed.username !== "" || parsed.password !== "")
-    throw wrongOption("url", "must not hold a user name or password; use the option apiKey")
+    throw wrongOption("url", "must not contain a user name or password; use the option apiKey")
   if (parsed.search !== "" || parsed.hash !== "") throw wrongOption("url", "must not have a query or fragment")
   return parsed
 }

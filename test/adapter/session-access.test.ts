@@ -4,6 +4,7 @@ import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { updateCounter } from "@authwire/test-support/databases/update-counter.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { until } from "@authwire/test-support/until.js"
 import type { Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals"
 
@@ -198,5 +199,119 @@ describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %
     } finally {
       later.mockRestore()
     }
+  })
+
+  describe("an update like that of Auth.js, after the session that was read has changed or ended", () => {
+    const ages = { maxAge: 7 * day, updateAge: 0 }
+    const extension = (sessionToken: string) => ({ sessionToken, expires: new Date(Date.now() + 7 * day * 1000) })
+    const stored = async (sessionToken: string) => (await authwire.adapter.getSessionAndUser(sessionToken))?.session
+
+    test("is executed after another update", async () => {
+      const adapter = adapterWith(ages)
+      const { sessionToken } = await signedIn(hour)
+      await adapter.getSessionAndUser(sessionToken)
+      await adapter.updateSession({ sessionToken, expires: new Date(Date.now() + 60_000) })
+      const update = extension(sessionToken)
+      expect(await adapter.updateSession(update)).toMatchObject(update)
+      expect(await stored(sessionToken)).toMatchObject(update)
+    })
+
+    test("returns null after the session was deleted", async () => {
+      const adapter = adapterWith(ages)
+      const { sessionToken } = await signedIn(hour)
+      await adapter.getSessionAndUser(sessionToken)
+      await adapter.deleteSession(sessionToken)
+      expect(await adapter.updateSession(extension(sessionToken))).toBeNull()
+    })
+
+    test.each<[string, (adapter: AuthwireAdapterMethods, id: string) => Promise<unknown>]>([
+      ["deleteUser", (adapter, id) => adapter.deleteUser(id)],
+      ["updateUser", (adapter, id) => adapter.updateUser({ id, email: `${id}@example.org` })],
+      ["unlinkAccount", (adapter, id) => adapter.unlinkAccount({ provider: "github", providerAccountId: id })],
+    ])("returns null after %s has ended the user's sessions", async (_, end) => {
+      const signOutOn = ["emailChange", "unlinkAccount"] as const
+      const url = authwire.server.grpcUrl
+      const adapter = AuthwireAdapter({ url, transport: counting, sessions: ages, signOutOn })
+      const id = crypto.randomUUID()
+      await adapter.createUser({ id, email: `${id}@example.com`, emailVerified: null })
+      await adapter.linkAccount({ userId: id, type: "oauth", provider: "github", providerAccountId: id })
+      await adapter.createSession({ sessionToken: id, userId: id, expires: new Date(Date.now() + hour * 1000) })
+      await adapter.getSessionAndUser(id)
+      await end(adapter, id)
+      expect(await adapter.updateSession(extension(id))).toBeNull()
+    })
+
+    test("returns null after a read has found that another client deleted the session", async () => {
+      const adapter = adapterWith(ages)
+      const { sessionToken } = await signedIn(hour)
+      await adapter.getSessionAndUser(sessionToken)
+      await authwire.adapter.deleteSession(sessionToken)
+      expect(await adapter.getSessionAndUser(sessionToken)).toBeNull()
+      expect(await adapter.updateSession(extension(sessionToken))).toBeNull()
+    })
+
+    /** Creates an adapter that holds back deletions and the answers of reads, until the test releases them. */
+    function holdingAdapter() {
+      const held: (() => void)[] = []
+      const hold = () => new Promise<void>((resolve) => held.push(resolve))
+      const transport: Transport = {
+        async unary(method, ...rest) {
+          if (method.name === "DeleteSession") await hold()
+          const answer = await grpc.unary(method, ...rest)
+          if (method.name === "AccessSession") await hold()
+          return answer
+        },
+        stream: (...args) => grpc.stream(...args),
+      }
+      return { held, adapter: AuthwireAdapter({ url: authwire.server.grpcUrl, transport, sessions: ages }) }
+    }
+
+    test("is executed while a deletion is in progress", async () => {
+      const { held, adapter } = holdingAdapter()
+      const { sessionToken } = await signedIn(hour)
+      const read = adapter.getSessionAndUser(sessionToken)
+      await until(() => held.length === 1)
+      held[0]?.()
+      await read
+      const deletion = adapter.deleteSession(sessionToken)
+      await until(() => held.length === 2)
+      const update = extension(sessionToken)
+      expect(await adapter.updateSession(update)).toMatchObject(update)
+      held[1]?.()
+      expect(await deletion).toMatchObject(update)
+    })
+
+    test("returns null if the session was read while it was deleted", async () => {
+      const { held, adapter } = holdingAdapter()
+      const { sessionToken } = await signedIn(hour)
+      const slow = adapter.getSessionAndUser(sessionToken)
+      await until(() => held.length === 1)
+      const deletion = adapter.deleteSession(sessionToken)
+      await until(() => held.length === 2)
+      const quick = adapter.getSessionAndUser(sessionToken)
+      await until(() => held.length === 3)
+      const [endSlow, endDeletion, endQuick] = held
+      endQuick?.()
+      expect(await quick).toMatchObject({ session: { sessionToken } })
+      endDeletion?.()
+      expect(await deletion).toMatchObject({ sessionToken })
+      endSlow?.()
+      expect(await slow).toMatchObject({ session: { sessionToken } })
+      expect(await adapter.updateSession(extension(sessionToken))).toBeNull()
+    })
+  })
+
+  test("a caller that changes a returned session does not change later answers", async () => {
+    const { getSessionAndUser, updateSession } = adapterWith({ maxAge: 7 * day, updateAge: 0 })
+    const { sessionToken } = await signedIn(hour)
+    const found = await getSessionAndUser(sessionToken)
+    const { expires } = found?.session ?? {}
+    const asRead = { sessionToken, userId, device: "phone", expires: new Date(Number(expires)) }
+    expires?.setTime(0)
+    const update = { sessionToken, expires: new Date(Date.now() + 7 * day * 1000) }
+    const extended = await updateSession(update)
+    expect(extended).toEqual(asRead)
+    extended?.expires.setTime(0)
+    expect(await updateSession(update)).toEqual(asRead)
   })
 })

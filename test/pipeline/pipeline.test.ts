@@ -105,7 +105,7 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
     expect(idsOf(answers)).toEqual([1, 2])
     expect(errorOf(answers.find(({ id }) => id === 1)!)).toEqual({
       code: "UNIMPLEMENTED",
-      message: "no unary method has this name here",
+      message: "the service has no unary method of this name",
       reason: "METHOD_UNKNOWN",
       requestId,
       fields: [],

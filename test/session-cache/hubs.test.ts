@@ -200,7 +200,7 @@ test("streams are counted over all tenants: per key, per tenant, and in total", 
   const { hubs, open } = playing({ ofKey: 2, ofTenant: 3, ofAll: 5 })
   const one = open("a", "1")
   open("a", "1")
-  expect(() => open("a", "1")).toThrow("the API key has as many streams for session caches as it may")
+  expect(() => open("a", "1")).toThrow("the API key has reached the limit of streams for session caches")
   open("a", "2")
   expect(() => open("a", "2")).toThrow("the tenant has")
   open("b", "3")

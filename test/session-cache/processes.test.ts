@@ -174,7 +174,9 @@ describeServers("session caches in frozen and killed processes, on %s", (target)
     const error = await sessions
       .deleteSession({ sessionToken, awaitCaches: true }, { headers: { "grpc-timeout": "1500m" } })
       .catch((error: unknown) => error)
-    expect(error).toMatchObject({ message: expect.stringContaining("it is done, but not every client has confirmed") })
+    expect(error).toMatchObject({
+      message: expect.stringContaining("the call has done its work, but not every client has confirmed"),
+    })
     expect(await database.query("SELECT * FROM sessions WHERE user_id = ?", [userId])).toEqual([])
     frozen.child.kill("SIGCONT")
   })

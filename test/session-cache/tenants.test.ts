@@ -177,7 +177,9 @@ describe.each(databaseTargets())("session caches of several tenants, on %s", (ta
     const before = attacker.answered()
     await until(() => attacker.answered() > before)
     const error = await revokedThere(news.id, "2000m").catch((error: unknown) => error)
-    expect(error).toMatchObject({ message: expect.stringContaining("it is done, but not every client has confirmed") })
+    expect(error).toMatchObject({
+      message: expect.stringContaining("the call has done its work, but not every client has confirmed"),
+    })
     await attacker.close()
   })
 })

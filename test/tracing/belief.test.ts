@@ -159,7 +159,8 @@ test.each(["fails", "hangs"] as const)(
     for (let round = 0; round < 20; round++)
       await Promise.all(Array.from({ length: 100 }, () => client.adapter.getUser("nobody")))
     await until(() => collector.requests > 0)
-    if (behaviour === "fails") await until(() => server?.log().includes("the collector does not take traces") === true)
+    if (behaviour === "fails")
+      await until(() => server?.log().includes("the collector does not accept traces") === true)
     for (let round = 0; round < 5; round++) await client.adapter.getUser("nobody")
     client.close()
     const begun = performance.now()
@@ -168,7 +169,7 @@ test.each(["fails", "hangs"] as const)(
     const told = server
       .log()
       .split("\n")
-      .filter((line) => line.includes("the collector does not take traces"))
+      .filter((line) => line.includes("the collector does not accept traces"))
     expect(told.length).toBeLessThanOrEqual(1)
     expect(linesOf(server, "GetUser").filter(({ code }) => code !== "NOT_FOUND")).toEqual([])
   },
@@ -182,14 +183,14 @@ test("a collector that was down gets traces again", async () => {
   server = await start({ OTEL_TRACES_SAMPLER: "always_on" })
   const client = createAuthwireClient({ url: server.grpcUrl, apiKey: server.apiKey })
   await client.adapter.getUser("nobody")
-  await until(() => server?.log().includes("the collector does not take traces") === true)
+  await until(() => server?.log().includes("the collector does not accept traces") === true)
   expect(server.log()).toContain('"code":"ECONNREFUSED"')
   collector = await startCollector(port)
   await until(async () => {
     await client.adapter.getUser("nobody")
     return collector.spans.length > 0
   })
-  await until(() => server?.log().includes("the collector takes traces again") === true)
+  await until(() => server?.log().includes("the collector accepts traces again") === true)
   client.close()
 })
 

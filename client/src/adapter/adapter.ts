@@ -57,6 +57,11 @@ export function createAdapter(clients: ServiceClients, address: string, options:
     throw wrongOption("signOutOn", "must be a list of emailChange and unlinkAccount")
   const access = options.sessions === undefined ? undefined : sessionAccess(sessions, options.sessions)
 
+  /** Makes a call that changes or ends the session with this token, or any sessions if no token is given. */
+  function changing<T>(call: () => Promise<T>, sessionToken?: string): Promise<T> {
+    return access === undefined ? call() : access.changing(call, sessionToken)
+  }
+
   /** Creates a method that returns null if the service reports NOT_FOUND with the reason `absence`. */
   function finding<A extends unknown[], T>(
     method: string,
@@ -75,7 +80,8 @@ export function createAdapter(clients: ServiceClients, address: string, options:
 
   const unlinkAccount = finding("unlinkAccount", "ACCOUNT_NOT_FOUND", async (account: AccountKey) => {
     const revokeSessions = signOutOn.includes("unlinkAccount")
-    const answer = await accounts.unlinkAccount({ ...accountKey(account), revokeSessions })
+    const call = () => accounts.unlinkAccount({ ...accountKey(account), revokeSessions })
+    const answer = await (revokeSessions ? changing(call) : call())
     return convert.accountFromWire(answer.account)
   })
 
@@ -114,7 +120,8 @@ export function createAdapter(clients: ServiceClients, address: string, options:
      */
     updateUser: calling("updateUser", async (user: Partial<AdapterUser> & Pick<AdapterUser, "id">) => {
       const revokeSessionsOnEmailChange = signOutOn.includes("emailChange")
-      const answer = await users.updateUser({ ...convert.userUpdateToWire(user), revokeSessionsOnEmailChange })
+      const call = () => users.updateUser({ ...convert.userUpdateToWire(user), revokeSessionsOnEmailChange })
+      const answer = await (revokeSessionsOnEmailChange ? changing(call) : call())
       return convert.userFromWire(answer.user)
     }),
 
@@ -123,7 +130,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
      * not exist.
      */
     deleteUser: finding("deleteUser", "USER_NOT_FOUND", async (userId: string) => {
-      const answer = await users.deleteUser({ id: text("userId", userId) })
+      const answer = await changing(() => users.deleteUser({ id: text("userId", userId) }))
       return convert.userFromWire(answer.user)
     }),
 
@@ -170,14 +177,16 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       async (session: Partial<AdapterSession> & Pick<AdapterSession, "sessionToken">) => {
         const extended = access?.extended(session)
         if (extended !== undefined) return extended
-        const answer = await sessions.updateSession(convert.sessionUpdateToWire(session))
+        const call = () => sessions.updateSession(convert.sessionUpdateToWire(session))
+        const answer = await changing(call, session.sessionToken)
         return convert.sessionFromWire(answer.session)
       },
     ),
 
     /** Deletes a session. Returns the deleted session, or null if it did not exist. */
     deleteSession: finding("deleteSession", "SESSION_NOT_FOUND", async (sessionToken: string) => {
-      const answer = await sessions.deleteSession({ sessionToken: text("sessionToken", sessionToken) })
+      const call = () => sessions.deleteSession({ sessionToken: text("sessionToken", sessionToken) })
+      const answer = await changing(call, sessionToken)
       return convert.sessionFromWire(answer.session)
     }),
 

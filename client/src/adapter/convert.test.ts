@@ -272,7 +272,7 @@ describe("the error of a named property of the wrong type contains its name and 
     [users({ id: 7 }), "id must be a string"],
     [users({ emailVerified: "2025-01-01T00:00:00Z" }), "emailVerified must be a Date"],
     [users({ emailVerified: new Date(Number.NaN) }), "emailVerified must be a valid Date"],
-    [users({ role: 1n }), "extra.role must be a value of JSON, not a bigint"],
+    [users({ role: 1n }), "extra.role must be a JSON value, not a bigint"],
     [updates({ id: undefined }), "id must be a string"],
     [updates({ name: false }), "name must be a string"],
     [sessions({ expires: "2025-01-01T00:00:00Z" }), "expires must be a Date"],
@@ -289,7 +289,7 @@ describe("the error of a named property of the wrong type contains its name and 
     [accounts({ authorization_details: [{}, "a"] }), "authorization_details[1] must be an object"],
     [
       accounts({ authorization_details: [{ a: [1n] }] }),
-      "authorization_details[0].a[0] must be a value of JSON, not a bigint",
+      "authorization_details[0].a[0] must be a JSON value, not a bigint",
     ],
     [authenticators({ counter: 1.5 }), "counter must be an integer from 0 to 4294967295"],
     [authenticators({ counter: -1 }), "counter must be an integer from 0 to 4294967295"],

@@ -48,7 +48,7 @@ describe("extraToWire", () => {
     ["extra.of.another.realm", { of: { another: { realm: runInNewContext("new Date(0)") } } }],
   ])("rejects a Date, which would come back as a string: %s", (path, rest) => {
     expect(failure(rest)).toBe(
-      `${path} must be a value of JSON: a Date would come back as a string, so store its toISOString()`,
+      `${path} must be a JSON value: a Date would come back as a string, so store its toISOString()`,
     )
   })
 
@@ -75,12 +75,12 @@ describe("extraToWire", () => {
   test.each([
     ["NaN", Number.NaN, "extra.foo.bar must be a finite number"],
     ["an infinite number", Number.NEGATIVE_INFINITY, "extra.foo.bar must be a finite number"],
-    ["a bigint", 1n, "extra.foo.bar must be a value of JSON, not a bigint"],
-    ["a function", () => 1, "extra.foo.bar must be a value of JSON, not a function"],
-    ["a symbol", Symbol("s"), "extra.foo.bar must be a value of JSON, not a symbol"],
-    ["a map", new Map([["a", 1]]), "extra.foo.bar must be a value of JSON"],
-    ["a set", new Set([1]), "extra.foo.bar must be a value of JSON"],
-    ["bytes", new Uint8Array(2), "extra.foo.bar must be a value of JSON"],
+    ["a bigint", 1n, "extra.foo.bar must be a JSON value, not a bigint"],
+    ["a function", () => 1, "extra.foo.bar must be a JSON value, not a function"],
+    ["a symbol", Symbol("s"), "extra.foo.bar must be a JSON value, not a symbol"],
+    ["a map", new Map([["a", 1]]), "extra.foo.bar must be a JSON value"],
+    ["a set", new Set([1]), "extra.foo.bar must be a JSON value"],
+    ["bytes", new Uint8Array(2), "extra.foo.bar must be a JSON value"],
     ["half a surrogate pair", "\ud800", "extra.foo.bar must be well-formed Unicode"],
   ])("rejects %s and names its path", (_, value, message) => {
     expect(failure({ foo: { bar: value } })).toBe(message)

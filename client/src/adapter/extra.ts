@@ -61,7 +61,7 @@ function toJson(
   above: readonly object[],
 ): JsonValue | undefined {
   if (options.dates === "rejected" && isDate(given))
-    throw invalid(path, "must be a value of JSON: a Date would come back as a string, so store its toISOString()")
+    throw invalid(path, "must be a JSON value: a Date would come back as a string, so store its toISOString()")
   const value = hasToJson(given) ? given.toJSON(key) : given
   switch (typeof value) {
     case "undefined":
@@ -76,7 +76,7 @@ function toJson(
     case "object":
       break
     default:
-      throw invalid(path, `must be a value of JSON, not a ${typeof value}`)
+      throw invalid(path, `must be a JSON value, not a ${typeof value}`)
   }
   if (value === null) return null
   if (above.includes(value)) throw invalid(path, "must not contain itself")
@@ -85,7 +85,7 @@ function toJson(
     const inside = [...above, value]
     return Array.from(value, (item, index) => toJson(`${path}[${index}]`, String(index), item, options, inside) ?? null)
   }
-  if (!isPlain(value)) throw invalid(path, "must be a value of JSON")
+  if (!isPlain(value)) throw invalid(path, "must be a JSON value")
   return jsonObject(path, value, options, above)
 }
 

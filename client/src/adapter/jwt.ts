@@ -1,7 +1,7 @@
 import type { TokenService } from "@authwire/proto/slim"
 import type { JWT, JWTDecodeParams, JWTEncodeParams } from "@authwire/token"
 import type { Client } from "@connectrpc/connect"
-import { invalid } from "../error.js"
+import { invalid, malformed } from "../error.js"
 import { adapterMethods } from "./adapter.js"
 import { jsonObject } from "./extra.js"
 import { text } from "./field.js"
@@ -34,6 +34,7 @@ export function createRemoteJwt(tokens: Client<typeof TokenService>, address: st
         salt: text("salt", salt),
         maxAge,
       })
+      if (answer.token === "") throw malformed("without a token")
       return answer.token
     }),
 
@@ -42,7 +43,8 @@ export function createRemoteJwt(tokens: Client<typeof TokenService>, address: st
       const { token, salt } = params
       if (!token) return null
       const answer = await tokens.decode({ token: text("token", token), salt: text("salt", salt) })
-      return answer.payload ?? {}
+      if (answer.payload === undefined) throw malformed("without a payload")
+      return answer.payload
     }),
   }
 }

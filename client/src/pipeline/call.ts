@@ -91,7 +91,7 @@ export class PipelinedCall {
     try {
       this.#resolve(new PipelinedResponse(method, fromBinary(method.output, bytes)))
     } catch {
-      this.#reject(new ConnectError(`the answer is not a well-formed ${method.output.typeName}`, Code.Internal))
+      this.#reject(new ConnectError(`the response is not a well-formed ${method.output.typeName}`, Code.Internal))
     }
   }
 

@@ -149,7 +149,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
     const timer = setTimeout(() => {
       silent = true
       const code = lastSettings === undefined ? Code.DeadlineExceeded : Code.Unavailable
-      opening.abandon(new ConnectError("the service does not say that it carries a pipeline", code))
+      opening.abandon(new ConnectError("the service has not announced in time that it supports pipelines", code))
     }, settingsTimeoutMs)
     const opening = openPipelineStream(connection, metadata, trusted, {
       opened(settings) {

@@ -66,7 +66,8 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
   }
 
   function applyEndpoints(found: readonly Endpoint[]): void {
-    resolveError = found.length > 0 ? undefined : new ConnectError("the name has no address", Code.Unavailable)
+    resolveError =
+      found.length > 0 ? undefined : new ConnectError("the host name resolves to no address", Code.Unavailable)
     // A name without any address is taken for a temporary mistake.
     if (closed || found.length === 0) return
     const targets = new Set(found.map(({ target }) => target))

@@ -134,7 +134,7 @@ export function openPipelineStream(
         error.isWireError = true
         error.details = detailsOf(outcome.value)
         call.fail(error)
-      } else call.fail(new ConnectError("the answer has no message", Code.Internal))
+      } else call.fail(new ConnectError("the response has no message", Code.Internal))
     }
     if (response.draining) events.draining()
     if (response.answers.length > 0) events.space()
@@ -162,7 +162,7 @@ export function openPipelineStream(
       response = fromBinary(PipelineResponseSchema, bytes)
     } catch (cause) {
       stream.cancel()
-      close(new ConnectError("an answer is not well formed", Code.Internal, undefined, undefined, cause))
+      close(new ConnectError("a response is not well-formed", Code.Internal, undefined, undefined, cause))
       return
     }
     receive(response)

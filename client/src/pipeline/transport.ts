@@ -2,7 +2,7 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
 import { Client } from "@grpc/grpc-js"
 import { wrongOption } from "../error.js"
 import { type GrpcTransport, grpcTransport } from "../transport/grpc.js"
-import { channelOptions, type GrpcTargetOptions, grpcAddress, grpcTarget } from "../transport/grpc-target.js"
+import { channelOptions, type GrpcTargetOptions, grpcServer, grpcTarget } from "../transport/grpc-target.js"
 import { cancelled, toMetadata } from "../transport/grpc-wire.js"
 import { explainTls } from "../transport/tls-error.js"
 import { type CallTrace, callTracer } from "../transport/trace.js"
@@ -42,7 +42,9 @@ export interface PipelineTransport extends GrpcTransport {
 
 /** The size of the largest message of a stream, in bytes. It may hold several answers. */
 const maxReceiveBytes = 64 * 1024 * 1024
-/** A call with more headers than this is made outside of the pipeline, in characters. */
+/** A call with more headers than this is made outside of the pipeline, because the service would end the whole stream. */
+const maxHeaders = 64
+/** A call with longer headers than this is made outside of the pipeline, in characters. */
 const maxHeaderLength = 4096
 
 /**
@@ -65,7 +67,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   const requestId = header.get("x-request-id")
   const common = requestId === null ? {} : { "x-request-id": requestId }
   const alone = grpcTransport(options, wallClock)
-  const traceCall = callTracer("grpc", grpcAddress(options))
+  const traceCall = callTracer("grpc", grpcServer(options))
   let closed = false
 
   const pool = createPipelinePool({
@@ -95,14 +97,13 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
       if (signal?.aborted) return Promise.reject(cancelled(signal))
       const trace = traceCall(method)
       const own = callHeader === header ? common : difference(callHeader, header)
-      if (own === undefined) {
+      const sent = trace === undefined ? own : { ...own, ...trace.header }
+      if (!isCarried(sent)) {
         const whole = trace === undefined ? callHeader : withHeader(callHeader, trace.header)
         return traced(trace, alone.unary(method, signal, timeoutMs, whole, input))
       }
       try {
-        const wholeHeader = callHeader
-        const sent = trace === undefined ? own : { ...own, ...trace.header }
-        const call = new PipelinedCall({ method, input, header: sent, wholeHeader, timeoutMs, signal })
+        const call = new PipelinedCall({ method, input, header: sent, wholeHeader: callHeader, timeoutMs, signal })
         pool.send(call)
         return traced(trace, call.response as Promise<UnaryResponse<typeof method.input, typeof method.output>>)
       } catch (error) {
@@ -125,18 +126,25 @@ function traced<T>(trace: CallTrace | undefined, outcome: Promise<T>): Promise<T
   return trace === undefined ? outcome : trace.end(outcome)
 }
 
-/** Returns the headers of a call that the stream does not have. Undefined if the stream cannot carry them. */
-function difference(header: HeadersInit | undefined, base: Headers): Record<string, string> | undefined {
+/** Returns the headers of a call that the stream does not have. */
+function difference(header: HeadersInit | undefined, base: Headers): Record<string, string> {
   const own: Record<string, string> = {}
-  if (header === undefined) return own
+  for (const [name, value] of new Headers(header))
+    if (base.get(name) !== value || name === "x-request-id") own[name] = value
+  return own
+}
+
+/** Returns whether a stream can carry these headers of a call, which are all that the stream does not have. */
+function isCarried(sent: Record<string, string>): boolean {
+  let count = 0
   let length = 0
-  for (const [name, value] of new Headers(header)) {
-    if (base.get(name) === value && name !== "x-request-id") continue
+  for (const name in sent) {
+    const value = sent[name] ?? ""
     // The stream was authenticated by its own key. Headers that gRPC does not carry are rejected by the other transport.
-    if (name === "authorization" || name.endsWith("-bin")) return undefined
-    if (!/^[0-9a-z_.-]{1,255}$/.test(name) || !/^[\x20-\x7e]*$/.test(value)) return undefined
-    own[name] = value
+    if (name === "authorization" || name.endsWith("-bin")) return false
+    if (!/^[0-9a-z_.-]{1,255}$/.test(name) || !/^[\x20-\x7e]*$/.test(value)) return false
+    count++
     length += name.length + value.length
   }
-  return length > maxHeaderLength || Object.keys(own).length > 64 ? undefined : own
+  return count <= maxHeaders && length <= maxHeaderLength
 }

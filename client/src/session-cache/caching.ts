@@ -65,9 +65,7 @@ const reads: ReadonlySet<DescMethod> = new Set([
 ])
 
 export interface CachingOptions {
-  cache: SessionCache
-  /** Called at each read of a session. */
-  used: () => void
+  shared: Pick<SharedCache, "use" | "opened" | "hasLeft">
   /**
    * The header of this client. Calls with another header bypass the cache, because they may belong to another tenant.
    * Default: no call bypasses the cache.
@@ -76,25 +74,30 @@ export interface CachingOptions {
 }
 
 /** Creates a transport that caches the sessions that it reads, and evicts the sessions and users that it changes. */
-export function cachingTransport(inner: Transport, { cache, used, header }: CachingOptions): Transport {
+export function cachingTransport(inner: Transport, { shared, header }: CachingOptions): Transport {
+  /** Evicts the sessions and users that a message names. Another client may have opened the cache since the last call. */
+  function evict(touch: Touch, message: Named): void {
+    if (shared.opened !== undefined) touch(shared.opened, message)
+  }
+
   return {
     unary(method, signal, timeoutMs, callHeader, input, contextValues) {
       const call = () => inner.unary(method, signal, timeoutMs, callHeader, input, contextValues)
       if (reads.has(method)) {
-        if (header !== undefined && callHeader !== header) return call()
-        used()
+        if (shared.hasLeft || (header !== undefined && callHeader !== header)) return call()
+        const cache = shared.use()
         const mark = cache.beginRead()
         return call().then(
           (response) => {
             const { extended } = response.message as Partial<AccessSessionResponse>
             // The call has extended the session. The service will announce this change, so an entry would soon be
             // evicted.
-            if (extended) dropSession(cache, input as Named)
+            if (extended) evict(dropSession, input as Named)
             else cache.keep(mark, answerOf(response.message as GetSessionAndUserResponse))
             return response
           },
           (error: unknown) => {
-            dropSession(cache, input as Named)
+            evict(dropSession, input as Named)
             throw error
           },
         )
@@ -102,15 +105,15 @@ export function cachingTransport(inner: Transport, { cache, used, header }: Cach
       const touch = writes.get(method)
       if (touch === undefined) return call()
       const request = input as Named
-      touch(cache, request)
+      evict(touch, request)
       return call().then(
         (response) => {
-          touch(cache, request)
-          touch(cache, response.message as unknown as Named)
+          evict(touch, request)
+          evict(touch, response.message as unknown as Named)
           return response
         },
         (error: unknown) => {
-          touch(cache, request)
+          evict(touch, request)
           throw error
         },
       )
@@ -140,7 +143,7 @@ function answerOf({ session, user }: GetSessionAndUserResponse): Answer | undefi
  */
 export function cachedAdapter(
   adapter: AuthwireAdapterMethods,
-  shared: Pick<SharedCache, "cache" | "used" | "hasLeft">,
+  shared: Pick<SharedCache, "use" | "hasLeft">,
   ages: SessionAgeOptions | undefined,
 ): AuthwireAdapterMethods {
   const { maxAge = 2_592_000, updateAge = 86_400 } = ages ?? {}
@@ -149,10 +152,9 @@ export function cachedAdapter(
     ...adapter,
     getSessionAndUser(sessionToken) {
       // A closed client must fail its calls, so it does not use the cache.
-      const kept = shared.hasLeft ? undefined : shared.cache.get(sessionToken)
+      const kept = shared.hasLeft ? undefined : shared.use().get(sessionToken)
       if (kept === undefined || kept.session.expires.getTime() - freshMs <= Date.now())
         return adapter.getSessionAndUser(sessionToken)
-      shared.used()
       return Promise.resolve(kept)
     },
   }

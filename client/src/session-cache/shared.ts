@@ -17,9 +17,10 @@ export interface SharedCacheOptions extends GrpcTargetOptions {
 
 /** A cache that all clients with equal options use. */
 export interface SharedCache {
-  readonly cache: SessionCache
-  /** Must be called at each read of a session. */
-  used(): void
+  /** Returns the cache. Must be called at each read of a session, because a cache that is not used closes. */
+  use(): SessionCache
+  /** The cache, if one of these clients has it open. A change must be evicted from it. */
+  readonly opened: SessionCache | undefined
   /** Releases the cache for this client. */
   leave(): void
   readonly hasLeft: boolean
@@ -30,34 +31,59 @@ interface Kept {
   readonly follower: Follower
   /** The number of clients that use the cache and are not closed. */
   clients: number
+  /** Whether a session was read since the last check for idleness. */
+  isUsed: boolean
+  isOpen: boolean
+  close(): void
 }
 
 /** The global key of this process's registry of caches; see transport/shared.ts. */
 const registryKey: unique symbol = Symbol.for("authwire.session-caches.1")
 
+/** The interval of the checks for idleness, in milliseconds. A cache closes at the second check in a row without a read. */
+const checkMs = 30_000
+
 /**
  * Returns the cache that all clients of this process with equal options share, because an adapter may be created for
- * every request. The stream of the cache ends when no session has been read for a while, or when the last client
- * leaves. The cached sessions are then discarded.
+ * every request. The first read of a session opens the cache. Its stream ends when no session has been read for a while,
+ * and the cached sessions are then discarded. The cache closes with the last client that uses it. It also closes when it
+ * is idle, because an adapter is never closed; the next read then opens another cache.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
-export function sharedCache(shared: SharedCacheOptions): SharedCache {
+export function sharedCache(shared: SharedCacheOptions, idleCheckMs = checkMs): SharedCache {
   const { maxStaleMs, size } = checked(shared.options)
   const target = grpcTarget(shared)
   const key = keyOf(shared, [maxStaleMs, size])
-  const kept = caches().get(key) ?? open()
-  kept.clients++
+  let kept: Kept | undefined
   let hasLeft = false
+
+  function join(): Kept {
+    const found = caches().get(key) ?? open()
+    found.clients++
+    return found
+  }
 
   function open(): Kept {
     const now = elapsedTime()
     const cache = sessionCache({ size, now, timeOfDay: Date.now })
     const metadata = toMetadata(shared.header)
     const settings = { ...channelOptions, ...target.settings, "grpc.use_local_subchannel_pool": 1 }
+    const check = setInterval(() => {
+      if (!opened.isUsed) opened.close()
+      opened.isUsed = false
+    }, idleCheckMs).unref()
     const opened: Kept = {
       cache,
       clients: 0,
+      isUsed: true,
+      isOpen: true,
+      close() {
+        opened.isOpen = false
+        caches().delete(key)
+        clearInterval(check)
+        opened.follower.close()
+      },
       follower: follower({
         cache,
         maxStaleMs,
@@ -77,18 +103,22 @@ export function sharedCache(shared: SharedCacheOptions): SharedCache {
   }
 
   return {
-    cache: kept.cache,
-    used: kept.follower.used,
+    use() {
+      if (!kept?.isOpen) kept = join()
+      kept.isUsed = true
+      kept.follower.used()
+      return kept.cache
+    },
+    get opened() {
+      return caches().get(key)?.cache
+    },
     get hasLeft() {
       return hasLeft
     },
     leave() {
       if (hasLeft) return
       hasLeft = true
-      kept.clients--
-      if (kept.clients > 0) return
-      caches().delete(key)
-      kept.follower.close()
+      if (kept?.isOpen && --kept.clients === 0) kept.close()
     },
   }
 }

@@ -21,6 +21,6 @@ function parse<O extends DescMessage>(schema: O, body: Uint8Array): MessageShape
   try {
     return fromBinary(schema, body)
   } catch {
-    throw new ConnectError(`the answer is not a well-formed ${schema.typeName}`, Code.Internal)
+    throw new ConnectError(`the response is not a well-formed ${schema.typeName}`, Code.Internal)
   }
 }

@@ -151,6 +151,21 @@ describe("AuthwireAdapter over fetch", () => {
     await expect(users.getUser({ id: "u1" }, { signal: giveUp.signal })).rejects.toMatchObject({ code: Code.Canceled })
   })
 
+  test.each([
+    ["does not answer", () => new Promise<Response>(() => {})],
+    [
+      "answers with a body that stalls",
+      async () => new Response(new ReadableStream(), { headers: { "content-type": "application/proto" } }),
+    ],
+  ])("a call ends at its deadline or cancellation even if fetch ignores the signal and %s", async (_, fetch) => {
+    const error = await failureOf(adapterOver(fetch, { timeoutMs: 100 }).getUser("u1"))
+    expect(error.code).toBe("DEADLINE_EXCEEDED")
+    const giveUp = new AbortController()
+    const call = createAuthwireClient({ url, fetch }).users.getUser({ id: "u1" }, { signal: giveUp.signal })
+    giveUp.abort()
+    await expect(call).rejects.toMatchObject({ code: Code.Canceled })
+  })
+
   test("fails after timeoutMs", async () => {
     const fetch = (_: unknown, { signal }: RequestInit) =>
       new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)))

@@ -3,7 +3,7 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { createMethodUrl } from "@connectrpc/connect/protocol"
 import { requestHeader } from "@connectrpc/connect/protocol-connect"
 import { wrongOption } from "../error.js"
-import { parseHttpUrl } from "../options.js"
+import { parseHttpUrl, type ServerAddress, serverOf } from "../options.js"
 import { readAnswer } from "./connect-answer.js"
 import { explainTls, fetchAdvice } from "./tls-error.js"
 import { cacheMode, nonce } from "./uncached.js"
@@ -20,7 +20,8 @@ export interface FetchOptions {
   url: string
   /**
    * The function that sends the requests. Each request forbids caching, with the field `cache` if the runtime supports
-   * it, and with the header `x-authwire-nonce`, whose value never repeats. Default: the global `fetch`.
+   * it, and with the header `x-authwire-nonce`, whose value never repeats. It should end at the request's `signal`,
+   * otherwise its requests may outlast their calls. Default: the global `fetch`.
    */
   fetch?: typeof globalThis.fetch | undefined
 }
@@ -53,7 +54,10 @@ export function fetchTransport(options: FetchOptions): Transport {
       const ending = endOf(signal, limitMs)
       try {
         const request = { ...fixed, headers, body, signal: ending.signal }
-        return await readAnswer(method, await (fetch ?? globalThis.fetch)(createMethodUrl(baseUrl, method), request))
+        const answer = (async () =>
+          readAnswer(method, await (fetch ?? globalThis.fetch)(createMethodUrl(baseUrl, method), request)))()
+        // A call ends in time even if the option `fetch` ignores the signal.
+        return await Promise.race([answer, rejectionAt(ending.signal)])
       } catch (error) {
         // Cancels the rest of the response, which is not read.
         ending.abort(error)
@@ -67,7 +71,10 @@ export function fetchTransport(options: FetchOptions): Transport {
       }
     },
     async stream(method) {
-      throw new ConnectError(`${method.name} is a streaming method: this transport has none`, Code.Unimplemented)
+      throw new ConnectError(
+        `${method.name} is a streaming method: this transport supports only unary methods`,
+        Code.Unimplemented,
+      )
     },
   }
 }
@@ -78,6 +85,11 @@ const maxHeaderMs = 99_999_999
 /** Returns host and port of the service, for error messages. */
 export function fetchAddress({ url }: FetchOptions): string {
   return parseHttpUrl(url, schemes).host
+}
+
+/** Returns host and port of the service, for traces. */
+export function fetchServer({ url }: FetchOptions): ServerAddress {
+  return serverOf(parseHttpUrl(url, schemes))
 }
 
 const schemes = "http:// or https://"
@@ -93,6 +105,11 @@ function serialize<I extends DescMessage>(schema: I, message: MessageShape<I>) {
 
 function cancelled(signal: AbortSignal): ConnectError {
   return ConnectError.from(signal.reason, Code.Canceled)
+}
+
+/** Returns a promise that is rejected when a signal aborts. */
+function rejectionAt(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)))
 }
 
 /** Watches for the early end of a call, by cancellation or by its deadline. */

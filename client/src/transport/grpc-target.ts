@@ -1,6 +1,6 @@
 import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js"
 import { wrongOption } from "../error.js"
-import { parseHttpUrl } from "../options.js"
+import { parseHttpUrl, type ServerAddress, serverOf } from "../options.js"
 import { grpcAdvice, type Security } from "./tls-error.js"
 
 /** The address of the service's gRPC listener, and its TLS settings. */
@@ -82,19 +82,26 @@ export function grpcAddress({ url }: GrpcTargetOptions): string {
   return parseUrl(url, false).address
 }
 
+/** Returns host and port of the service, for traces. */
+export function grpcServer({ url }: GrpcTargetOptions): ServerAddress {
+  return parseUrl(url, false).server
+}
+
 function parseUrl(url: string, hasTls: boolean) {
   const [, name] = typeof url === "string" ? (/^dns:\/\/\/(.*)$/i.exec(url) ?? []) : []
   if (name !== undefined) {
     const [, host, port] = /^([^\s/?#@:]+):(\d{1,5})$/.exec(name) ?? []
     if (host === undefined || port === undefined) throw wrongOption("url", "must be of the form dns:///host:port")
     const settings = { "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }) }
-    return { target: `dns:///${name}`, address: name, secure: hasTls, settings, spread: { host, port } }
+    const server = { host, port: Number(port) }
+    return { target: `dns:///${name}`, address: name, server, secure: hasTls, settings, spread: { host, port } }
   }
-  const { protocol, hostname, port, pathname } = parseHttpUrl(url, schemes)
-  if (pathname !== "/") throw wrongOption("url", "must not have a path")
-  const secure = protocol === "https:"
-  const address = `${hostname}:${port || (secure ? 443 : 80)}`
-  return { target: `dns:${address}`, address, secure, settings: {}, spread: undefined }
+  const parsed = parseHttpUrl(url, schemes)
+  if (parsed.pathname !== "/") throw wrongOption("url", "must not have a path")
+  const server = serverOf(parsed)
+  const address = `${parsed.hostname}:${server.port}`
+  const secure = parsed.protocol === "https:"
+  return { target: `dns:${address}`, address, server, secure, settings: {}, spread: undefined }
 }
 
 function tlsCredentials(tls: TlsOptions): ChannelCredentials {
@@ -102,13 +109,13 @@ function tlsCredentials(tls: TlsOptions): ChannelCredentials {
   for (const [name, value] of Object.entries({ ca, cert, key }))
     if (value !== undefined && !(typeof value === "string" && value.includes("-----BEGIN ")))
       throw wrongOption(`tls.${name}`, "must be PEM")
-  if ((cert === undefined) !== (key === undefined)) throw wrongOption("tls", "must have cert and key together")
+  if ((cert === undefined) !== (key === undefined)) throw wrongOption("tls", "must have both cert and key, or neither")
   if (serverName !== undefined && (typeof serverName !== "string" || serverName === ""))
     throw wrongOption("tls.serverName", "must be a host name")
   try {
     return credentials.createSsl(pem(ca), pem(key), pem(cert))
   } catch (cause) {
-    throw wrongOption("tls", "must hold certificates and a key that belong together", cause)
+    throw wrongOption("tls", "must contain valid certificates, and a key that matches cert", cause)
   }
 }
 

@@ -36,7 +36,7 @@ export function toMetadata(header: HeadersInit | undefined): Metadata {
       else metadata.set(name, value)
     } catch {
       // The error of grpc-js contains the value, which may be a secret.
-      throw new ConnectError(`the header ${name} has characters that gRPC does not carry`, Code.InvalidArgument)
+      throw new ConnectError(`the header ${name} has characters that gRPC does not allow`, Code.InvalidArgument)
     }
   }
   return metadata

@@ -67,7 +67,10 @@ export function grpcTransport(options: GrpcTargetOptions, wallClock: () => numbe
       return request(connection(), security, method, bytes, metadata, callOptions, signal)
     },
     async stream(method) {
-      throw new ConnectError(`${method.name} is a streaming method: this transport has none`, Code.Unimplemented)
+      throw new ConnectError(
+        `${method.name} is a streaming method: this transport supports only unary methods`,
+        Code.Unimplemented,
+      )
     },
     close() {
       closed = true
@@ -99,7 +102,7 @@ function request<I extends DescMessage, O extends DescMessage>(
       (error, message) => {
         signal?.removeEventListener("abort", cancel)
         if (error) reject(signal?.aborted ? cancelled(signal) : explainTls(toConnectError(error), security))
-        else if (message === undefined) reject(new ConnectError("the answer has no message", Code.Internal))
+        else if (message === undefined) reject(new ConnectError("the response has no message", Code.Internal))
         else resolve(toResponse(method, message, received))
       },
     )

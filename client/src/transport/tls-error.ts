@@ -24,10 +24,10 @@ export const tlsHeading = "TLS: "
 
 export const grpcAdvice: Advice = {
   address: "the option url must be the gRPC address of Authwire (--grpc-addr, port 50051 by default)",
-  speakTls: "the option url must begin with https:// (with dns:///, give the option tls)",
-  speakNone: "the option url must begin with http:// (with dns:///, leave the option tls out)",
-  trust: "give the certificate of its authority in the option tls.ca",
-  name: "use a name of the certificate in the option url, or give it in the option tls.serverName",
+  speakTls: "the option url must begin with https:// (with dns:///, set the option tls)",
+  speakNone: "the option url must begin with http:// (with dns:///, omit the option tls)",
+  trust: "set the option tls.ca to the certificate of its CA",
+  name: "use a host name of the certificate in the option url, or set the option tls.serverName to one",
   certificate: "the options tls.cert and tls.key",
 }
 
@@ -36,8 +36,8 @@ export const fetchAdvice: Advice = {
     "the option url must be the HTTP address of Authwire (--http-addr, port 8080 by default), not the gRPC address",
   speakTls: "the option url must begin with https://",
   speakNone: "the option url must begin with http://",
-  trust: "on Node, name a file with the certificate of its authority in NODE_EXTRA_CA_CERTS",
-  name: "use a name of the certificate in the option url",
+  trust: "on Node, set NODE_EXTRA_CA_CERTS to a file with the certificate of its CA",
+  name: "use a host name of the certificate in the option url",
   certificate: "an option fetch that sends one",
 }
 
@@ -64,33 +64,36 @@ function faultOf(said: string, { secure, hasCertificate, advice }: Security): st
     const foreign = early && /NGHTTP2_|Protocol error|Parse Error|Response does not match/.test(said)
     if (!closed && !foreign) return undefined
     const why = closed ? `${said}; ${turnedAway}` : said
-    return `${why}; ${advice.address}; if the service speaks TLS, ${advice.speakTls}`
+    return `${why}; ${advice.address}; if the service uses TLS, ${advice.speakTls}`
   }
   const certain = (fault: string) => `${tlsHeading}${fault}`
   if (/unable to verify|unable to get (local )?issuer|self[- ]signed certificate/i.test(said))
-    return certain(`the service's certificate is signed by nobody whom this client trusts; ${advice.trust}`)
+    return certain(`the service's certificate is not signed by a CA that this client trusts; ${advice.trust}`)
   if (/alert|handshake failure/i.test(said)) return certain(rejectionOf(said, hasCertificate, advice))
   if (/certificate (has expired|is not yet valid)/i.test(said))
-    return certain("the service's certificate has expired or is not yet valid; it must be renewed at the service")
-  if (/altnames/i.test(said)) return certain(`the service's certificate is for another name; ${advice.name}`)
+    return certain("the service's certificate has expired or is not yet valid; renew it at the service")
+  if (/altnames/i.test(said)) return certain(`the service's certificate is for another host name; ${advice.name}`)
   if (/wrong version number|packet length too long|http request/i.test(said))
-    return certain(`the service speaks none at this address; ${advice.speakNone}`)
+    return certain(`the service does not use TLS at this address; ${advice.speakNone}`)
   if (/unsupported protocol/i.test(said)) return certain(oldProtocol)
   if (!closed) return undefined
   const why = hasCertificate
-    ? `may reject the client's certificate (${advice.certificate}): it must be signed by an authority of the service, and not have expired`
-    : `may require a certificate of the client: ${advice.certificate}`
+    ? `may reject the client's certificate (${advice.certificate}): it must be signed by a CA that the service trusts, and must not have expired`
+    : `may require a client certificate: ${advice.certificate}`
   return `${said}; ${turnedAway}; or the service ${why}`
 }
 
-const turnedAway = "the connection was closed at once, as the service does when it has too many (--max-connections)"
+const turnedAway =
+  "the connection was closed at once, as the service does when it has reached its limit of connections (--max-connections)"
 
-const oldProtocol = "the service speaks only versions before 1.2, which are not safe; it must be changed there"
+const oldProtocol =
+  "the service supports only TLS versions before 1.2, which are insecure; enable TLS 1.2 or later at the service"
 
 /** Returns the message for the TLS alert with which the service ended the handshake (RFC 8446, section 6.2). */
 function rejectionOf(said: string, hasCertificate: boolean, advice: Advice): string {
   if (/protocol version/i.test(said)) return oldProtocol
-  if (/no application protocol/i.test(said)) return `what listens there does not speak HTTP/2; ${advice.address}`
+  if (/no application protocol/i.test(said))
+    return `the server at this address does not support HTTP/2; ${advice.address}`
   if (hasCertificate) return `the service rejects the client's certificate; check ${advice.certificate}`
-  return `the service requires a certificate of the client; give ${advice.certificate}`
+  return `the service requires a client certificate; set ${advice.certificate}`
 }

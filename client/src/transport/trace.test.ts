@@ -1,24 +1,28 @@
 import { SessionService } from "@authwire/proto/slim"
-import { Code, ConnectError } from "@connectrpc/connect"
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { context, propagation, ROOT_CONTEXT, trace } from "@opentelemetry/api"
 import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from "@opentelemetry/core"
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace"
+import * as edge from "../edge.js"
+import { type AuthwireClient, createAuthwireClient } from "../index.js"
 import { callTracer } from "./trace.js"
 
 const method = SessionService.method.getSessionAndUser
+const server = { host: "::1", port: 50_051 }
 
 test("without an SDK a call has no trace", () => {
-  expect(callTracer("grpc", "h:1")(method)).toBeUndefined()
+  expect(callTracer("grpc", server)(method)).toBeUndefined()
 })
 
 describe("with an SDK", () => {
   const exporter = new InMemorySpanExporter()
   const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
+  const propagators = [new W3CTraceContextPropagator(), new W3CBaggagePropagator()]
+  const propagator = new CompositePropagator({ propagators })
   beforeAll(() => {
     trace.setGlobalTracerProvider(provider)
-    const propagators = [new W3CTraceContextPropagator(), new W3CBaggagePropagator()]
-    propagation.setGlobalPropagator(new CompositePropagator({ propagators }))
+    propagation.setGlobalPropagator(propagator)
   })
   afterAll(() => {
     trace.disable()
@@ -41,7 +45,7 @@ describe("with an SDK", () => {
     ],
   ])("a call by %s has a span that ends with its outcome", async (system, outcome, attributes, isError) => {
     exporter.reset()
-    const call = callTracer(system, "[::1]:50051")(method)
+    const call = callTracer(system, server)(method)
     expect(call?.end(outcome)).toBe(outcome)
     await outcome.catch(() => {})
     const [span] = exporter.getFinishedSpans()
@@ -53,10 +57,54 @@ describe("with an SDK", () => {
     expect(span?.attributes).toEqual({
       "rpc.system.name": system,
       "rpc.method": "authwire.v1.SessionService/GetSessionAndUser",
-      "server.address": "[::1]",
+      "server.address": "::1",
       "server.port": 50051,
       ...attributes,
     })
+  })
+
+  test.each<[string, string | undefined, string, number]>([
+    ["https://a.example", undefined, "a.example", 443],
+    ["http://a.example", undefined, "a.example", 80],
+    ["https://a.example:443/prefix", "https://a.example:443", "a.example", 443],
+    ["http://[::1]", undefined, "::1", 80],
+    ["http://[::1]:50051", undefined, "::1", 50_051],
+    ["http://127.0.0.1:8080", undefined, "127.0.0.1", 8_080],
+  ])("a span names the server of %s, over fetch and gRPC", async (url, grpcUrl = url, host, port) => {
+    const spanOf = async (client: AuthwireClient) => {
+      exporter.reset()
+      await client.adapter.getUser("u1").catch(() => {})
+      return exporter.getFinishedSpans()[0]?.attributes
+    }
+    const transport = createRouterTransport(() => {})
+    const fetch = async () => new Response()
+    for (const client of [edge.createAuthwireClient({ url, fetch }), createAuthwireClient({ url: grpcUrl, transport })])
+      expect(await spanOf(client)).toMatchObject({ "server.address": host, "server.port": port })
+  })
+
+  test("a span of a call to all addresses of a name has the name", async () => {
+    exporter.reset()
+    const transport = createRouterTransport(() => {})
+    const { adapter } = createAuthwireClient({ url: "dns:///a.example:50051", transport })
+    await adapter.getUser("u1").catch(() => {})
+    const [span] = exporter.getFinishedSpans()
+    expect(span?.attributes).toMatchObject({ "server.address": "a.example", "server.port": 50_051 })
+  })
+
+  test("a value that no header can carry is not propagated", () => {
+    propagation.disable()
+    const values = { traceparent: "00-1-2-01", tracestate: "k=é\n" }
+    propagation.setGlobalPropagator({
+      inject(_, carrier, setter) {
+        for (const [name, value] of Object.entries(values)) setter.set(carrier, name, value)
+      },
+      extract: (active) => active,
+      fields: () => [],
+    })
+    const call = callTracer("grpc", server)(method)
+    propagation.disable()
+    propagation.setGlobalPropagator(propagator)
+    expect(call?.header).toEqual({ traceparent: "00-1-2-01" })
   })
 
   test("baggage of the application is not propagated", () => {
@@ -72,7 +120,7 @@ describe("with an SDK", () => {
       enable: () => context as never,
       disable: () => context as never,
     })
-    expect(Object.keys(callTracer("grpc")(method)?.header ?? {})).toEqual(["traceparent"])
+    expect(Object.keys(callTracer("grpc", server)(method)?.header ?? {})).toEqual(["traceparent"])
     context.disable()
   })
 })

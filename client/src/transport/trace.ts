@@ -12,6 +12,7 @@ import {
   trace,
 } from "@opentelemetry/api"
 import { statusNames } from "../error.js"
+import type { ServerAddress } from "../options.js"
 
 /** The span of a call in a trace of the application. */
 export interface CallTrace {
@@ -27,10 +28,13 @@ export interface CallTrace {
  */
 export type TraceCall = (method: DescMethod) => CallTrace | undefined
 
-/** Propagates only the trace. Baggage belongs to the application and may contain personal data. */
+/**
+ * Propagates only the trace. Baggage belongs to the application and may contain personal data. A value that no header
+ * can carry is omitted, because the call would fail.
+ */
 const setter: TextMapSetter<Record<string, string>> = {
   set(header, name, value) {
-    if (name === "traceparent" || name === "tracestate") header[name] = value
+    if ((name === "traceparent" || name === "tracestate") && /^[\x20-\x7e]*$/.test(value)) header[name] = value
   },
 }
 
@@ -39,11 +43,10 @@ const setter: TextMapSetter<Record<string, string>> = {
  * the application has registered.
  *
  * @param system - The name of the protocol in the semantic conventions.
- * @param address - Host and port of the service, if they are known.
+ * @param server - Host and port of the service.
  */
-export function callTracer(system: "grpc" | "connectrpc", address?: string): TraceCall {
-  const [, host, port] = /^(.*):(\d+)$/.exec(address ?? "") ?? []
-  const place: Attributes = host === undefined ? {} : { "server.address": host, "server.port": Number(port) }
+export function callTracer(system: "grpc" | "connectrpc", { host, port }: ServerAddress): TraceCall {
+  const place: Attributes = { "server.address": host, "server.port": port }
   return (method) => {
     const active = context.active()
     const name = `${method.parent.typeName}/${method.name}`

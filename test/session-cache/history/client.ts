@@ -63,7 +63,15 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
   })
   const unary = (...[method, , , , input]: Parameters<Transport["unary"]>) =>
     process.see(service.serve(method.name, input as never))
-  const transport = cachingTransport({ unary } as unknown as Transport, { cache, used })
+  const shared = {
+    use() {
+      used()
+      return cache
+    },
+    opened: cache,
+    hasLeft: false,
+  }
+  const transport = cachingTransport({ unary } as unknown as Transport, { shared })
   const sessions = createClient(SessionService, transport)
   const users = createClient(UserService, transport)
   const uncached = {
@@ -72,7 +80,7 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
       return { session: sessionFromWire(session), user: userFromWire(user) }
     },
   } as AuthwireAdapterMethods
-  const adapter = cachedAdapter(uncached, { cache, used, hasLeft: false }, undefined)
+  const adapter = cachedAdapter(uncached, shared, undefined)
 
   function read(token: string): readonly Known[] | undefined {
     const kept = cache.get(token) as { session: object; user: object } | undefined
