@@ -18,8 +18,8 @@ export interface AccessTokens {
    * Throws ACCOUNT_NOT_FOUND, INVALID_FIELD, REFRESH_TOKEN_MISSING, PROVIDER_NOT_CONFIGURED, REFRESH_REFUSED,
    * CLIENT_REFUSED, PROVIDER_UNAVAILABLE, OVERLOADED and the errors of the store.
    *
-   * @param asked Called if the provider was asked. For each refresh, it is called for only one of the calls that wait
-   * for it.
+   * @param asked Called just before the provider is asked. For each refresh, it is called for only one of the calls that
+   * wait for it.
    */
   get(caller: Caller, key: UserAccountKey, minValidityMs: number, asked: () => void): Promise<Account>
   /** Waits at most `ms` milliseconds for the refreshes in progress. The remaining ones give up soon afterwards. */
@@ -60,16 +60,25 @@ const maxPauseMs = 1_000
  * milliseconds.
  */
 const storingMs = 60_000
+/**
+ * How long the lease of a holder that has not released it is held before it is used, in milliseconds. That holder may
+ * have tokens that it could not store during an outage of the database, and stores them in this time. It covers a
+ * statement that hangs on a dead connection (5.5 seconds with the default timeout) and the pause before the next try.
+ */
+const takeoverMs = 8_000
 /** The number of times that a call may find changed tokens without a valid one, before it fails with CONFLICT. */
 const maxRounds = 10
 
 /** A refresh of one account, shared by all calls in this process that wait for it. */
 interface Refresh {
   promise: Promise<Account | undefined>
-  waiters: number
-  /** `asked`: whether the provider was asked. `told`: whether one of the waiting calls was notified of that. */
-  asked: boolean
-  told: boolean
+  readonly waiters: Set<Waiting>
+}
+
+/** A call that waits for a refresh. */
+interface Waiting {
+  readonly signal: AbortSignal | undefined
+  readonly asked: () => void
 }
 
 /** The caller whose account is refreshed, with its provider. */
@@ -97,7 +106,7 @@ const temporaryErrors: ReadonlySet<StoreErrorReason> = new Set([
  * Creates the access to tokens. Within one process, calls that need the same refresh share it. Of several processes,
  * the one that holds the lease asks the provider. The others poll the account until its tokens have changed. No
  * database connection is held during the request to the provider. A refresh continues if the call that started it is
- * cancelled. If no call waits any more, it ends, but only while the provider has not been asked.
+ * cancelled. If no call waits any more, the provider is not asked; if it was asked before, its answer is stored.
  */
 export function accessTokens(options: AccessTokensOptions): AccessTokens {
   const { tokenRefreshes, providers, log, now, clock } = options
@@ -124,39 +133,37 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     if (line.calls >= maxWaiting) throw overloaded()
     const name = JSON.stringify([caller.tenant, account.userId, account.provider, account.providerAccountId])
     const refresh = refreshes.get(name) ?? begin(name, { tenant: caller.tenant, line, provider }, account)
+    const waiting: Waiting = { signal: caller.signal, asked }
     line.calls++
-    refresh.waiters++
+    refresh.waiters.add(waiting)
     try {
       const waited = orAborted(refresh.promise, caller.signal)
       return await (caller.whileWaiting?.(waited) ?? waited)
     } finally {
       line.calls--
-      refresh.waiters--
-      if (refresh.asked && !refresh.told) {
-        refresh.told = true
-        asked()
-      }
+      refresh.waiters.delete(waiting)
     }
   }
 
   function begin(name: string, owner: Owner, account: Account): Refresh {
     const { line } = owner
     if (line.accounts >= maxWaiting) throw overloaded()
-    const refresh: Refresh = { promise: Promise.resolve(undefined), waiters: 0, asked: false, told: false }
+    const refresh: Refresh = { promise: Promise.resolve(undefined), waiters: new Set() }
     const forget = () => {
       if (refreshes.get(name) === refresh) refreshes.delete(name)
     }
-    const throwIfAbandoned = () => {
-      if (refresh.waiters > 0 && !stopped) return
+    /** Returns a call that still waits. Without one, and after `stop`, the refresh ends. */
+    const waiter = () => {
+      const found = stopped ? undefined : [...refresh.waiters].find(({ signal }) => signal?.aborted !== true)
       // A call that arrives from now on starts a new refresh.
-      forget()
-      throw new Failure("CANCELLED")
+      if (found === undefined) forget()
+      return found
     }
     refreshes.set(name, refresh)
     line.accounts++
     // Starts in a later microtask, so that the first waiter is counted before.
     refresh.promise = Promise.resolve()
-      .then(() => run(owner, account, refresh, throwIfAbandoned))
+      .then(() => run(owner, account, waiter))
       .finally(() => {
         line.accounts--
         forget()
@@ -165,35 +172,56 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     return refresh
   }
 
-  async function run(
-    owner: Owner,
-    read: Account,
-    refresh: Refresh,
-    throwIfAbandoned: () => void,
-  ): Promise<Account | undefined> {
+  async function run(owner: Owner, read: Account, waiter: () => Waiting | undefined): Promise<Account | undefined> {
     const holder = randomUUID()
     const ms = owner.provider.timeoutMs + leaseMarginMs
+    /** The lease while this refresh has it: when it may be used, by the clock, and how long it is held before. */
+    let lease: { usableAt: number; holdMs: number } | undefined
     for (;;) {
       const release = await owner.line.permits.acquire()
       try {
-        throwIfAbandoned()
+        if (lease === undefined && waiter() === undefined) throw cancelled()
         const start = clock()
         const begun = await tokenRefreshes.begin(owner, read, { holder, ms })
         if (begun === null) throw new Failure("ACCOUNT_NOT_FOUND")
         if (begun.taken) {
-          // If too little of the lease is left after a delay, the lease is acquired again.
-          if (clock() - start <= leaseMarginMs - reserveMs) {
-            refresh.asked = true
-            return await ask(owner, begun.account, holder)
+          // After a delay too little of the lease is left, and the database may have been unavailable to every holder.
+          const isLate = clock() - start > leaseMarginMs - reserveMs
+          const holdMs = lease?.holdMs ?? (mayStillStore(begun.unreleasedMs) ? takeoverMs : 0)
+          if (lease === undefined || isLate) lease = { usableAt: clock() + holdMs, holdMs }
+          if (clock() >= lease.usableAt && !isLate) {
+            // Checked after the last wait, so that each refresh belongs to a call that has not ended.
+            const waiting = waiter()
+            if (waiting !== undefined) {
+              waiting.asked()
+              return await ask(owner, begun.account, holder)
+            }
+            await releaseLease(owner, read, holder)
+            throw cancelled()
           }
-          continue
+        } else {
+          if (isOver(begun, read)) {
+            if (lease !== undefined) await releaseLease(owner, read, holder)
+            return undefined
+          }
+          lease = undefined
         }
-        if (isOver(begun, read)) return undefined
       } finally {
         release()
       }
-      if (await isOverByOthers(owner, read, throwIfAbandoned)) return undefined
+      if (lease === undefined) {
+        if (await isOverByOthers(owner, read, waiter)) return undefined
+      } else {
+        // This continues without a waiting call, because later calls would otherwise have to start again.
+        if (stopped) throw cancelled()
+        await delay(Math.min(Math.max(lease.usableAt - clock(), 0), maxPauseMs))
+      }
     }
+  }
+
+  /** Releases a lease that was not used. If that fails, it expires. */
+  async function releaseLease(owner: Owner, account: Account, holder: string): Promise<void> {
+    await tokenRefreshes.release(owner, account, holder).catch(() => {})
   }
 
   /** Asks the provider, and stores its answer before anything else is done. */
@@ -216,18 +244,18 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
 
   function logOutcome({ tenant }: Caller, { provider }: Account, outcome: string, start: number): void {
     const entry = { tenant, provider, outcome, duration_ms: Math.round(clock() - start) }
-    if (outcome === "refreshed" || outcome === "refused") log.info(entry, "provider asked for tokens")
-    else log.warn(entry, "provider asked for tokens")
+    if (outcome === "refreshed" || outcome === "refused") log.info(entry, "requested tokens from a provider")
+    else log.warn(entry, "requested tokens from a provider")
   }
 
   /**
    * Waits while another process holds the lease. Returns whether the account has new tokens afterwards. Throws the
    * reason of the failure if the refresh failed.
    */
-  async function isOverByOthers(owner: Owner, read: Account, throwIfAbandoned: () => void): Promise<boolean> {
+  async function isOverByOthers(owner: Owner, read: Account, waiter: () => Waiting | undefined): Promise<boolean> {
     for (let pauseMs = minPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       await delay(pauseMs)
-      throwIfAbandoned()
+      if (waiter() === undefined) throw cancelled()
       const found = await tokenRefreshes.get(owner, read)
       if (found === null) throw new Failure("ACCOUNT_NOT_FOUND")
       if (isOver(found, read)) return true
@@ -244,7 +272,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
       } catch (error) {
         const mayPass = error instanceof StoreError && temporaryErrors.has(error.reason)
         if (!mayPass || stopped || clock() - start > storingMs) {
-          log.error({ err: error }, "what a provider answered cannot be stored")
+          log.error({ err: error }, "the response of a provider cannot be stored")
           throw error
         }
         await delay(pauseMs)
@@ -301,6 +329,19 @@ function differ(one: Account, other: Account): boolean {
     one.refresh_token !== other.refresh_token ||
     one.expires_at !== other.expires_at
   )
+}
+
+/**
+ * Whether the holder of a lease that expired without being released may still be storing the provider's answer.
+ *
+ * @param unreleasedMs The time since the lease expired, if there is such a lease.
+ */
+function mayStillStore(unreleasedMs: number | undefined): boolean {
+  return unreleasedMs !== undefined && unreleasedMs < storingMs + takeoverMs
+}
+
+function cancelled(): Failure {
+  return new Failure("CANCELLED")
 }
 
 function overloaded(): Failure {

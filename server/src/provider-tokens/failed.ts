@@ -3,10 +3,12 @@ import type { Outcome } from "./token-endpoint.js"
 
 /**
  * The reason why a refresh failed, as the store keeps it, and the time until it may be tried again, in milliseconds.
+ * `refreshToken` is a new refresh token that is stored with it.
  */
 export interface Failed {
   failure: string
   ms: number
+  refreshToken?: string | undefined
 }
 
 /**
@@ -25,8 +27,8 @@ const unavailableMs = 5_000
 export function failedOf(outcome: Exclude<Outcome, { kind: "tokens" }>): Failed {
   if (outcome.kind === "refused") return { failure: "refused", ms: refusedMs }
   if (outcome.kind === "client") return { failure: `client:${outcome.oauthError}`, ms: clientMs }
-  const { failure, retryAfterMs = 0 } = outcome
-  return { failure: `unavailable:${failure}`, ms: Math.max(retryAfterMs, unavailableMs) }
+  const { failure, retryAfterMs = 0, refreshToken } = outcome
+  return { failure: `unavailable:${failure}`, ms: Math.max(retryAfterMs, unavailableMs), refreshToken }
 }
 
 /** Returns the failure that the caller receives. */

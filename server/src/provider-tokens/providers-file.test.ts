@@ -1,4 +1,6 @@
+import { execFileSync } from "node:child_process"
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "@jest/globals"
@@ -90,16 +92,31 @@ describe("a file of providers", () => {
     expect(await provider?.clientSecret?.()).toBe("two")
   })
 
+  test("concurrent uses of a secret of a file share one read, so that a read that hangs blocks one thread only", async () => {
+    const path = join(folder, "hanging")
+    writeFileSync(path, "one")
+    const provider = parse({ default: { p: { ...bare, client_secret_file: "hanging" } } }).of("default", "p")
+    rmSync(path)
+    // Opening a pipe blocks until its other side is opened too. Of several reads, only one would get the content.
+    execFileSync("mkfifo", [path])
+    const uses = [provider?.clientSecret?.(), provider?.clientSecret?.()]
+    await writeFile(path, "two")
+    expect(await Promise.all(uses)).toEqual(["two", "two"])
+    rmSync(path)
+    writeFileSync(path, "three")
+    expect(await provider?.clientSecret?.()).toBe("three")
+  })
+
   test.each<[unknown, string]>([
-    [[], "must be an object in JSON"],
-    [null, "must be an object in JSON"],
+    [[], "must be a JSON object"],
+    [null, "must be a JSON object"],
     [{ "S3cret!": {} }, "name 1: must be that of a tenant and match"],
     [{ default: [] }, "default: must be an object with a provider for each name"],
-    [{ default: { "a secret in the wrong place": entry } }, "default: name 1: must be 1 to 64 of"],
+    [{ default: { "a secret in the wrong place": entry } }, "default: name 1: must be 1 to 64 characters"],
     [{ default: { p: "x" } }, "default.p: must be an object"],
     [{ default: { p: {} } }, "default.p.token_endpoint: is missing"],
     [{ default: { p: { ...entry, client_id: undefined } } }, "default.p.client_id: is missing"],
-    [{ default: { p: { ...entry, client_id: 7 } } }, "default.p.client_id: must be a text"],
+    [{ default: { p: { ...entry, client_id: 7 } } }, "default.p.client_id: must be a string"],
     [{ default: { p: { ...entry, client_id: "a\u0000" } } }, "default.p.client_id: must not have control characters"],
     [
       { default: { p: { ...entry, auth_method: "basic" } } },
@@ -116,14 +133,17 @@ describe("a file of providers", () => {
       { default: { p: { ...entry, client_secret_file: "secret" } } },
       "default.p: must have one of client_secret_env and client_secret_file",
     ],
-    [{ default: { p: { ...entry, auth_method: "none" } } }, "default.p: the auth_method none goes without"],
+    [
+      { default: { p: { ...entry, auth_method: "none" } } },
+      "default.p: the auth_method none must not be combined with",
+    ],
     [
       { default: { p: { ...entry, client_secret_env: "S3cret!" } } },
-      "default.p.client_secret_env: the environment has no such variable",
+      "default.p.client_secret_env: the environment variable is not set",
     ],
     [
       { default: { p: { ...entry, client_secret_env: "EMPTY" } } },
-      "default.p.client_secret_env: the environment has no",
+      "default.p.client_secret_env: the environment variable is not set",
     ],
     [
       { default: { p: { ...bare, client_secret_file: "none" } } },
@@ -146,6 +166,6 @@ describe("a file of providers", () => {
   })
 
   test("what is no JSON is not quoted", () => {
-    expect(() => parseProviders('{"S3cret!', sources)).toThrow(/^must be an object in JSON$/)
+    expect(() => parseProviders('{"S3cret!', sources)).toThrow(/^must be a JSON object$/)
   })
 })

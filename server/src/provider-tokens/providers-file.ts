@@ -12,9 +12,9 @@ const defaultTimeoutSeconds = 10
 
 const text = (max: number) =>
   z
-    .string("must be a text")
+    .string("must be a string")
     .min(1, "must not be empty")
-    .max(max, `must have ${max} characters at the most`)
+    .max(max, `must have at most ${max} characters`)
     .refine((value) => !/\p{Cc}/u.test(value), "must not have control characters")
 
 const httpsUrl = text(2048).refine(
@@ -56,9 +56,9 @@ export function parseProviders(json: string, sources: SecretSources): Providers 
     given = JSON.parse(json)
   } catch {
     // The message of JSON.parse is not passed on, because it quotes the text.
-    throw new InvalidValueError("must be an object in JSON")
+    throw new InvalidValueError("must be a JSON object")
   }
-  if (!isObject(given)) throw new InvalidValueError("must be an object in JSON")
+  if (!isObject(given)) throw new InvalidValueError("must be a JSON object")
   const tenants = new Map<string, ReadonlyMap<string, Provider>>()
   for (const [index, [tenant, list]] of Object.entries(given).entries()) {
     if (!tenantName.test(tenant)) {
@@ -69,7 +69,9 @@ export function parseProviders(json: string, sources: SecretSources): Providers 
     for (const [at, [name, value]] of Object.entries(list).entries()) {
       // The message does not quote the name, because an invalid name may be a misplaced secret.
       if (!/^[\w.:-]{1,64}$/.test(name)) {
-        throw new InvalidValueError(`${tenant}: name ${at + 1}: must be 1 to 64 of letters, digits and _ . : -`)
+        throw new InvalidValueError(
+          `${tenant}: name ${at + 1}: must be 1 to 64 characters: letters, digits and _ . : -`,
+        )
       }
       providers.set(name, readProvider(`${tenant}.${name}`, value, sources))
     }
@@ -84,7 +86,9 @@ function readProvider(place: string, value: unknown, sources: SecretSources): Pr
   const { client_secret_env: variable, client_secret_file: file, auth_method: authMethod } = data
   const count = [variable, file].filter((source) => source !== undefined).length
   if (authMethod === "none" && count > 0) {
-    throw new InvalidValueError(`${place}: the auth_method none goes without client_secret_env and client_secret_file`)
+    throw new InvalidValueError(
+      `${place}: the auth_method none must not be combined with client_secret_env or client_secret_file`,
+    )
   }
   if (authMethod !== "none" && count !== 1) {
     throw new InvalidValueError(`${place}: must have one of client_secret_env and client_secret_file`)
@@ -106,7 +110,7 @@ function secretOf(
 ): () => Promise<string> {
   if (file === undefined) {
     const secret = env[variable as string]
-    if (!secret) throw new InvalidValueError(`${place}.client_secret_env: the environment has no such variable`)
+    if (!secret) throw new InvalidValueError(`${place}.client_secret_env: the environment variable is not set or empty`)
     return async () => secret
   }
   const path = resolve(folder, file)
@@ -125,13 +129,21 @@ function secretOf(
     const { code = "unknown" } = error as NodeJS.ErrnoException
     throw new InvalidValueError(`${place}.client_secret_file: the file cannot be read (${code})`)
   }
+  let reading: Promise<string> | undefined
   // A replaced secret is used at once. While the file is missing, as it is briefly during a replacement, the last
   // secret is used.
-  return async () => {
+  const read = async () => {
     try {
       known = checked(await readFile(path, "utf8"))
     } catch {}
+    reading = undefined
     return known
+  }
+  // Concurrent refreshes share one read, because each read of a file system that does not answer blocks a thread of
+  // Node's thread pool. Four of them would block the whole process.
+  return () => {
+    reading ??= read()
+    return reading
   }
 }
 

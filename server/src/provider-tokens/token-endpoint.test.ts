@@ -1,6 +1,11 @@
+import { execFileSync } from "node:child_process"
 import { once } from "node:events"
+import { mkdtempSync, rmSync } from "node:fs"
+import { readFile, writeFile } from "node:fs/promises"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { buffer } from "node:stream/consumers"
 import { gzipSync } from "node:zlib"
 import { until } from "@authwire/test-support/until.js"
@@ -127,10 +132,23 @@ describe("tokens", () => {
     ["a lifetime that is null", { expires_in: null }, {}],
     ["a lifetime below zero", { expires_in: -1 }, {}],
     ["a lifetime that is no number", { expires_in: "soon" }, {}],
+    ["no token type", { token_type: undefined }, {}],
+    ["a token type that is null", { token_type: null }, {}],
+    ["an empty token type", { token_type: "" }, {}],
   ])("%s: the tokens are good, and what replaces the refresh token is not lost", async (_, odd, more) => {
     expect(await tokensOf({ ...good, ...odd })).toEqual({ access_token: "a2", token_type: "bearer", ...more })
     if ("refresh_token" in odd) return
     expect(await tokensOf({ ...good, refresh_token: "r2", ...odd })).toMatchObject({ refresh_token: "r2" })
+  })
+
+  test("a lifetime that is infinite: the expiry is unknown", async () => {
+    for (const lifetime of ["1e999", '"1e999"', '"Infinity"']) {
+      const outcome = await ask(
+        json(`{"access_token":"a2","token_type":"bearer","refresh_token":"r2","expires_in":${lifetime}}`),
+      )
+      const tokens = { access_token: "a2", token_type: "bearer", refresh_token: "r2" }
+      expect(outcome).toEqual({ kind: "tokens", tokens })
+    }
   })
 
   test("a compressed answer is read", async () => {
@@ -216,12 +234,26 @@ describe("what brings no tokens", () => {
     ["an access token that is no Unicode", '{"access_token":"\\ud800","token_type":"bearer"}'],
     ["an access token with U+0000", { ...good, access_token: "a\0" }],
     ["an access token that is too long to be kept", { ...good, access_token: "a".repeat(131_073) }],
-    ["no token type", { access_token: "a" }],
     ["a token type that nobody can use", { ...good, token_type: "mac" }],
+    ["a token type that is no text", { ...good, token_type: 7 }],
     ["a refresh token that is no text", { ...good, refresh_token: 1 }],
     ["a refresh token that is too long to be kept", { ...good, refresh_token: "a".repeat(131_073) }],
   ])("malformed: %s", async (_, body) => {
     expect(await ask(json(body))).toEqual(unavailable("malformed"))
+  })
+
+  test.each<[string, object]>([
+    ["no access token", { token_type: "bearer" }],
+    ["an access token that is too long to be kept", { ...good, access_token: "a".repeat(131_073) }],
+    ["a token type that nobody can use", { ...good, token_type: "mac" }],
+  ])("malformed: %s; a new refresh token is kept if it can be stored", async (_, body) => {
+    expect(await ask(json({ ...body, refresh_token: "r2" }))).toEqual({
+      ...unavailable("malformed"),
+      refreshToken: "r2",
+    })
+    for (const refresh_token of ["", null, 1, "r\0", "r".repeat(131_073)]) {
+      expect(await ask(json({ ...body, refresh_token }))).toEqual(unavailable("malformed"))
+    }
   })
 
   test("too large: an answer is not read further than it may be long, be it compressed or not", async () => {
@@ -252,6 +284,22 @@ describe("what brings no tokens", () => {
       expect(await ask(handler, { timeoutMs: 500 })).toEqual(unavailable("timeout"))
     }
     await until(() => open === 0)
+  })
+
+  test("time-out: the file of the secret cannot be read; the provider is not asked", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "authwire-secret-"))
+    const pipe = join(folder, "secret")
+    // Opening a pipe blocks until its other side is opened too, like a network file system that does not answer.
+    execFileSync("mkfifo", [pipe])
+    const clientSecret = () => readFile(pipe, "utf8")
+    try {
+      expect(await ask(json(good), { timeoutMs: 300, clientSecret })).toEqual(unavailable("timeout"))
+      expect(requests).toHaveLength(0)
+    } finally {
+      // Ends the read.
+      await writeFile(pipe, "")
+      rmSync(folder, { recursive: true })
+    }
   })
 
   test("network: nobody is there, or the connection is cut", async () => {

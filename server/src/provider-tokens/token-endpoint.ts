@@ -12,6 +12,7 @@ import {
   type TokenEndpointResponse,
 } from "oauth4webapi"
 import type { RefreshedTokens } from "../store/types.js"
+import { orAborted } from "../util/abort.js"
 import type { Provider } from "./provider.js"
 
 /** The reasons why there is no usable answer. */
@@ -24,8 +25,16 @@ export type Outcome =
   | { kind: "refused" }
   /** The provider rejects the service as a client, or its request: `invalid_client` and others. */
   | { kind: "client"; oauthError: string }
-  /** @param retryAfterMs The time after which the provider may be asked again, if the provider specified one. */
-  | { kind: "unavailable"; failure: EndpointFailure; retryAfterMs?: number | undefined }
+  /**
+   * @param retryAfterMs The time after which the provider may be asked again, if the provider specified one.
+   * @param refreshToken A new refresh token in an answer that is otherwise unusable. The one sent is no longer valid.
+   */
+  | {
+      kind: "unavailable"
+      failure: EndpointFailure
+      retryAfterMs?: number | undefined
+      refreshToken?: string | undefined
+    }
 
 /** The maximum size of an answer in bytes. It has room for three tokens of the maximum size. */
 const maxAnswerBytes = 512 * 1024
@@ -76,7 +85,7 @@ export async function refreshAtEndpoint(provider: Provider, refreshToken: string
   const signal = AbortSignal.timeout(provider.timeoutMs)
   try {
     const answer = await ask(provider, refreshToken, signal)
-    return failureOf(answer) ?? (await tokensOf(provider, answer, now))
+    return failureOf(answer) ?? (await tokensOf(provider, answer, now)) ?? malformed(answer)
   } catch (error) {
     if (error instanceof EndpointError) return { kind: "unavailable", failure: error.failure }
     return { kind: "unavailable", failure: signal.aborted ? "timeout" : "network" }
@@ -85,7 +94,9 @@ export async function refreshAtEndpoint(provider: Provider, refreshToken: string
 
 async function ask(provider: Provider, refreshToken: string, signal: AbortSignal): Promise<Answer> {
   const [server, client] = partiesOf(provider)
-  const response = await refreshTokenGrantRequest(server, client, await authenticationOf(provider), refreshToken, {
+  // The file of the secret may be on a file system that does not answer.
+  const authentication = await orAborted(authenticationOf(provider), signal)
+  const response = await refreshTokenGrantRequest(server, client, authentication, refreshToken, {
     signal,
     headers: { "user-agent": "authwire" },
     [allowInsecureRequests]: provider.tokenEndpoint.startsWith("http:"),
@@ -150,22 +161,21 @@ function retryAfterOf(header: string | null): number | undefined {
   return Math.min(Number(header) * 1000, maxRetryAfterMs)
 }
 
-async function tokensOf(provider: Provider, { body }: Answer, now: number): Promise<Outcome> {
-  if (!isObject(body)) throw new EndpointError("malformed")
+/** Returns the tokens of an answer; undefined if it has no access token that can be used and stored. */
+async function tokensOf(provider: Provider, { body }: Answer, now: number): Promise<Outcome | undefined> {
+  if (!isObject(body)) return undefined
   const { id_token: idToken, ...given } = body
   const others = withoutOddForms(given)
   let answer: TokenEndpointResponse
   try {
     answer = await processed(provider, others)
-  } catch (cause) {
-    throw new EndpointError("malformed", { cause })
+  } catch {
+    return undefined
   }
   const { access_token, refresh_token, token_type, scope, expires_in } = answer
   const tokens: RefreshedTokens = { access_token, token_type, refresh_token, scope }
-  if (!isShort(access_token, maxTokenBytes) || !isShort(refresh_token, maxTokenBytes)) {
-    throw new EndpointError("malformed")
-  }
-  if (!isShort(token_type, 255)) throw new EndpointError("malformed")
+  if (!isShort(access_token, maxTokenBytes) || !isShort(refresh_token, maxTokenBytes)) return undefined
+  if (!isShort(token_type, 255)) return undefined
   // The tokens are usable without it.
   if (!isShort(scope, maxScopeBytes)) tokens.scope = undefined
   if (expires_in !== undefined && expires_in <= maxLifetimeSeconds) {
@@ -182,17 +192,26 @@ async function tokensOf(provider: Provider, { body }: Answer, now: number): Prom
   return { kind: "tokens", tokens }
 }
 
+/** Returns the outcome of an answer without usable tokens. Its refresh token is kept if it can be stored. */
+function malformed({ body }: Answer): Outcome {
+  const refreshToken = isObject(body) ? body.refresh_token : undefined
+  const isKept = typeof refreshToken === "string" && refreshToken !== "" && isShort(refreshToken, maxTokenBytes)
+  return { kind: "unavailable", failure: "malformed", ...(isKept && { refreshToken }) }
+}
+
 /**
- * Removes or converts optional members in forms that some providers use and the library rejects. The refresh token may
- * already be replaced and would be lost if the answer were rejected. Scopes may be a list.
+ * Removes or converts members in forms that some providers use and the library rejects. The refresh token may already
+ * be replaced. Scopes may be a list. An answer without a token type is taken as one with bearer tokens.
  */
-function withoutOddForms({ scope, refresh_token, expires_in, ...others }: Record<string, unknown>) {
+function withoutOddForms({ scope, refresh_token, expires_in, token_type, ...others }: Record<string, unknown>) {
+  const lifetime = Number.parseFloat(String(expires_in))
   const scopes = Array.isArray(scope) && scope.every((one) => typeof one === "string") ? scope.join(" ") : scope
   return {
     ...others,
+    token_type: token_type === "" ? "bearer" : (token_type ?? "bearer"),
     ...(typeof scopes === "string" && { scope: scopes }),
     ...(refresh_token !== undefined && refresh_token !== null && refresh_token !== "" && { refresh_token }),
-    ...(Number.parseFloat(String(expires_in)) >= 0 && { expires_in }),
+    ...(Number.isFinite(lifetime) && lifetime >= 0 && { expires_in }),
   }
 }
 

@@ -105,6 +105,32 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await begin(account, next)).toMatchObject({ taken: true })
     })
 
+    test("reports the expired lease of another holder that did not release it, once", async () => {
+      const account = await linked()
+      const unreleasedMs = async (holder: string, ms: number) => (await begin(account, holder, ms))?.unreleasedMs
+      expect(await unreleasedMs("h", 1)).toBeUndefined()
+      await delay(100)
+      expect(await unreleasedMs("h", 1)).toBeUndefined()
+      await delay(100)
+      const ms = await unreleasedMs("next", hour)
+      expect(ms).toBeGreaterThan(50)
+      expect(ms).toBeLessThan(hour)
+      expect(await unreleasedMs("next", hour)).toBeUndefined()
+    })
+
+    test("reports no lease that was released, and no failure that has expired", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      await context.store.tokenRefreshes.release(anyone, account, "h")
+      expect(await rowOf(account)).toEqual(none)
+      await begin(account, "h")
+      await context.store.tokenRefreshes.fail(anyone, account, "h", { failure: "refused", ms: 1 })
+      await delay(5)
+      const begun = await begin(account, "next")
+      expect(begun?.taken).toBe(true)
+      expect(begun?.unreleasedMs).toBeUndefined()
+    })
+
     test("no call acquires it for tokens that were replaced, or whose expiry was extended", async () => {
       for (const change of [{ access_token: "a2" }, { refresh_token: "r2" }, { expires_at: 2_000 }]) {
         const account = await linked()
@@ -123,6 +149,19 @@ export function tokenRefreshContract(context: ContractContext): void {
       expect(await context.store.tokenRefreshes.begin({ tenant: newId() }, other, { holder: "h", ms: 1 })).toBeNull()
       expect(await rowOf(account)).toEqual(none)
     })
+  })
+
+  test("release: changes neither the lease of another holder nor a failure nor another account", async () => {
+    const { tokenRefreshes } = context.store
+    const account = await linked()
+    await begin(account, "h")
+    await tokenRefreshes.release(anyone, account, "other")
+    await tokenRefreshes.release({ tenant: newId() }, account, "h")
+    await tokenRefreshes.release(anyone, { ...account, userId: newId() }, "h")
+    expect(await rowOf(account)).toMatchObject({ refresh_holder: "h" })
+    await tokenRefreshes.fail(anyone, account, "h", { failure: "refused", ms: hour })
+    await tokenRefreshes.release(anyone, account, "h")
+    expect(await stateOf(account)).toMatchObject({ kind: "failed" })
   })
 
   describe("complete", () => {
@@ -214,7 +253,7 @@ export function tokenRefreshContract(context: ContractContext): void {
 
   describe("fail", () => {
     const refused = { failure: "refused", ms: hour }
-    const fail = (account: Account, holder: string, failed = refused) =>
+    const fail = (account: Account, holder: string, failed: typeof refused & { refreshToken?: string } = refused) =>
       context.store.tokenRefreshes.fail(anyone, account, holder, failed)
 
     test("is visible to all processes for its time; then the lease is free", async () => {
@@ -254,6 +293,36 @@ export function tokenRefreshContract(context: ContractContext): void {
       const now = await context.other.accounts.link(anyone, { ...account, refresh_token: "r2" })
       expect(await fail(account, "h")).toEqual(now)
       expect(await rowOf(account)).toEqual(none)
+    })
+
+    test("stores a new refresh token; nothing else changes, and the failure belongs to the new one", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      const changed = { ...account, refresh_token: "r2" }
+      expect(await fail(account, "h", { ...refused, refreshToken: "r2" })).toEqual(changed)
+      expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
+      expect(await stateOf(account)).toMatchObject({ kind: "failed", failure: "refused" })
+      // A call that repeats the write because its answer was lost changes nothing.
+      expect(await fail(account, "h", { ...refused, refreshToken: "r2" })).toEqual(changed)
+      expect(await stateOf(account)).toMatchObject({ kind: "failed", failure: "refused" })
+    })
+
+    test("does not store a new refresh token if the account has another one meanwhile", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      const now = await context.other.accounts.link(anyone, { ...account, refresh_token: "r9" })
+      expect(await fail(account, "h", { ...refused, refreshToken: "r2" })).toEqual(now)
+      expect(await context.other.accounts.get(anyone, account)).toEqual(now)
+      expect(await rowOf(account)).toEqual(none)
+    })
+
+    test("a late holder stores a new refresh token, but does not change the lease of another one", async () => {
+      const account = await linked()
+      await begin(account, "frozen", 1)
+      await delay(5)
+      await begin(account, "next")
+      expect(await fail(account, "frozen", { ...refused, refreshToken: "r2" })).toMatchObject({ refresh_token: "r2" })
+      expect(await rowOf(account)).toMatchObject({ refresh_holder: "next", refresh_failure: null })
     })
 
     test("a late holder does not change the lease of another one", async () => {

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto"
 import { StoreError } from "../../error.js"
 import type { Caller, TokenRefreshStore } from "../../store.js"
-import type { Account, RefreshableAccount, RefreshedTokens, RefreshState } from "../../types.js"
+import type { Account, RefreshedTokens, RefreshState } from "../../types.js"
 import { type Cipher, derivedKey } from "../cipher.js"
 import { currentTime } from "../clock.js"
 import type { Database } from "../database.js"
@@ -12,6 +12,8 @@ import { plainZero } from "../schema/plain-zero.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
 type Refresh = Pick<AccountRow, (typeof columns)[number]>
+
+type Begun = NonNullable<Awaited<ReturnType<TokenRefreshStore["begin"]>>>
 
 /** A decrypted row, with the time of the database's clock when it was read. */
 interface Found {
@@ -24,7 +26,8 @@ const idle: Refresh = {}
 
 /**
  * Creates the store of token refreshes. A row has either a holder and the end of its lease, or a failure with a mark
- * and its end, or nothing. An expired lease or failure counts as nothing.
+ * and its end, or nothing. An expired lease or failure counts as nothing, except that `begin` reports the expired lease
+ * that it replaces.
  *
  * The mark is a keyed hash of the refresh token that failed. It allows a new token to be tried at once, and a reader of
  * the database cannot test guesses of the token. A service with several keys recognizes the marks of each.
@@ -111,6 +114,12 @@ export function tokenRefreshStore(
       return found.account.userId === read.userId ? work(sql, found) : null
     })
 
+  /** Writes the tokens of a locked account. */
+  async function update(caller: Caller, sql: Statements, account: Account): Promise<void> {
+    const row = { ...sealed.seal(account, caller.tenant), updated: new Date(clock()) }
+    await sql.write(accounts.update, row, eventOf(caller, "account.updated", account))
+  }
+
   return {
     async get(caller, { userId, provider, providerAccountId }) {
       const sql = database.reads(caller)
@@ -128,9 +137,10 @@ export function tokenRefreshStore(
     },
 
     begin: (caller, read, { holder, ms }) =>
-      locked(caller, read, async (sql, found): Promise<RefreshableAccount & { taken: boolean }> => {
+      locked(caller, read, async (sql, found): Promise<Begun> => {
         const { account, now } = found
-        const isMine = found.refresh.refreshHolder === holder
+        const { refreshHolder, refreshUntil = new Date(now) } = found.refresh
+        const isMine = refreshHolder === holder
         const refresh: RefreshState = isMine ? { kind: "idle" } : stateOf(found)
         // A provider may return the same token again with a later expiry.
         const isAsRead = (["access_token", "refresh_token", "expires_at"] as const).every(
@@ -139,8 +149,17 @@ export function tokenRefreshStore(
         if (!isAsRead || refresh.kind !== "idle") return { account, refresh, taken: false }
         const lease = { ...idle, refreshHolder: holder, refreshUntil: new Date(now + ms) }
         await sql.write(setRefresh, { ...keyOf(caller, read), ...lease } as AccountRow)
-        return { account, refresh: { kind: "held", ms }, taken: true }
+        const isUnreleased = refreshHolder !== undefined && !isMine
+        const unreleasedMs = isUnreleased ? now - refreshUntil.getTime() : undefined
+        return { account, refresh: { kind: "held", ms }, taken: true, unreleasedMs }
       }),
+
+    async release(caller, account, holder) {
+      await locked(caller, account, async (sql, { refresh }) => {
+        if (refresh.refreshHolder !== holder) return
+        await sql.write(setRefresh, { ...keyOf(caller, account), ...idle } as AccountRow)
+      })
+    },
 
     complete: (caller, sent, holder, tokens) =>
       locked(caller, sent, async (sql, { account, refresh }) => {
@@ -148,21 +167,21 @@ export function tokenRefreshStore(
         const isAsSent =
           account.refresh_token === sent.refresh_token && (replaced || account.access_token === sent.access_token)
         const changed = isAsSent ? withTokens(account, tokens) : account
-        if (isAsSent) {
-          const row = { ...sealed.seal(changed, caller.tenant), updated: new Date(clock()) }
-          await sql.write(accounts.update, row, eventOf(caller, "account.updated", changed))
-        }
+        if (isAsSent) await update(caller, sql, changed)
         if (refresh.refreshHolder === holder) {
           await sql.write(setRefresh, { ...keyOf(caller, sent), ...idle } as AccountRow)
         }
         return changed
       }),
 
-    fail: (caller, sent, holder, { failure, ms }) =>
+    fail: (caller, sent, holder, { failure, ms, refreshToken }) =>
       locked(caller, sent, async (sql, found) => {
-        const { account, refresh, now } = found
+        const { refresh, now } = found
         const isMine = refresh.refreshHolder === holder
-        const isSame = account.refresh_token === sent.refresh_token && account.refresh_token !== undefined
+        const isSame = found.account.refresh_token === sent.refresh_token && sent.refresh_token !== undefined
+        const isReplaced = isSame && refreshToken !== undefined
+        const account = isReplaced ? { ...found.account, refresh_token: refreshToken } : found.account
+        if (isReplaced) await update(caller, sql, account)
         const next: Refresh = isSame
           ? {
               refreshFailure: failure,
