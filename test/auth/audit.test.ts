@@ -327,6 +327,11 @@ describe("the audit log", () => {
     const header = id()
     await unary.call(server, UserService.method.createUser, { id: "", email: "hunter2@" }, header)
     expect(await lineOf(header["x-request-id"] as string)).toMatchObject({ code: "INVALID_ARGUMENT" })
+    const empty = id()
+    await unary.call(server, SessionService.method.revokeSessions, { userIds: [] }, empty)
+    const line = await lineOf(empty["x-request-id"] as string)
+    expect(line).toMatchObject({ code: "INVALID_ARGUMENT", reason: "INVALID_FIELD" })
+    expect(line).not.toHaveProperty("subject")
     expect(readFileSync(file, "utf8")).not.toMatch(/hunter2|example\.com/)
   })
 

@@ -1,7 +1,7 @@
 import { UserService } from "@authwire/proto"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { createKey, revokeKey } from "@authwire/test-support/processes/keys.js"
+import { command, createKey, revokeKey } from "@authwire/test-support/processes/keys.js"
 import { run, startServer, staticKey, testSecret } from "@authwire/test-support/processes/server.js"
 import { logOf } from "@authwire/test-support/processes/workers.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -19,10 +19,14 @@ describe("without a key", () => {
   const env = () => ({ AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: database.url })
 
   test("on loopback it starts, and logs how to create a key", async () => {
+    await command(database, "migrate", "up")
+    // An expired key counts as none.
+    const { id } = await createKey(database, "all", "--certificate-name=DNS:app.internal")
+    await database.query("UPDATE api_keys SET expires = created WHERE id = ?", [id])
     const server = await startServer({ databaseUrl: database.url, keys: false })
     later(server.stop)
     expect(logOf(server).map(({ msg }) => msg)).toContainEqual(
-      expect.stringMatching(/^there is no API key, so no call is let in: .*authwire keys create/),
+      expect.stringMatching(/^there is no API key, so every call is rejected: .*authwire keys create/),
     )
     expect(await ask(server, { text: "x" })).toBe("API_KEY_INVALID")
     expect(await unary.call(server, getUser, { id: "x" })).toMatchObject({ reason: "API_KEY_MISSING" })
@@ -47,7 +51,9 @@ describe("without a key", () => {
       "--log-level=silent",
     ]
     const { code, stderr } = await run(args, env())
-    expect(stderr).toMatch(/^authwire: there is no API key, so nobody could be let in at 192\.0\.2\.1: .*keys create/)
+    expect(stderr).toMatch(
+      /^authwire: there is no API key, so every call would be rejected at 192\.0\.2\.1: .*keys create/,
+    )
     expect(stderr.trim().split("\n")).toHaveLength(1)
     expect(code).toBe(1)
     const application = await run(args, { ...env(), AUTHWIRE_API_KEY: staticKey(["all"]).text })

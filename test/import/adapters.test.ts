@@ -46,7 +46,7 @@ describeAdapters.each(databaseTargets())("the rows that an adapter wrote into %s
 
     test("a dry run finds no problem, and writes nothing", async () => {
       const { code, stdout, stderr } = await authwire()
-      expect(stderr).toBe("dry run: nothing was written; --apply writes\n")
+      expect(stderr).toBe("dry run: nothing was written; use --apply to write\n")
       expect(stdout).toMatch(/^users +12 +12$/m)
       expect(code).toBe(0)
       expect(await database.query("SELECT COUNT(*) AS n FROM users")).toEqual([{ n: 0 }])
@@ -54,7 +54,7 @@ describeAdapters.each(databaseTargets())("the rows that an adapter wrote into %s
 
     test("--apply writes every row, and a second run writes none", async () => {
       const first = await authwire("--apply")
-      expect(first.stderr).toBe("every row was compared: both have the same\n")
+      expect(first.stderr).toBe("every row was compared: source and target are equal\n")
       expect(first.stdout).toMatch(/^users +12 +0 +0$/m)
       expect(first.code).toBe(0)
       const second = await authwire("--apply", "--delete")

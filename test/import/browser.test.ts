@@ -99,7 +99,7 @@ const canRun = hasChromium() && hasAdapters()
         { AUTHWIRE_DATABASE_URL: database.url, AUTHWIRE_SOURCE_URL: source.url, AUTH_SECRET: testSecret },
         folder,
       )
-      expect(stderr).toBe("every row was compared: both have the same\n")
+      expect(stderr).toBe("every row was compared: source and target are equal\n")
       expect(code).toBe(0)
 
       expect(await whoIs(context)).toEqual(signedIn)

@@ -69,7 +69,7 @@ describeServers(
     test("a run with a checkpoint copies the rows that have changed since, and reads no other rows", async () => {
       await fillForeignTables(source, 0, many)
       const first = await authwire("--apply")
-      expect(first.stderr).toBe("every row was compared: both have the same\n")
+      expect(first.stderr).toBe("every row was compared: source and target are equal\n")
       const again = await authwire("--apply", "--delete")
       expect(again.stdout).toMatch(/^users +0 +0 +0$/m)
       expect(unchanged(again.stderr)).toBe(3 * many)
@@ -87,7 +87,7 @@ describeServers(
       expect(more.stdout).toMatch(/^users +10 +3 +1$/m)
       expect(more.stdout).toMatch(/^accounts +10 +0 +1$/m)
       expect(more.stdout).toMatch(/^sessions +10 +0 +1$/m)
-      expect(more.stderr).toMatch(/^every row was compared: both have the same$/m)
+      expect(more.stderr).toMatch(/^every row was compared: source and target are equal$/m)
       expect(more.code).toBe(0)
       // A few pages of a thousand rows have changed in users and in accounts, and the pages of sessions with a new one.
       expect(unchanged(more.stderr)).toBeGreaterThanOrEqual(many - 1000)
@@ -123,6 +123,19 @@ describeServers(
       expect(await count("users")).toBe(many)
     })
 
+    test("a skipped row stays in Authwire, and is deleted when the source no longer has it", async () => {
+      await fillForeignTables(source, 0, some)
+      await authwire("--apply")
+      await source.query("UPDATE logins SET type = 'credentials'")
+      for (const kept of [some, some - 1]) {
+        const { stdout, code } = await authwire("--apply", "--skip", "--delete")
+        expect(stdout).toMatch(new RegExp(`^accounts +0 +0 +${some - kept}$`, "m"))
+        expect(code).toBe(0)
+        expect(await count("accounts")).toBe(kept)
+        await source.query("DELETE FROM logins WHERE user_id = 3")
+      }
+    })
+
     test("rows that only Authwire has are deleted by a later run with that option", async () => {
       await fillForeignTables(source, 0, some)
       await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'of Authwire alone', '{}')")
@@ -144,7 +157,9 @@ describeServers(
       await authwire("--apply")
       await database.query(statement)
       const { stdout, stderr, code } = await authwire("--apply")
-      expect(stderr).toMatch(/^--checkpoint: it does not fit any more, so everything is compared$/m)
+      expect(stderr).toMatch(
+        /^--checkpoint: the file does not match the databases any more, so all rows are compared$/m,
+      )
       expect(stdout).toMatch(report)
       expect(code).toBe(0)
       expect(unchanged((await authwire("--apply")).stderr)).toBe(3 * some)
@@ -180,8 +195,8 @@ describeServers(
         comparing = true
         return await copying.compare().finally(() => changing)
       })
-      expect(found.users).toEqual({ missing: 0, changed: 0, surplus: 0 })
-      expect(obstacle).toBe("something else wrote into the tenant during the comparison")
+      expect(found.users).toEqual({ missing: 0, changed: 0, surplus: 0, kept: 0 })
+      expect(obstacle).toBe("another process wrote to the tenant during the comparison")
       noted.close()
       checked.close()
       await origin.close()

@@ -48,7 +48,7 @@ describeServers(
 
       const { stdout, code } = await dryRun()
       expect(stdout).toMatch(/^warning +1 +accounts +truncated: they have a value that fills its column/m)
-      const detail = `account of user ${user?.id} with long +providerAccountId fills its column \\(varchar\\(191\\)\\) to the last`
+      const detail = `account of user ${user?.id} with long +providerAccountId has the maximum length of its column \\(varchar\\(191\\)\\)`
       expect(stdout).toMatch(new RegExp(`^truncated +${detail}`, "m"))
       expect(stdout).not.toContain(given.slice(0, 100))
       expect(code).toBe(0)
@@ -70,7 +70,7 @@ describeServers(
       )
 
       const { stdout, code } = await dryRun()
-      expect(stdout).toMatch(/^warning +1 +sessions +folded-reference: they name their user in other case/m)
+      expect(stdout).toMatch(/^warning +1 +sessions +folded-reference: they name a user whose id differs in case/m)
       expect(stdout).toMatch(new RegExp(`^folded-reference +session of user ${id.toUpperCase()}, SHA-256 `, "m"))
       expect(stdout).toMatch(/^warning +1 +sessions +orphan: /m)
       expect(stdout).toMatch(/^orphan +session of user x, SHA-256 /m)

@@ -58,7 +58,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     }
     const kept = await count("users")
     const { code, stdout, stderr } = await authwire("--apply")
-    expect(stderr).toBe("every row was compared: both have the same\n")
+    expect(stderr).toBe("every row was compared: source and target are equal\n")
     expect(code).toBe(0)
     // Existing rows are unchanged.
     expect(stdout).toMatch(new RegExp(`^users +${people - kept} +0 +0$`, "m"))
@@ -110,7 +110,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     expect(kept.code).toBe(1)
     const deleted = await authwire("--apply", "--delete")
     expect(deleted.stdout).toMatch(/^users +0 +0 +1$/m)
-    expect(deleted.stderr).toBe("every row was compared: both have the same\n")
+    expect(deleted.stderr).toBe("every row was compared: source and target are equal\n")
     expect(deleted.code).toBe(0)
     for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(709)
   })
@@ -172,9 +172,70 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     expect((await authwire("--apply")).code).toBe(1)
     expect(await count("users")).toBe(0)
     const skipped = await authwire("--apply", "--skip")
-    expect(skipped.stderr).toBe("every row was compared: both have the same\n")
+    expect(skipped.stderr).toBe(
+      "every row was compared: source and target are equal, except for 6 rows of the source that were skipped\n",
+    )
     expect(skipped.code).toBe(0)
     expect([await count("users"), await count("accounts"), await count("sessions")]).toEqual([19, 16, 18])
+  })
+
+  describe("--delete", () => {
+    const ids = async (column: string, table: string) =>
+      (await database.query(`SELECT ${column} AS id FROM ${table}`)).map(({ id }) => String(id)).sort()
+    beforeEach(async () => {
+      await fillForeignTables(source, 0, 10)
+      expect((await authwire("--apply")).code).toBe(0)
+      // A date that is none.
+      await source.query("UPDATE people SET email_verified = 9000000000000000 WHERE person_id = 2")
+    })
+
+    test("keeps the rows that were skipped, and those of skipped users, as they are", async () => {
+      const kept = () =>
+        Promise.all([
+          database.query("SELECT * FROM users WHERE id IN ('2', '3') ORDER BY id"),
+          database.query("SELECT * FROM accounts WHERE provider_account_id IN ('g3', 'g4', 'g7') ORDER BY user_id"),
+          database.query("SELECT * FROM sessions WHERE user_id IN ('2', '3') ORDER BY user_id"),
+        ])
+      const before = await kept()
+      await source.query("UPDATE people SET plan = 'paid'")
+      await source.query("UPDATE people SET email = ' PERSON.1@example.com ' WHERE person_id = 3")
+      await source.query("UPDATE logins SET type = 'credentials' WHERE login_id = 4")
+      await source.query("UPDATE logins SET user_id = 999 WHERE login_id = 7")
+      // Rows that the source no longer has: one of a skipped user, one of another user, and a user whose rows remain.
+      await source.query("DELETE FROM logins WHERE login_id = 2")
+      await source.query("DELETE FROM cookies WHERE user_id = 5")
+      await source.query("DELETE FROM people WHERE person_id = 6")
+      for (const [changed, users, others] of [
+        [7, 1, 2],
+        [0, 0, 0],
+      ]) {
+        const { stdout, stderr, code } = await authwire("--apply", "--delete", "--skip")
+        expect(stdout).toMatch(new RegExp(`^users +0 +${changed} +${users}$`, "m"))
+        expect(stdout).toMatch(new RegExp(`^accounts +0 +0 +${others}$`, "m"))
+        expect(stdout).toMatch(new RegExp(`^sessions +0 +0 +${others}$`, "m"))
+        expect(stderr).toBe(
+          "every row was compared: source and target are equal, except for 9 rows of the source that were skipped\n",
+        )
+        expect(code).toBe(0)
+      }
+      expect(await kept()).toEqual(before)
+      expect(await ids("id", "users")).toEqual(["0", "1", "2", "3", "4", "5", "7", "8", "9"])
+      expect(await ids("provider_account_id", "accounts")).toEqual(["g0", "g1", "g3", "g4", "g5", "g7", "g8", "g9"])
+      expect(await ids("user_id", "sessions")).toEqual(["0", "1", "2", "3", "4", "7", "8", "9"])
+    })
+
+    test("does not take the address of a skipped user for another user", async () => {
+      await source.query("UPDATE people SET email = 'person.2@example.com' WHERE person_id = 8")
+      const { stderr, code } = await authwire("--apply", "--delete", "--skip")
+      expect(stderr).toBe(
+        "authwire: the e-mail addresses of some users belong, in Authwire, to users that were skipped: 2; correct these " +
+          "in the source\n",
+      )
+      expect(code).toBe(1)
+      expect(await database.query("SELECT email FROM users WHERE id = '2'")).toEqual([
+        { email: "person.2@example.com" },
+      ])
+    })
   })
 
   test("export prints every row, and secrets only on request; another database can import them", async () => {
@@ -206,7 +267,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     const env = { ...environment(), AUTHWIRE_DATABASE_URL: other.url, AUTHWIRE_SOURCE_URL: database.url }
     await run(["migrate", "up"], env)
     const { code, stderr } = await run(["import", "--from=authwire", "--apply"], env)
-    expect(stderr).toBe("every row was compared: both have the same\n")
+    expect(stderr).toBe("every row was compared: source and target are equal\n")
     expect(code).toBe(0)
     expect((await run(["export", "--with-secrets"], env)).stdout).toBe(
       (await run(["export", "--with-secrets"], environment())).stdout,

@@ -1,5 +1,5 @@
 import { type BulkName, type BulkRows, bulk, type Database } from "../store/sql/index.js"
-import { labelOf, type Origin, type Page } from "./item.js"
+import { keyDigest, labelOf, type Origin, type Page } from "./item.js"
 
 /**
  * Returns an origin that reads another Authwire database. Its rows need no conversion. `encryptionKeys` must include
@@ -16,7 +16,8 @@ export function authwireOrigin(
     count: (name) => tables[name].count(),
     async *pages<N extends BulkName>(name: N): AsyncGenerator<Page<BulkRows[N]>> {
       for await (const rows of tables[name].pages()) {
-        const items = () => rows.map((row) => ({ row: row, label: labelOf[name](row), faults: [] }))
+        const items = () =>
+          rows.map((row) => ({ row, key: keyDigest[name](row), label: labelOf[name](row), faults: [] }))
         yield { length: rows.length, source: undefined, items }
       }
     },

@@ -4,7 +4,7 @@ import { runInNewContext } from "node:vm"
 import { expect, test } from "@jest/globals"
 import { type BulkName, type BulkRows, bulkNames } from "../store/sql/index.js"
 import { type CheckedPage, check } from "./check.js"
-import type { Item, Origin, Page } from "./item.js"
+import { type Item, keyDigest, type Origin, type Page } from "./item.js"
 
 const users = 500_000
 const pageSize = 1000
@@ -26,7 +26,8 @@ const origin: Origin = {
 
 function user(n: number): Item<BulkRows["users"]> {
   const email = `${n}@example.com`
-  return { row: { tenant: "default", id: `user-${n}`, email, emailKey: email, extra: {} }, label: "", faults: [] }
+  const row = { tenant: "default", id: `user-${n}`, email, emailKey: email, extra: {} }
+  return { row, key: keyDigest.users(row), label: "", faults: [] }
 }
 
 /** Returns the memory that is in use after garbage collection, in MiB. */

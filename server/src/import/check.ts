@@ -40,8 +40,12 @@ export interface Check {
    * the origin.
    */
   gate<N extends BulkName>(name: N): Gate<N>
+  /** The number of rows of each table that cannot be imported. */
+  readonly skipped: Readonly<Record<BulkName, number>>
   /** Whether a row with the same key as this one can be imported. */
   has<N extends BulkName>(name: N, row: BulkRows[N]): boolean
+  /** Whether the origin has a row with the same key as this one, but it cannot be imported. */
+  skips<N extends BulkName>(name: N, row: BulkRows[N]): boolean
   /** Whether rows may have disappeared from the origin since the remembered run. */
   mayHaveSurplus(name: BulkName): boolean
   /** Closes the temporary files that hold the results. */
@@ -79,7 +83,8 @@ async function checkInto(
   { onFinding, onRows = () => {}, remembered }: CheckOptions,
 ): Promise<Check> {
   const findings = new Findings(onFinding)
-  const accepted = Object.fromEntries(bulkNames.map((name) => [name, 0])) as Record<BulkName, number>
+  const counts = () => Object.fromEntries(bulkNames.map((name) => [name, 0])) as Record<BulkName, number>
+  const [accepted, skipped] = [counts(), counts()]
   const pages = Object.fromEntries(bulkNames.map((name) => [name, []])) as unknown as Record<BulkName, CheckedPage[]>
   /** The ranges of the users' table that contain users without an e-mail address; undefined for the whole table. */
   let unaddressed: Range[] | undefined = []
@@ -98,10 +103,11 @@ async function checkInto(
   /** Accepts only the first of the rows with the same key, and the first of the users with the same address. */
   function gate<N extends BulkName>(name: N, onRefused: (kind: "duplicate" | "address-collision") => void = () => {}) {
     const first = { key: firstOf(facts.keys[name]), address: firstOf(facts.addresses) }
-    return ({ row }: Item<BulkRows[N]>): BulkRows[N] | undefined => {
+    return (item: Item<BulkRows[N]>): BulkRows[N] | undefined => {
+      const { row } = item
       if (row === undefined || ("userId" in row && !hasUser(digestOf(row.userId)))) return undefined
       const { emailKey } = row as Partial<BulkRows["users"]>
-      const refusal = !first.key(() => keyDigest[name](row))
+      const refusal = !first.key(() => item.key)
         ? "duplicate"
         : emailKey !== undefined && !first.address(() => digestOf(emailKey))
           ? "address-collision"
@@ -118,25 +124,30 @@ async function checkInto(
     const addresses: bigint[] = []
     const foldedIds: bigint[] = []
     const owners: bigint[] = []
+    const skippedKeys: bigint[] = []
     let [isSound, lacksAddress] = [true, false]
     const add = (finding: Finding) => {
       isSound = false
       findings.add(finding)
     }
-    for (const { row, label, faults } of page.items(false)) {
+    for (const { row, key, label, faults } of page.items(false)) {
       for (const { kind, detail } of faults) add({ kind, table: name, row: label, detail })
-      if (row === undefined) continue
+      if (row === undefined) {
+        skippedKeys.push(key)
+        continue
+      }
       if ("userId" in row) {
         const owner = digestOf(row.userId)
         if (!hasUser(owner)) {
           const isFolded = !facts.keys.users.has(owner) && facts.foldedIds.has(foldedDigest(row.userId))
           const kind = isFolded ? "folded-reference" : "orphan"
-          add({ kind, table: name, row: label, detail: "userId names no user that can go over" })
+          add({ kind, table: name, row: label, detail: "userId names no user that can be imported" })
+          skippedKeys.push(key)
           continue
         }
         owners.push(owner)
       }
-      keys.push(keyDigest[name](row))
+      keys.push(key)
       if (name !== "users") continue
       const { id, emailKey } = row as BulkRows["users"]
       foldedIds.push(foldedDigest(id))
@@ -145,6 +156,8 @@ async function checkInto(
     }
     if (lacksAddress && page.source === undefined) unaddressed = undefined
     else if (lacksAddress && page.source !== undefined) unaddressed?.push(page.source.range)
+    facts.skipped[name].add(BigUint64Array.from(skippedKeys))
+    skipped[name] += skippedKeys.length
     const [k, a, f, o] = [keys, addresses, foldedIds, owners].map((digests) => BigUint64Array.from(digests))
     const state = isSound ? "sound" : "faulty"
     return { state, facts: { keys: k, addresses: a, foldedIds: f, owners: o } as PageFacts }
@@ -176,8 +189,9 @@ async function checkInto(
         admit(item)
         if (refusal === undefined) continue
         accepted[name]--
-        findings.add({ kind: refusal, table: name, row: item.label, detail: "the first of them can go over" })
-        if (refusal === "address-collision") refused.add(keyDigest.users(item.row as BulkRows["users"]))
+        skipped[name]++
+        findings.add({ kind: refusal, table: name, row: item.label, detail: "only the first of them can be imported" })
+        if (refusal === "address-collision") refused.add(item.key)
       }
     }
   }
@@ -203,7 +217,7 @@ async function checkInto(
     for await (const page of read("users", unaddressed)) {
       for (const { row, label } of page.items(false)) {
         if (row === undefined || row.emailKey !== undefined || facts.owners.has(digestOf(row.id))) continue
-        findings.add({ kind: "cannot-sign-in", table: "users", row: label, detail: "goes over as it is" })
+        findings.add({ kind: "cannot-sign-in", table: "users", row: label, detail: "is imported unchanged" })
       }
     }
   }
@@ -211,12 +225,18 @@ async function checkInto(
   return {
     findings,
     accepted,
+    skipped,
     pages: (name) => pages[name],
     ranges: (name) => rangesOf(name, "sound", "faulty"),
     gate: (name) => gate(name),
     has: (name, row) => {
       const digest = keyDigest[name](row)
       return facts.keys[name].has(digest) && !(name === "users" && refused.has(digest))
+    },
+    skips: (name, row) => {
+      const digest = keyDigest[name](row)
+      if (facts.keys[name].has(digest)) return name === "users" && refused.has(digest)
+      return facts.skipped[name].has(digest)
     },
     mayHaveSurplus(name) {
       if (remembered === undefined || !remembered.isComplete(name) || refused.size > 0) return true

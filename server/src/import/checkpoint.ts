@@ -5,7 +5,7 @@ import { deserialize, serialize } from "node:v8"
 import { StartError } from "../bootstrap/start-error.js"
 import { type Bulk, type BulkName, bulkNames, type Cipher } from "../store/sql/index.js"
 import type { Check, Remembered } from "./check.js"
-import type { AllDifferences } from "./copy.js"
+import type { AllDifferences, Differences } from "./copy.js"
 import { type FactsPlace, type StoredFacts, storedFacts, writeFacts } from "./facts.js"
 import type { Origin, Range } from "./item.js"
 import { readFully, writeFully } from "./scratch.js"
@@ -124,11 +124,10 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
     async write(check, compare) {
       const condition = await conditionNow()
       const found = await compare()
-      if (condition === undefined)
-        return { found, obstacle: "only MySQL and MariaDB can tell whether they change later" }
+      if (condition === undefined) return { found, obstacle: "later changes can only be detected in MySQL and MariaDB" }
       // A concurrent write may change a page that was already compared.
       if (condition !== (await conditionNow())) {
-        return { found, obstacle: "something else wrote into the tenant during the comparison" }
+        return { found, obstacle: "another process wrote to the tenant during the comparison" }
       }
       const next = openSync(`${file}.new`, "w", 0o600)
       try {
@@ -139,7 +138,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
           return size - bytes.length
         }
         const tables = Object.fromEntries(
-          bulkNames.map((name) => [name, noteTable(name, { check, surplus: found[name].surplus, append })]),
+          bulkNames.map((name) => [name, noteTable(name, { check, found: found[name], append })]),
         ) as Record<BulkName, NotedTable>
         const footer = Buffer.alloc(footerSize)
         footer.writeBigUInt64LE(BigInt(append(serialize({ condition, tables } satisfies Contents))))
@@ -158,7 +157,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
 
   function noteTable(
     name: BulkName,
-    { check, surplus, append }: { check: Check; surplus: number; append: (bytes: Uint8Array) => number },
+    { check, found, append }: { check: Check; found: Differences; append: (bytes: Uint8Array) => number },
   ): NotedTable {
     const pages = check.pages(name)
     const ends = serialize(pages.map(({ range }) => range.upTo)).toString("base64")
@@ -166,7 +165,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
     const rows = copied.reduce((sum, { facts }) => sum + facts.rows, 0)
     return {
       ranges: cipher.seal(ends, place(name)),
-      isComplete: rows === check.accepted[name] && surplus === 0,
+      isComplete: rows === check.accepted[name] && found.surplus + found.kept === 0,
       pages: copied.map(({ digest, facts }) => ({ digest, place: writeFacts(facts.read(), append) })),
     }
   }

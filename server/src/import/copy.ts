@@ -19,6 +19,8 @@ export interface Differences {
   changed: number
   /** The number of rows that only the database has. */
   surplus: number
+  /** The number of rows that the database has and that were skipped in the origin. Only `compare` counts them. */
+  kept: number
 }
 
 export type AllDifferences = Record<BulkName, Differences>
@@ -50,8 +52,16 @@ export function copy(
 ): Copy {
   const target = bulk(database, { tenant, encryptionKeys })
   const addresses = addressBook(database, tenant)
+  const userOf = (id: string) => ({ id }) as BulkRows["users"]
+  const isSkippedUser = (id: string) => check.skips("users", userOf(id))
   /** A user may lose its address temporarily if it is written later or deleted. */
-  const mayClear = (id: string) => deletes || check.has("users", { id } as BulkRows["users"])
+  const mayClear = (id: string) => check.has("users", userOf(id)) || (deletes && !isSkippedUser(id))
+
+  /** Whether a row of the database stays as it is, because the origin has it and its user, but it was skipped. */
+  function isKept<N extends BulkName>(name: N, row: BulkRows[N]): boolean {
+    if (!check.skips(name, row)) return false
+    return !("userId" in row) || check.has("users", userOf(row.userId)) || isSkippedUser(row.userId)
+  }
 
   async function writeUsers(difference: Parameters<Bulk["users"]["write"]>[0]) {
     try {
@@ -59,6 +69,13 @@ export function copy(
     } catch (error) {
       if (!failsBy(error, "duplicate")) throw error
       const kept = await addresses.free([...difference.missing, ...difference.changed], mayClear)
+      const skipped = kept.filter(isSkippedUser)
+      if (skipped.length > 0) {
+        throw new StartError(
+          `the e-mail addresses of some users belong, in Authwire, to users that were skipped: ${skipped.join(", ")}; ` +
+            "correct these in the source",
+        )
+      }
       if (kept.length > 0) {
         throw new StartError(
           `the e-mail addresses of some users belong to users that only Authwire has: ${kept.join(", ")}; ` +
@@ -98,7 +115,7 @@ export function copy(
     }
   }
 
-  async function writePages<N extends BulkName>(name: N): Promise<Omit<Differences, "surplus">> {
+  async function writePages<N extends BulkName>(name: N): Promise<Pick<Differences, "missing" | "changed">> {
     const differences = { missing: 0, changed: 0 }
     for await (const difference of ahead(differencesOf(name))) {
       differences.missing += difference.missing.length
@@ -109,7 +126,7 @@ export function copy(
     return differences
   }
 
-  async function comparePages<N extends BulkName>(name: N): Promise<Omit<Differences, "surplus">> {
+  async function comparePages<N extends BulkName>(name: N): Promise<Pick<Differences, "missing" | "changed">> {
     const differences = { missing: 0, changed: 0 }
     for await (const { rows, known } of pages(name)) {
       const { missing, changed } = await target[name].differences(rows)
@@ -124,14 +141,21 @@ export function copy(
     if (!check.mayHaveSurplus(name)) return 0
     let deleted = 0
     for await (const keys of target[name].keys()) {
-      const surplus = keys.filter((key) => !check.has(name, key))
+      const surplus = keys.filter((key) => !check.has(name, key) && !isKept(name, key))
       await target[name].delete(surplus)
       deleted += surplus.length
     }
     return deleted
   }
 
-  const none = () => ({ missing: 0, changed: 0, surplus: 0 })
+  async function countKept<N extends BulkName>(name: N): Promise<number> {
+    if (check.skipped[name] === 0) return 0
+    let kept = 0
+    for await (const keys of target[name].keys()) kept += keys.filter((key) => isKept(name, key)).length
+    return kept
+  }
+
+  const none = () => ({ missing: 0, changed: 0, surplus: 0, kept: 0 })
   const differences = (): AllDifferences =>
     Object.fromEntries(bulkNames.map((name) => [name, none()])) as AllDifferences
 
@@ -148,7 +172,7 @@ export function copy(
       } catch (error) {
         if (!failsBy(error, "no-parent") && !failsBy(error, "duplicate")) throw error
         throw new StartError(
-          "a row was changed by somebody else while it was copied; what was done is kept: run it again",
+          "another process changed a row while it was copied; rows that were written are kept: run the command again",
           { cause: error },
         )
       }
@@ -159,8 +183,9 @@ export function copy(
       const found = differences()
       for (const name of bulkNames) {
         Object.assign(found[name], await comparePages(name))
-        const there = await target[name].count()
-        found[name].surplus = there - (check.accepted[name] - found[name].missing)
+        const others = (await target[name].count()) - (check.accepted[name] - found[name].missing)
+        found[name].kept = others === 0 ? 0 : await countKept(name)
+        found[name].surplus = others - found[name].kept
       }
       return found
     },

@@ -28,13 +28,12 @@ export interface FactsPlace {
 
 /** The facts of all pages. */
 export class Facts {
-  readonly keys: Readonly<Record<BulkName, KeySet>> = {
-    users: new KeySet(),
-    accounts: new KeySet(),
-    sessions: new KeySet(),
-    verificationTokens: new KeySet(),
-    authenticators: new KeySet(),
-  }
+  readonly keys = keySets()
+  /**
+   * The keys of the rows that cannot be imported. Those of repeated keys and addresses are in `keys` instead, because
+   * they are found only when all rows have been read.
+   */
+  readonly skipped = keySets()
   readonly addresses = new KeySet()
   readonly foldedIds = new KeySet()
   /** Users that have an account or an authenticator. */
@@ -56,8 +55,20 @@ export class Facts {
 
   /** Closes the temporary files. */
   close(): void {
-    for (const set of [...Object.values(this.keys), this.addresses, this.foldedIds, this.owners]) set.close()
+    const byTable = [...Object.values(this.keys), ...Object.values(this.skipped)]
+    for (const set of [...byTable, this.addresses, this.foldedIds, this.owners]) set.close()
     this.#pages.close()
+  }
+}
+
+/** Creates an empty set for each table. */
+function keySets(): Readonly<Record<BulkName, KeySet>> {
+  return {
+    users: new KeySet(),
+    accounts: new KeySet(),
+    sessions: new KeySet(),
+    verificationTokens: new KeySet(),
+    authenticators: new KeySet(),
   }
 }
 

@@ -2,21 +2,24 @@ import { type BulkName, bulkNames } from "../store/sql/index.js"
 
 /** The kinds of findings about rows. An error excludes the row and stops the import. A warning does not stop it. */
 export const findingKinds = {
-  invalid: { severity: "error", meaning: "break a rule of Authwire" },
+  invalid: { severity: "error", meaning: "violate a rule of Authwire" },
   duplicate: { severity: "error", meaning: "have the same key as a row before them" },
   "address-collision": {
     severity: "error",
-    meaning: "have the e-mail address of a user before them, but for ASCII case and white space",
+    meaning: "have the same e-mail address as a user before them, ignoring ASCII case and white space",
   },
-  orphan: { severity: "warning", meaning: "belong to a user that there is not, and are left out" },
+  orphan: {
+    severity: "warning",
+    meaning: "belong to a user that does not exist or cannot be imported, and are left out",
+  },
   "folded-reference": {
     severity: "warning",
-    meaning: "name their user in other case, accents or spaces than the user's own id, and are left out",
+    meaning: "name a user whose id differs in case, accents or spaces, and are left out",
   },
   truncated: { severity: "warning", meaning: "have a value that fills its column and may have been cut" },
   "cannot-sign-in": {
     severity: "warning",
-    meaning: "have no e-mail address, no account and no passkey, so nothing to sign in again with",
+    meaning: "have no e-mail address, no account and no passkey, so the user cannot sign in again",
   },
 } as const satisfies Record<string, { severity: "error" | "warning"; meaning: string }>
 

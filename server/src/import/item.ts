@@ -5,6 +5,8 @@ import { digestOf } from "./key-set.js"
 export interface Item<Row> {
   /** The row as Authwire stores it; undefined if it cannot be stored. */
   row: Row | undefined
+  /** The digest of the row's key, even if the row cannot be stored. */
+  readonly key: bigint
   /** Identifies the row for people. It contains ids of users, but never an address or a token. */
   readonly label: string
   faults: Fault[]

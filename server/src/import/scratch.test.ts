@@ -49,6 +49,6 @@ describe("Scratch", () => {
     expect(more).toThrow(StartError)
     expect(more).toThrow(`cannot write a temporary file in ${folder} (`)
     expect(more).toThrow("ENOENT")
-    expect(more).toThrow("TMPDIR names another folder")
+    expect(more).toThrow("set TMPDIR to another folder")
   })
 })

@@ -75,7 +75,7 @@ export class Scratch {
       work()
     } catch (error) {
       throw new StartError(
-        `cannot ${what} a temporary file in ${this.#folder} (${causeOf(error)}): TMPDIR names another folder`,
+        `cannot ${what} a temporary file in ${this.#folder} (${causeOf(error)}): set TMPDIR to another folder`,
         { cause: error },
       )
     }

@@ -27,7 +27,7 @@ export function authorizationService(
     const now = clock()
     if (now - (loggedAt.get(error.message) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return
     loggedAt.set(error.message, now)
-    log.warn({ tenant, detail: error.message }, "a gateway has a wrong setting: it lets nobody in")
+    log.warn({ tenant, detail: error.message }, "a gateway has an invalid setting: its requests are rejected")
   }
 
   return {

@@ -207,13 +207,17 @@ export interface TokenRefreshStore {
    * Acquires the lease for `lease.ms` milliseconds, or renews it for its holder. This requires that no other holder has
    * the lease, that the refresh token has not failed recently, and that the account still has the access token, refresh
    * token and expiry of `read`. Returns the current account, and whether the lease was acquired. Of any number of
-   * concurrent calls one acquires it. Returns null if the user no longer has the account.
+   * concurrent calls one acquires it. `unreleasedMs` is set if it was acquired after the lease of another holder had
+   * expired without being released: the time since then in milliseconds. The other holder may still have the provider's
+   * answer and try to store it. Returns null if the user no longer has the account.
    */
   begin(
     caller: Caller,
     read: Account,
     lease: { holder: string; ms: number },
-  ): Promise<(RefreshableAccount & { taken: boolean }) | null>
+  ): Promise<(RefreshableAccount & { taken: boolean; unreleasedMs?: number | undefined }) | null>
+  /** Releases the lease without a result, if the holder has it. */
+  release(caller: Caller, account: Account, holder: string): Promise<void>
   /**
    * Stores the provider's answer to a refresh with `sent`, the account as it was when the lease was acquired, and
    * releases the lease. Returns the account as it is now. If the account was changed meanwhile, its tokens stay as they
@@ -224,10 +228,17 @@ export interface TokenRefreshStore {
   complete(caller: Caller, sent: Account, holder: string, tokens: RefreshedTokens): Promise<Account | null>
   /**
    * Records for `ms` milliseconds that the refresh token of `sent` failed, and why (at most 64 bytes), and releases the
-   * lease. Records nothing if the account has another refresh token by now or another holder has the lease. Returns the
+   * lease. Records nothing if the account has another refresh token by now or another holder has the lease. If the
+   * provider has replaced the refresh token in an answer that is otherwise unusable, `failed.refreshToken` is the new
+   * one. It is stored while the account still has the one sent, and the failure is recorded for the new one. Returns the
    * current account, or null if the user no longer has it.
    */
-  fail(caller: Caller, sent: Account, holder: string, failed: { failure: string; ms: number }): Promise<Account | null>
+  fail(
+    caller: Caller,
+    sent: Account,
+    holder: string,
+    failed: { failure: string; ms: number; refreshToken?: string | undefined },
+  ): Promise<Account | null>
 }
 
 /**
@@ -258,6 +269,8 @@ export interface SessionStore {
    * due, which is from `expires` - `maxAge` + `updateAge` on. Of any number of concurrent calls, on any number of
    * processes, one extends the session; the others return it as it is then. Never restores a session, never makes an
    * expiry earlier, and writes nothing if no extension is due. The returned user is the one whose session was extended.
+   *
+   * Not a part of `Store.once`: throws a TypeError if the caller has a unit.
    */
   access(caller: Caller, sessionToken: string, extension: SessionExtension): Promise<AccessedSession | null>
   /**
@@ -415,8 +428,9 @@ export interface ApiKeyStore {
   /** Returns the keys of all tenants, the oldest first. */
   list(waiter: Waiter): Promise<ApiKey[]>
   /**
-   * Returns the keys that are neither revoked nor expired at `at`, in no order. Bypasses the queue. Callers run one
-   * call at a time, because one connection is reserved for it.
+   * Returns the keys that are neither revoked nor expired at `at`, in no order. Expired keys with a certificate name are
+   * returned too, because that name stays theirs until they are revoked. Bypasses the queue. Callers run one call at a
+   * time, because one connection is reserved for it.
    */
   listValid(waiter: Waiter, at: Date): Promise<ApiKey[]>
   /** Revokes the key and returns it as it is now. A key that is already revoked keeps its date. */

@@ -36,13 +36,15 @@ const (
 type AccountServiceClient interface {
 	// Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
 	// fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-	// often sends a refresh token only the first time.
+	// often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+	// `extra` only if the key has the scope `accounts:read` too.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(ctx context.Context, in *LinkAccountRequest, opts ...grpc.CallOption) (*LinkAccountResponse, error)
 	// Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-	// `revoke_sessions`.
+	// `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+	// the scope `accounts:read` too.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
@@ -146,13 +148,15 @@ func (c *accountServiceClient) GetAccessToken(ctx context.Context, in *GetAccess
 type AccountServiceServer interface {
 	// Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
 	// fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-	// often sends a refresh token only the first time.
+	// often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+	// `extra` only if the key has the scope `accounts:read` too.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(context.Context, *LinkAccountRequest) (*LinkAccountResponse, error)
 	// Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-	// `revoke_sessions`.
+	// `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+	// the scope `accounts:read` too.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.

@@ -82,7 +82,8 @@ func (x *PipelineRequest) GetCancelledIds() []uint32 {
 // A call to start.
 type PipelineCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifies the call in this stream. It may be used again after the call was answered or cancelled.
+	// Identifies the call in this stream. It may be used again after the call was answered. The identifier of a cancelled call must
+	// not be used again in this stream, because the answer to the cancelled call may already be on its way.
 	Id uint32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The full name of a unary method: `authwire.v1.SessionService/GetSessionAndUser`.
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`

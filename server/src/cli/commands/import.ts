@@ -52,20 +52,19 @@ async function importFrom(
     )
     try {
       print(checkReport(origin, check, rows))
-      if (before === "stale") say("--checkpoint: it does not fit any more, so everything is compared\n")
+      if (before === "stale")
+        say("--checkpoint: the file does not match the databases any more, so all rows are compared\n")
       if (remembered !== undefined) say(rememberedReport(check, total))
       const { errors } = check.findings
       if (errors > 0 && !configuration.skip) {
-        say(
-          `${errors} rows have errors: mend them where they are, or leave them out with --skip; nothing was written\n`,
-        )
+        say(`${errors} rows have errors: correct them in the source, or skip them with --skip; nothing was written\n`)
         return 1
       }
       if (!configuration.apply) {
-        say("dry run: nothing was written; --apply writes\n")
+        say("dry run: nothing was written; use --apply to write\n")
         return 0
       }
-      return await withStartError("import: what was done is kept, and it can be run again", () =>
+      return await withStartError("import: rows that were written are kept, and the command can be run again", () =>
         write({ origin, database, check, total, noted }, configuration, output),
       )
     } finally {
@@ -112,15 +111,25 @@ async function write(
     progress.stop()
   }
   const { found, obstacle } = compared
-  if (obstacle !== undefined) say(`--checkpoint: nothing was noted, because ${obstacle}\n`)
+  if (obstacle !== undefined) say(`--checkpoint: nothing was recorded, because ${obstacle}\n`)
   const differ = Object.values(found).some(({ missing, changed, surplus }) => missing + changed + surplus !== 0)
   if (!differ) {
-    say("every row was compared: both have the same\n")
+    say(`every row was compared: source and target are equal${exceptSkipped(parts.check)}\n`)
     return 0
   }
   print(`\n${differencesReport(found, ["missing", "different", "only in Authwire"])}`)
-  say("the two differ: run it again if the source has changed meanwhile; --delete deletes what only Authwire has\n")
+  say(
+    "source and target differ: run the command again if the source has changed meanwhile; --delete deletes the rows that only Authwire has\n",
+  )
   return 1
+}
+
+function exceptSkipped({ skipped }: Check): string {
+  const count = Object.values(skipped).reduce((sum, one) => sum + one, 0)
+  if (count === 0) return ""
+  return count === 1
+    ? ", except for 1 row of the source that was skipped"
+    : `, except for ${count} rows of the source that were skipped`
 }
 
 function openCheckpoint(configuration: Configuration<"import">, origin: Origin, database: Database) {
@@ -134,5 +143,5 @@ function openCheckpoint(configuration: Configuration<"import">, origin: Origin, 
 async function requireTenant(database: Database, tenant: string): Promise<void> {
   const all = await withStartError("the database", () => tenantStore(database).list({}))
   if (all.some(({ name }) => name === tenant)) return
-  throw new StartError(`there is no tenant ${tenant}: make it with: authwire tenants create ${tenant}`)
+  throw new StartError(`there is no tenant ${tenant}: create it with: authwire tenants create ${tenant}`)
 }

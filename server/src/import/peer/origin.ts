@@ -2,7 +2,7 @@ import { hash } from "node:crypto"
 import { serialize } from "node:v8"
 import { StartError } from "../../bootstrap/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
-import { type Item, labelOf, type Origin, type Page, type Range } from "../item.js"
+import { type Item, keyDigest, labelOf, type Origin, type Page, type Range } from "../item.js"
 import { convert } from "./convert.js"
 import { fields, keyFields, layouts, type Peer, requiredTables } from "./layouts.js"
 import type { Mapping } from "./mapping.js"
@@ -33,20 +33,20 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
       throw new StartError(
         `--url: there is no table ${table} for ${name}, only ${there.sort().join(", ") || "none"}; see --mapping`,
       )
-    } else notes.push(`there is no table ${table}: no ${name}`)
+    } else notes.push(`there is no table ${table}: no ${name} are imported`)
   }
   for (const [name, { table, columns }] of plans) {
     const folding = keyFields[name].filter((field) => columns.find((column) => column.field === field)?.folds)
     if (folding.length > 0) {
       notes.push(
-        `${table.name}: the database finds some different values of ${folding.join(" and ")} equal (case, accents or ` +
-          "trailing spaces), and may have taken two of them for one; Authwire compares bytes",
+        `${table.name}: the database treats some different values of ${folding.join(" and ")} as equal (case, accents or ` +
+          "trailing spaces), and may have merged two of them; Authwire compares bytes",
       )
     }
     const others = columns.filter(({ field }) => field === undefined).map((column) => column.name)
     if (others.length === 0) continue
-    const where = name === "verificationTokens" ? "are left behind" : "go into extra"
-    notes.push(`${table.name}: columns that the contract does not name ${where}: ${others.join(", ")}`)
+    const where = name === "verificationTokens" ? "are not imported" : "are stored in extra"
+    notes.push(`${table.name}: columns that the contract does not define ${where}: ${others.join(", ")}`)
   }
 
   return {
@@ -103,7 +103,10 @@ function itemOf<N extends BulkName>(name: N, raw: RawRow, tenant: string, isSoun
   const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
   return {
     row: isValid ? row : undefined,
-    // A getter, because the label is rarely needed.
+    // Getters, because a page that is read again needs few of the keys and labels.
+    get key() {
+      return keyDigest[name](row)
+    },
     get label() {
       return labelOf[name](row)
     },

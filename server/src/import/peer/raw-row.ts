@@ -55,7 +55,7 @@ export class RawRow {
       const json = typeof value === "string" ? parsed(value) : column?.json(value, this.#timezone)
       return Array.isArray(json) ? json : undefined
     }
-    return this.#read(field, list, "must be a list of JSON")
+    return this.#read(field, list, "must be a JSON array")
   }
 
   /** Returns a required value. Records a fault if it is null. */
@@ -74,7 +74,7 @@ export class RawRow {
     for (const [index, { field, name, json }] of this.#columns.entries()) {
       if (field !== undefined) continue
       const value = json(this.#cells[index], this.#timezone)
-      if (value === undefined) this.fault(name, "must be a value of JSON")
+      if (value === undefined) this.fault(name, "must be a JSON value")
       else entries.push([name, value])
     }
     return Object.fromEntries(entries)
@@ -90,7 +90,7 @@ export class RawRow {
       const value = index === undefined ? undefined : this.#cells[index]
       if (maxLength === undefined || typeof value !== "string" || value.length < maxLength) continue
       if ([...value].length < maxLength) continue
-      this.faults.push({ kind: "truncated", detail: `${field} fills its column (${type}) to the last character` })
+      this.faults.push({ kind: "truncated", detail: `${field} has the maximum length of its column (${type})` })
     }
   }
 

@@ -7,7 +7,9 @@ export function apiKeyStore(database: Database): ApiKeyStore {
   const { apiKeys, tenants } = database.tables
   const allKeys = apiKeys.statement(apiKeys.selectFrom("k").orderBy("k.created").addOrderBy("k.id"))
   const validKeys = apiKeys.statement(
-    apiKeys.selectFrom("k").where("k.revoked IS NULL AND (k.expires IS NULL OR k.expires > :expires)"),
+    apiKeys
+      .selectFrom("k")
+      .where("k.revoked IS NULL AND (k.expires IS NULL OR k.expires > :expires OR k.certificate_name IS NOT NULL)"),
     "expires",
   )
   const revokeKey = apiKeys.statement(

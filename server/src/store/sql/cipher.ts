@@ -67,7 +67,7 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
       const sealed = Buffer.from(text, "base64url")
       if (key === undefined)
         throw keyMissing(`no key has the id ${/^[\w-]{1,16}$/.test(id) ? id : "that the value names"}`)
-      if (sealed.length < ivBytes + tagBytes) throw keyMissing("the value is cut short")
+      if (sealed.length < ivBytes + tagBytes) throw keyMissing("the value is truncated")
       const end = sealed.length - tagBytes
       const iv = sealed.subarray(0, ivBytes)
       const decipher = createDecipheriv(algorithm, withSecret(key, secret), iv, { authTagLength: tagBytes })

@@ -73,7 +73,8 @@ class AccountServiceServicer:
     def LinkAccount(self, request, context):
         """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
         fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-        often sends a refresh token only the first time.
+        often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+        `extra` only if the key has the scope `accounts:read` too.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
@@ -84,7 +85,8 @@ class AccountServiceServicer:
 
     def UnlinkAccount(self, request, context):
         """Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-        `revoke_sessions`.
+        `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+        the scope `accounts:read` too.
 
         ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.

@@ -39,14 +39,16 @@ class AccountServiceStub:
     LinkAccount: _grpc.UnaryUnaryMultiCallable[_account_service_pb2.LinkAccountRequest, _account_service_pb2.LinkAccountResponse]
     """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
     fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-    often sends a refresh token only the first time.
+    often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+    `extra` only if the key has the scope `accounts:read` too.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
     """
     UnlinkAccount: _grpc.UnaryUnaryMultiCallable[_account_service_pb2.UnlinkAccountRequest, _account_service_pb2.UnlinkAccountResponse]
     """Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-    `revoke_sessions`.
+    `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+    the scope `accounts:read` too.
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
     SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
@@ -95,14 +97,16 @@ class AccountServiceAsyncStub(AccountServiceStub):
     LinkAccount: _aio.UnaryUnaryMultiCallable[_account_service_pb2.LinkAccountRequest, _account_service_pb2.LinkAccountResponse]  # type: ignore[assignment]
     """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
     fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-    often sends a refresh token only the first time.
+    often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+    `extra` only if the key has the scope `accounts:read` too.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
     """
     UnlinkAccount: _aio.UnaryUnaryMultiCallable[_account_service_pb2.UnlinkAccountRequest, _account_service_pb2.UnlinkAccountResponse]  # type: ignore[assignment]
     """Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-    `revoke_sessions`.
+    `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+    the scope `accounts:read` too.
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
     SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.
@@ -154,7 +158,8 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_account_service_pb2.LinkAccountResponse, _abc.Awaitable[_account_service_pb2.LinkAccountResponse]]:
         """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
         fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-        often sends a refresh token only the first time.
+        often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+        `extra` only if the key has the scope `accounts:read` too.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
@@ -167,7 +172,8 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_account_service_pb2.UnlinkAccountResponse, _abc.Awaitable[_account_service_pb2.UnlinkAccountResponse]]:
         """Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-        `revoke_sessions`.
+        `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+        the scope `accounts:read` too.
 
         ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.

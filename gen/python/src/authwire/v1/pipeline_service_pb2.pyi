@@ -83,7 +83,9 @@ class PipelineCall(_message.Message):
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     HEADER_FIELD_NUMBER: _builtins.int
     id: _builtins.int
-    """Identifies the call in this stream. It may be used again after the call was answered or cancelled."""
+    """Identifies the call in this stream. It may be used again after the call was answered. The identifier of a cancelled call must
+    not be used again in this stream, because the answer to the cancelled call may already be on its way.
+    """
     method: _builtins.str
     """The full name of a unary method: `authwire.v1.SessionService/GetSessionAndUser`."""
     message: _builtins.bytes

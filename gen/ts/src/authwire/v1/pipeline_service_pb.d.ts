@@ -46,7 +46,8 @@ export declare const PipelineRequestSchema: GenMessage<PipelineRequest>;
  */
 export declare type PipelineCall = Message<"authwire.v1.PipelineCall"> & {
   /**
-   * Identifies the call in this stream. It may be used again after the call was answered or cancelled.
+   * Identifies the call in this stream. It may be used again after the call was answered. The identifier of a cancelled call must
+   * not be used again in this stream, because the answer to the cancelled call may already be on its way.
    *
    * @generated from field: uint32 id = 1;
    */

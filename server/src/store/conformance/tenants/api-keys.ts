@@ -52,6 +52,15 @@ export function apiKeyContract(context: ContractContext): void {
       expect(ids).toEqual(expect.arrayContaining([plain.id, later.id]))
       for (const { id } of [expired, revoked]) expect(ids).not.toContain(id)
     })
+
+    test("returns expired keys with a certificate name, unless they are revoked", async () => {
+      const named = { certificateName: "DNS:app.internal", expires: new Date(context.clock.now - day) }
+      const [expired, revoked] = [newKey(named), newKey({ ...named, revoked: new Date(context.clock.now) })]
+      for (const key of [expired, revoked]) await context.store.apiKeys.create({}, key)
+      const ids = await validIds()
+      expect(ids).toContain(expired.id)
+      expect(ids).not.toContain(revoked.id)
+    })
   })
 
   describe("revoke", () => {

@@ -47,15 +47,22 @@ export function bulk(
       tenant,
       seal: (row) => timed({ ...row, ...sealed.seal(row, tenant) }),
       open: (row) => ({ ...sealed.open(row, tenant), tenant }),
+      owner: "userId",
       hidden: ["created", "updated"],
     }),
     sessions: bulkTable(database, sessions, {
       tenant,
       seal: (row) => ({ ...row, id: row.id ?? newHandle(), created: row.created ?? new Date() }),
+      owner: "userId",
       hidden: ["id", "created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"],
     }),
     verificationTokens: bulkTable(database, verificationTokens, { tenant }),
-    authenticators: bulkTable(database, authenticators, { tenant, seal: timed, hidden: ["created", "updated"] }),
+    authenticators: bulkTable(database, authenticators, {
+      tenant,
+      seal: timed,
+      owner: "userId",
+      hidden: ["created", "updated"],
+    }),
   }
 }
 

@@ -15,7 +15,7 @@ export interface BulkTable<Row> {
   count(): Promise<number>
   /** Returns all rows in the order of their keys, one page in memory at a time. */
   pages(): AsyncIterable<Row[]>
-  /** Returns the keys like `pages`: rows that contain only the key. */
+  /** Returns the keys like `pages`: rows that contain only the key, and their user if they belong to one. */
   keys(): AsyncIterable<Row[]>
   /** Returns a text that changes if any row changes; undefined if the engine cannot compute it. */
   fingerprint(): Promise<string | undefined>
@@ -35,6 +35,8 @@ interface BulkTableOptions<Row> {
   /** Converts a decrypted row to its stored form; `open` does the reverse. */
   seal?: (row: Row) => Row
   open?: (row: Row) => Row
+  /** The column with the id of the user that a row belongs to, if the table has one. */
+  owner?: keyof Row & string
   /**
    * Columns that only lists select. They are written with rows that are new or have changed, but they are not compared.
    */
@@ -51,17 +53,22 @@ const rowsAtOnce = 50
 export function bulkTable<Row extends { tenant: string }, Key extends keyof Row & string>(
   database: Database,
   table: Table<Row, Key>,
-  { tenant, seal = (row) => row, open = (row) => row, hidden = [] }: BulkTableOptions<Row>,
+  { tenant, seal = (row) => row, open = (row) => row, owner, hidden = [] }: BulkTableOptions<Row>,
 ): BulkTable<Row> {
   const keys = table.key.filter((property) => property !== "tenant")
   const names = keys.map((property) => `t.${property}`)
   const others = hidden.map((property) => `t.${property}`)
+  const keysAndOwner = owner === undefined ? keys : [...keys, owner]
   const select = () =>
     table
       .selectFrom("t")
       .select([table.columns("t"), ...names, ...others].join(", "))
       .where("t.tenant = :tenant")
-  const selectKeys = () => table.selectFrom("t").select(names.join(", ")).where("t.tenant = :tenant")
+  const selectKeys = () =>
+    table
+      .selectFrom("t")
+      .select(keysAndOwner.map((property) => `t.${property}`).join(", "))
+      .where("t.tenant = :tenant")
   const rowPages = pagesOf(select, pageSize, rowOf)
   const keyPages = pagesOf(selectKeys, keyPageSize, keyOf)
   const ofTenant = table.statement(
@@ -111,9 +118,9 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     }
   }
 
-  /** Converts cells to a row that contains only the key. */
+  /** Converts cells to a row that contains only the key and the owner. */
   function keyOf(cells: Cell[]): Row {
-    const values = keys.map((property, index) => [property, table.value(property, cells[index] as Cell)])
+    const values = keysAndOwner.map((property, index) => [property, table.value(property, cells[index] as Cell)])
     return { ...Object.fromEntries(values), tenant }
   }
 

@@ -13,8 +13,8 @@ test.each([
 })
 
 test.each([
-  ["mysql://u:hunter2@h1,,h2/db", /a host that is empty/],
-  ["mysql://u:hunter2@h1,/db", /a host that is empty/],
+  ["mysql://u:hunter2@h1,,h2/db", /an empty host name/],
+  ["mysql://u:hunter2@h1,/db", /an empty host name/],
   ["mysql://u:hunter2@h1,h2/db?socket=/run/sock", /a socket/],
 ])("%s is rejected, without quoting it", (url, message) => {
   expect(() => urlsOfHosts(url)).toThrow(TypeError)

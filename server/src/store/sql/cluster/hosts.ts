@@ -8,9 +8,9 @@ export function urlsOfHosts(url: string): string[] {
   if (!hosts.includes(",")) return [url]
   const list = hosts.split(",")
   if (list.some((host) => host === "")) {
-    throw new TypeError("the database URL names a host that is empty: mysql://…@HOST:PORT,HOST:PORT/DATABASE")
+    throw new TypeError("the database URL contains an empty host name: mysql://…@HOST:PORT,HOST:PORT/DATABASE")
   }
   if (/[?&]socket=/.test(after ?? ""))
-    throw new TypeError("the database URL has a socket, which is one host: name no other")
+    throw new TypeError("the database URL has a socket, so it must not contain another host")
   return list.map((host) => `${before}${host}${after}`)
 }

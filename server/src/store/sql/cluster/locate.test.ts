@@ -22,7 +22,7 @@ test.each(["192.0.2.9", "[2001:db8::9]", "localhost"])("%s is not looked up", as
 test("a name that is not resolved in time is not treated as a single server", async () => {
   await expect(locator([named], never).one(named, 10)).rejects.toMatchObject({
     failure: "unavailable",
-    message: "the name service has not told the addresses of members.test in 10 ms",
+    message: "the name service has not resolved members.test within 10 ms",
   })
   const failing = async () => {
     throw Object.assign(new Error("getaddrinfo EAI_AGAIN members.test"), { code: "EAI_AGAIN" })

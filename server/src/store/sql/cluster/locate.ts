@@ -40,10 +40,7 @@ export function locator(named: readonly ServerLocation[], lookup: Lookup = lookU
       return locations
     } catch (error) {
       if (late.aborted) {
-        throw new StatementError(
-          "unavailable",
-          `the name service has not told the addresses of ${host} in ${waitMs} ms`,
-        )
+        throw new StatementError("unavailable", `the name service has not resolved ${host} within ${waitMs} ms`)
       }
       const { message, code } = error as NodeJS.ErrnoException
       throw new StatementError("unavailable", message, code)

@@ -1,4 +1,6 @@
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs"
 import { createRequire } from "node:module"
+import { dirname } from "node:path"
 import type Libsql from "libsql"
 import { DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import type { Cell } from "../query/statement.js"
@@ -25,8 +27,12 @@ const failures: [prefix: string, failure: Failure][] = [
   ["SQLITE_NOTADB", "unavailable"],
 ]
 
-/** Opens a SQLite file, or `:memory:`. Throws StatementError. */
+/**
+ * Opens a SQLite file, or `:memory:`. A file that does not exist is created, and only its owner can read it. Throws
+ * StatementError.
+ */
 export async function openSqliteEngine(path: string): Promise<SqlEngine> {
+  if (path !== ":memory:") createFile(path)
   const dataSource = new DataSource({
     type: "better-sqlite3",
     driver: createRequire(import.meta.url)("libsql"),
@@ -44,6 +50,21 @@ export async function openSqliteEngine(path: string): Promise<SqlEngine> {
   const database: Libsql.Database = await dataSource.createQueryRunner().connect()
   database.pragma(`busy_timeout = ${busyTimeoutMs}`)
   return sqliteEngine(dataSource)
+}
+
+/**
+ * Creates a database file that only its owner can read, if it does not exist. SQLite gives the same mode to the files
+ * that it keeps next to it.
+ */
+function createFile(path: string): void {
+  // A file that this process has open is not opened again: closing it would release the locks that SQLite holds on it.
+  if (existsSync(path)) return
+  try {
+    mkdirSync(dirname(path), { recursive: true })
+    closeSync(openSync(path, "a", 0o600))
+  } catch {
+    // SQLite cannot open the file either, and reports it.
+  }
 }
 
 /**

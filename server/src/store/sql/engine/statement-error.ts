@@ -48,16 +48,16 @@ export function failsBy(error: unknown, failure: Failure): error is StatementErr
 /** Converts failures that every method may throw to a StoreError. Returns any other error as it is. */
 export function storeError(error: unknown): unknown {
   if (failsBy(error, "conflict") || failsBy(error, "locked")) {
-    return new StoreError("CONFLICT", "the write conflicted with others", { cause: error })
+    return new StoreError("CONFLICT", "the write conflicted with other writes", { cause: error })
   }
   if (failsBy(error, "read-only")) {
-    return new StoreError("DATABASE_UNAVAILABLE", `the database takes no writes: ${error.message}`, { cause: error })
+    return new StoreError("DATABASE_UNAVAILABLE", `the database accepts no writes: ${error.message}`, { cause: error })
   }
   if (failsBy(error, "unavailable") || failsBy(error, "moved")) {
     return new StoreError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause: error })
   }
   if (failsBy(error, "timeout")) {
-    return new StoreError("STATEMENT_TIMEOUT", "a statement took too long", { cause: error })
+    return new StoreError("STATEMENT_TIMEOUT", "a statement exceeded its timeout", { cause: error })
   }
   return error
 }

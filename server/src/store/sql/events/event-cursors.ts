@@ -29,7 +29,7 @@ export function eventCursors(encryptionKeys: readonly Buffer[]): Pick<EventStore
       const text = opened(() => cipherOf(salt).open(sealed, place(caller)))
       const [, history, sequence] = /^(\w+) (\d+)$/.exec(text ?? "") ?? []
       if (history === undefined) {
-        const rule = "must be a cursor that EventService.Watch has told in this tenant"
+        const rule = "must be a cursor that EventService.Watch has sent in this tenant"
         throw new StoreError("INVALID_FIELD", rule, { field: "start_cursor" })
       }
       return { history, sequence: Number(sequence) } satisfies EventPosition

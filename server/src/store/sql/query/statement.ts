@@ -65,7 +65,8 @@ export async function makeChanges(
   run: (sql: string, cells: Cell[]) => Promise<{ matched: number }>,
 ): Promise<void> {
   for (const { sql, cells, least } of joined(changes)) {
-    if ((await run(sql, cells)).matched < least) throw new StatementError("unmatched", "a row is not as it was read")
+    if ((await run(sql, cells)).matched < least)
+      throw new StatementError("unmatched", "a row has changed since it was read")
   }
 }
 
