@@ -46,7 +46,7 @@ const setter: TextMapSetter<Record<string, string>> = {
  * @param server - Host and port of the service.
  */
 export function callTracer(system: "grpc" | "connectrpc", { host, port }: ServerAddress): TraceCall {
-  const place: Attributes = { "server.address": host, "server.port": port }
+  const serverAttributes: Attributes = { "server.address": host, "server.port": port }
   return (method) => {
     const active = context.active()
     const name = `${method.parent.typeName}/${method.name}`
@@ -57,7 +57,7 @@ export function callTracer(system: "grpc" | "connectrpc", { host, port }: Server
     const header: Record<string, string> = {}
     propagation.inject(trace.setSpan(active, span), header, setter)
     if (!span.isRecording()) return { header, end: (outcome) => outcome }
-    span.setAttributes({ "rpc.system.name": system, "rpc.method": name, ...place })
+    span.setAttributes({ "rpc.system.name": system, "rpc.method": name, ...serverAttributes })
     const statusOf = (code: Code | undefined) => {
       const status = statusNames[code ?? 0] ?? "UNKNOWN"
       return system === "grpc" ? status : status.toLowerCase()

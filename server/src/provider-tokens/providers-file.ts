@@ -80,44 +80,44 @@ export function parseProviders(json: string, sources: SecretSources): Providers 
   return { of: (tenant, name) => tenants.get(tenant)?.get(name) }
 }
 
-function readProvider(place: string, value: unknown, sources: SecretSources): Provider {
+function readProvider(label: string, value: unknown, sources: SecretSources): Provider {
   const { data, error } = entry.safeParse(value)
-  if (error !== undefined) throw new InvalidValueError(problemOf(place, value, error))
+  if (error !== undefined) throw new InvalidValueError(problemOf(label, value, error))
   const { client_secret_env: variable, client_secret_file: file, auth_method: authMethod } = data
   const count = [variable, file].filter((source) => source !== undefined).length
   if (authMethod === "none" && count > 0) {
     throw new InvalidValueError(
-      `${place}: the auth_method none must not be combined with client_secret_env or client_secret_file`,
+      `${label}: the auth_method none must not be combined with client_secret_env or client_secret_file`,
     )
   }
   if (authMethod !== "none" && count !== 1) {
-    throw new InvalidValueError(`${place}: must have one of client_secret_env and client_secret_file`)
+    throw new InvalidValueError(`${label}: must have one of client_secret_env and client_secret_file`)
   }
   return {
     tokenEndpoint: data.token_endpoint,
     issuer: data.issuer,
     clientId: data.client_id,
     authMethod,
-    clientSecret: authMethod === "none" ? undefined : secretOf(place, { variable, file }, sources),
+    clientSecret: authMethod === "none" ? undefined : secretOf(label, { variable, file }, sources),
     timeoutMs: data.timeout_seconds * 1000,
   }
 }
 
 function secretOf(
-  place: string,
+  label: string,
   { variable, file }: { variable: string | undefined; file: string | undefined },
   { env, folder }: SecretSources,
 ): () => Promise<string> {
   if (file === undefined) {
     const secret = env[variable as string]
-    if (!secret) throw new InvalidValueError(`${place}.client_secret_env: the environment variable is not set or empty`)
+    if (!secret) throw new InvalidValueError(`${label}.client_secret_env: the environment variable is not set or empty`)
     return async () => secret
   }
   const path = resolve(folder, file)
   const checked = (content: string): string => {
     const secret = content.replace(/\r?\n$/, "")
     if (secret === "" || Buffer.byteLength(secret) > maxSecretBytes) {
-      throw new InvalidValueError(`${place}.client_secret_file: the file must have 1 to ${maxSecretBytes} bytes`)
+      throw new InvalidValueError(`${label}.client_secret_file: the file must have 1 to ${maxSecretBytes} bytes`)
     }
     return secret
   }
@@ -127,7 +127,7 @@ function secretOf(
   } catch (error) {
     if (error instanceof InvalidValueError) throw error
     const { code = "unknown" } = error as NodeJS.ErrnoException
-    throw new InvalidValueError(`${place}.client_secret_file: the file cannot be read (${code})`)
+    throw new InvalidValueError(`${label}.client_secret_file: the file cannot be read (${code})`)
   }
   let reading: Promise<string> | undefined
   // A replaced secret is used at once. While the file is missing, as it is briefly during a replacement, the last
@@ -147,14 +147,14 @@ function secretOf(
   }
 }
 
-function problemOf(place: string, value: unknown, { issues: [issue] }: z.ZodError): string {
+function problemOf(label: string, value: unknown, { issues: [issue] }: z.ZodError): string {
   if (issue?.code === "unrecognized_keys") {
-    return `${place}: the fields are ${Object.keys(fields).join(", ")}, and another one is there`
+    return `${label}: the fields are ${Object.keys(fields).join(", ")}, and another one is there`
   }
   const field = issue?.path[0]
-  if (field === undefined) return `${place}: ${issue?.message}`
+  if (field === undefined) return `${label}: ${issue?.message}`
   const isMissing = isObject(value) && value[String(field)] === undefined
-  return `${place}.${String(field)}: ${isMissing ? "is missing" : issue?.message}`
+  return `${label}.${String(field)}: ${isMissing ? "is missing" : issue?.message}`
 }
 
 function isAllowedUrl(value: string): boolean {

@@ -9,20 +9,20 @@ import {
 } from "node:crypto"
 import { StoreError } from "../error.js"
 
-/** Encrypts single values of rows. A value that was encrypted for one place cannot be decrypted at another. */
+/** Encrypts single values of rows. A value that was encrypted for one context cannot be decrypted in another. */
 export interface Cipher {
   /**
    * Encrypts a value.
    *
-   * @param place what the value is bound to: its row and its column.
+   * @param context what the value is bound to: its row and its column.
    * @param secret what is required to decrypt the value, in addition to the key. Default: nothing.
    */
-  seal(value: string, place: readonly string[], secret?: string): string
+  seal(value: string, context: readonly string[], secret?: string): string
   /**
    * Decrypts a value of `seal`. Returns a value that was never sealed as it is. Throws ENCRYPTION_KEY_MISSING if no key
-   * fits, or if the value was changed or belongs to another place.
+   * fits, or if the value was changed or belongs to another context.
    */
-  open(stored: string, place: readonly string[], secret?: string): string
+  open(stored: string, context: readonly string[], secret?: string): string
   /** Returns whether `seal` would use the same key now. */
   isCurrent(stored: string): boolean
 }
@@ -52,15 +52,15 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
   const byId = new Map(keys.map((key) => [idOf(key), createSecretKey(key)]))
 
   return {
-    seal(value, place, secret) {
+    seal(value, context, secret) {
       const iv = randomBytes(ivBytes)
       const cipher = createCipheriv(algorithm, withSecret(sealing, secret), iv, { authTagLength: tagBytes })
-      cipher.setAAD(bytesOf(place))
+      cipher.setAAD(bytesOf(context))
       const sealed = [iv, cipher.update(value, "utf8"), cipher.final(), cipher.getAuthTag()]
       return current + Buffer.concat(sealed).toString("base64url")
     },
 
-    open(stored, place, secret) {
+    open(stored, context, secret) {
       if (!stored.startsWith(prefix)) return stored
       const [id = "", text = ""] = stored.slice(prefix.length).split(".", 2)
       const key = byId.get(id)
@@ -71,7 +71,7 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
       const end = sealed.length - tagBytes
       const iv = sealed.subarray(0, ivBytes)
       const decipher = createDecipheriv(algorithm, withSecret(key, secret), iv, { authTagLength: tagBytes })
-      decipher.setAAD(bytesOf(place))
+      decipher.setAAD(bytesOf(context))
       decipher.setAuthTag(sealed.subarray(end))
       const opened = decipher.update(sealed.subarray(ivBytes, end))
       try {
@@ -110,8 +110,8 @@ function idOf(key: Buffer): string {
   return Buffer.from(hkdfSync("sha256", key, "", "Authwire encryption key id", 6)).toString("base64url")
 }
 
-function bytesOf(place: readonly string[]): Buffer {
-  return Buffer.from(JSON.stringify(place))
+function bytesOf(context: readonly string[]): Buffer {
+  return Buffer.from(JSON.stringify(context))
 }
 
 function keyMissing(why: string): StoreError {

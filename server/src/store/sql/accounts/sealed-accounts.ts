@@ -27,11 +27,11 @@ export function sealedAccounts(cipher: Cipher): SealedAccounts {
       const row: AccountRow = { ...account, tenant }
       for (const field of sealedFields) {
         const value = account[field]
-        if (value !== undefined) row[field] = cipher.seal(value, placeOf(account, tenant, field))
+        if (value !== undefined) row[field] = cipher.seal(value, contextOf(account, tenant, field))
       }
       if (!isEmpty(account.extra)) {
         // The column holds JSON, and sealed text is a JSON string.
-        row.extra = cipher.seal(jsonText(account.extra), placeOf(account, tenant, "extra")) as unknown as Extra
+        row.extra = cipher.seal(jsonText(account.extra), contextOf(account, tenant, "extra")) as unknown as Extra
       }
       return row
     },
@@ -40,10 +40,10 @@ export function sealedAccounts(cipher: Cipher): SealedAccounts {
       const account = { ...row }
       for (const field of sealedFields) {
         const value = row[field]
-        if (value !== undefined) account[field] = cipher.open(value, placeOf(row, tenant, field))
+        if (value !== undefined) account[field] = cipher.open(value, contextOf(row, tenant, field))
       }
       const sealed: unknown = row.extra
-      if (typeof sealed === "string") account.extra = JSON.parse(cipher.open(sealed, placeOf(row, tenant, "extra")))
+      if (typeof sealed === "string") account.extra = JSON.parse(cipher.open(sealed, contextOf(row, tenant, "extra")))
       return account
     },
 
@@ -63,7 +63,7 @@ export function sealedAccounts(cipher: Cipher): SealedAccounts {
   }
 }
 
-function placeOf({ provider, providerAccountId, userId }: Account, tenant: string, field: string): string[] {
+function contextOf({ provider, providerAccountId, userId }: Account, tenant: string, field: string): string[] {
   return [tenant, provider, providerAccountId, userId, field]
 }
 
