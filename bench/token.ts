@@ -59,10 +59,10 @@ function rows(together: boolean): string {
 const { "@auth/core": core, jose } = versions
 const report = [
   `${machineText(readMachineFacts())}; @auth/core ${core}, jose ${jose}; ${rounds.length} rounds.`,
-  "All in one process and in turn; medians over the rounds. A ratio is that of two times of one round, to @auth/core.",
-  "One call after the other, median time of a call:",
+  "All variants run in one process, in turn. The durations are medians over the rounds; a ratio compares durations of the same round with @auth/core.",
+  "One call at a time, median duration of a call:",
   rows(false),
-  "32 calls at a time, time of the run by the number of its calls:",
+  "32 calls at a time, duration of the run divided by its number of calls:",
   rows(true),
 ].join("\n\n")
 process.stdout.write(`${report}\n`)

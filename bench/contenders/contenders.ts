@@ -52,7 +52,7 @@ export const contenders = {
     open: async (endpoints) => (await import("./prisma.ts")).prismaAdapter(endpoints),
   },
   rest: {
-    ...{ title: "Express and fetch, by hand", isFloor: false, schema: "plain", server: "rest" },
+    ...{ title: "hand-written Express and fetch", isFloor: false, schema: "plain", server: "rest" },
     open: async (endpoints) => (await import("./rest.ts")).restAdapter(endpoints),
   },
   "echo-unary": {

@@ -9,15 +9,25 @@ export function attackReport({ facts, memoryMib, seconds, connections, afterSeco
   const { withoutKey, withKey } = limits.growth
   return [
     `${machineText(facts)}, SQLite${memoryMib === undefined ? "" : `, in a cgroup of ${memoryMib} MiB`}.`,
-    `${connections} connections, ${seconds} seconds each. What is held to: ${withoutKey} MiB more than before without a key, ` +
-      `${withKey} MiB with a key of one scope, ${limits.healthMs} ms for health, and nothing left ${afterSeconds} seconds later.`,
+    `${connections} connections, ${seconds} seconds each. Limits: ${withoutKey} MiB of memory growth without a key, ` +
+      `${withKey} MiB with a key of one scope, ${limits.healthMs} ms for a health check, no failed health check, and no open connection ${afterSeconds} seconds later.`,
     table(
-      ["", "key", "seconds", "opened", "growth, MiB", "health: worst, ms", "failed", "left", ""],
+      [
+        "",
+        "key",
+        "seconds",
+        "opened",
+        "memory growth, MiB",
+        "slowest health check, ms",
+        "failed health checks",
+        "connections left open",
+        "",
+      ],
       attacks.map((figure) => {
         const { name, hasKey, seconds, begun, health, left } = figure
         const numbers = [seconds, begun].map(count)
         const seen = [short(growth(figure)), short(health.worst), count(health.failed), count(left)]
-        return [name, hasKey ? "one scope" : "", ...numbers, ...seen, holds(figure) ? "held" : "**not held**"]
+        return [name, hasKey ? "one scope" : "", ...numbers, ...seen, holds(figure) ? "within limits" : "**exceeded**"]
       }),
     ),
   ].join("\n\n")

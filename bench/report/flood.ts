@@ -11,9 +11,9 @@ export function floodReport(results: FloodResults): string {
   return [
     factsText(facts),
     `${times} times the calls that the service can answer through the pipeline (${count(sustainable)} a second), that is ` +
-      `${count(offered)} a second for ${seconds} seconds over 20 connections, whatever is answered. Senders, service and ` +
-      "MySQL share the two cores. What the service does not read stays with the sender, as HTTP/2 and TCP have it: those " +
-      `calls are held back.${memory}`,
+      `${count(offered)} a second for ${seconds} seconds over 20 connections, independently of the responses. Senders, service and ` +
+      "MySQL share the two cores. Because of the flow control of HTTP/2 and TCP, a sender cannot send calls that the " +
+      `service does not read: the table counts them as not sent.${memory}`,
     ...floods.flatMap(figureText),
   ].join("\n\n")
 }
@@ -21,16 +21,16 @@ export function floodReport(results: FloodResults): string {
 function figureText(flood: FloodFigure): string[] {
   const { isKeyKnown, sent, seen, serverCpu, quietBytes, mostBytes } = flood
   return [
-    `**The key of the senders is ${isKeyKnown ? "valid" : "unknown"}.** The service had ${Math.round(100 * serverCpu)} % of a ` +
-      `core. Its memory: ${mebibytes(quietBytes)} before, ${mebibytes(mostBytes)} at the most.`,
+    `**The key of the senders is ${isKeyKnown ? "valid" : "unknown"}.** The service used ${Math.round(100 * serverCpu)} % of a ` +
+      `core. Its memory: ${mebibytes(quietBytes)} before, ${mebibytes(mostBytes)} at the peak.`,
     table(
       ["", ...sentColumns.map(([title]) => title)],
       ways.map((way) => [way, ...sentColumns.map(([, of]) => of(sent[way]))]),
     ),
-    "An application with another key beside it, which makes 100 calls a second, a third of them each way, and somebody who " +
-      "asks for health over a new connection each time, in milliseconds:",
+    "At the same time, an application with another key makes 100 calls a second, a third of them over each transport, and " +
+      "a client checks the health, each time over a new connection. Durations in milliseconds:",
     table(
-      ["", "before: p50", "p99", "during: p50", "p99", "p99, ratio", "worst", "rejected", "failed", "as before after"],
+      ["", "before: p50", "p99", "during: p50", "p99", "p99, ratio", "worst", "rejected", "failed", "recovered after"],
       watched.map((what) => {
         const { quietP50, quietP99, p50, p99, worst, rejected, failed, backAfter } = seen[what]
         const times = [quietP50, quietP99, p50, p99, p99 / quietP99, worst].map(short)
@@ -48,22 +48,22 @@ export function floodGoals({ seen, quietBytes, mostBytes }: FloodFigure): Goal[]
   return [
     ...ways.map((way) => atMost(`${way}: p99 of the application's calls, ms`, 250, seen[way].p99)),
     ...(["gRPC health", "/healthz"] as const).map((what) =>
-      atMost(`${what}: the longest wait, ms`, 1_000, seen[what].worst),
+      atMost(`${what}: the slowest health check, ms`, 1_000, seen[what].worst),
     ),
-    atMost("its calls and questions that were rejected or failed", 0, unanswered),
-    atMost("all is as before after so many seconds", 2, Math.max(...back)),
-    atMost("memory of the service at the most, to that before", 1.25, mostBytes / quietBytes),
+    atMost("the application's calls and health checks that were rejected or failed", 0, unanswered),
+    atMost("seconds until all durations are as before the flood", 2, Math.max(...back)),
+    atMost("peak memory of the service, relative to before the flood", 1.25, mostBytes / quietBytes),
   ]
 }
 
 const sentColumns: [string, (sent: Sent) => string][] = [
   ["offered", ({ offered }) => count(offered)],
-  ["held back", ({ offered, sent }) => count(offered - sent)],
+  ["not sent", ({ offered, sent }) => count(offered - sent)],
   ["answered", ({ ok }) => count(ok)],
-  ["p50, ms", ({ okP50 }) => short(okP50)],
+  ["answered: p50, ms", ({ okP50 }) => short(okP50)],
   ["p99, ms", ({ okP99 }) => short(okP99)],
   ["rejected", ({ rejected }) => count(rejected)],
-  ["p50, ms", ({ rejectedP50 }) => short(rejectedP50)],
+  ["rejected: p50, ms", ({ rejectedP50 }) => short(rejectedP50)],
   ["p99, ms", ({ rejectedP99 }) => short(rejectedP99)],
-  ["otherwise ended", ({ other }) => count(other)],
+  ["other outcome", ({ other }) => count(other)],
 ]

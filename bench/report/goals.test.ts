@@ -69,9 +69,9 @@ test("a soak does not bear a heap that grows, nor what cancelled calls leave", (
     } as unknown as SoakResults).filter(({ met }) => !met)
   expect(soak(() => 100, 20)).toEqual([])
   expect(soak((sample) => 100 + sample, 100).map(({ what }) => what)).toEqual([
-    "heap of the server, last third to first third after warm-up",
-    "bytes that a cancelled call leaves in the server",
-    "open handles of the server that cancelled calls leave",
+    "heap of the server in the last third, relative to the first third after warm-up",
+    "bytes that the heap keeps per cancelled call in the server",
+    "open handles that cancelled calls leave in the server",
   ])
 })
 
@@ -89,9 +89,9 @@ test("a flood is not borne by slow calls or health, a rejection, a failure, a la
   const missed = flood({ p99: 251, rejected: 1 }, { worst: 1_100, failed: 1, backAfter: null }, 126)
   expect(missed.map(({ what, measured }) => [what, measured])).toEqual([
     ["unary: p99 of the application's calls, ms", 251],
-    ["/healthz: the longest wait, ms", 1_100],
-    ["its calls and questions that were rejected or failed", 2],
-    ["all is as before after so many seconds", Number.POSITIVE_INFINITY],
-    ["memory of the service at the most, to that before", 1.26],
+    ["/healthz: the slowest health check, ms", 1_100],
+    ["the application's calls and health checks that were rejected or failed", 2],
+    ["seconds until all durations are as before the flood", Number.POSITIVE_INFINITY],
+    ["peak memory of the service, relative to before the flood", 1.26],
   ])
 })

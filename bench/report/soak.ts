@@ -34,12 +34,12 @@ export function soakGoals({ samples, cancelled }: SoakResults): Goal[] {
     const left = Math.max(0, after.heapUsed - before.heapUsed) / cancelled.calls
     return [
       atMost(
-        `heap of the ${side}, last third to first third after warm-up`,
+        `heap of the ${side} in the last third, relative to the first third after warm-up`,
         flat,
         growth(samples.map((sample) => sample[side])),
       ),
-      atMost(`bytes that a cancelled call leaves in the ${side}`, bytesPerCancelled, left),
-      atMost(`open handles of the ${side} that cancelled calls leave`, 0, handles(after) - handles(before)),
+      atMost(`bytes that the heap keeps per cancelled call in the ${side}`, bytesPerCancelled, left),
+      atMost(`open handles that cancelled calls leave in the ${side}`, 0, handles(after) - handles(before)),
     ]
   }
   return sides.flatMap(goalsOf)

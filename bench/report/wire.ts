@@ -34,10 +34,10 @@ export function wireReport(results: WireResults): string {
   return [
     factsText(facts),
     `${count(users)} users, ${count(users * 2)} sessions. Each figure is the median of ${rounds} rounds for ` +
-      `getSessionAndUser and growth, and of ${Math.min(3, rounds)} for the other operations. In a round everyone has a ` +
-      `turn of ${short(windowMs / 1000)} s, in an order that changes; ratios are medians of the ratios of each round.`,
+      `getSessionAndUser and growth, and of ${Math.min(3, rounds)} for the other operations. In a round each program under test has a ` +
+      `turn of ${short(windowMs / 1000)} s, in a changing order; ratios are medians of the ratios of each round.`,
     goalsTable(wireGoals(results)),
-    "In the tables below, × is the ratio to the first line.",
+    "In the tables below, × is the ratio to the first row.",
     ...shown.flatMap((operation) => operationText(operations.filter((figure) => figure.operation === operation))),
     ...(growth.length > 0 ? growthText(growth) : []),
   ].join("\n\n")
@@ -57,12 +57,12 @@ function operationText(figures: readonly Figure[]): string[] {
     })
   return [
     `### ${figures[0]?.operation}`,
-    "Milliseconds of a call, p50 / p99; × is that of p50:",
+    "Duration of a call in milliseconds, p50 / p99; × is the ratio of p50:",
     table(
       ["", ...head],
       names.map((name) => [title(name), ...cells(name, ({ p50, p99 }) => `${short(p50)} / ${short(p99)}`, "p50")]),
     ),
-    `Calls per second; and seconds of CPU for 10,000 calls, at ${at(busy)}, of the process that calls, of the server, of MySQL:`,
+    `Calls per second, and CPU seconds per 10,000 calls at ${at(busy)} in the calling process, the server and MySQL:`,
     table(
       ["", ...head, "CPU: caller", "server", "MySQL"],
       names.map((name) => {
@@ -88,7 +88,7 @@ function growthText(growth: readonly Figure[]): string[] {
     })
   return [
     "### Growth",
-    "Through the pipeline: p50 in milliseconds / calls per second, by the number of users; × is that of p50 to the first column:",
+    "Through the pipeline: p50 in milliseconds / calls per second, by the number of users; × is the ratio of p50 to the first column:",
     table(["", count(Number(first)), ...more.flatMap((size) => [count(Number(size)), "×"])], rows),
   ]
 }
@@ -100,14 +100,14 @@ export function wireGoals({ operations, growth }: WireResults): Goal[] {
     const [own, others] = [authwire, peer].map((name) => find(operations, name, callers, operation)?.rounds)
     if (!own || !others) continue
     const measured = ratio(own[of], others[of])
-    const what = `${operation}, ${at(callers)}: ${of === "throughput" ? "calls/s" : of}, to ${title(peer)}`
+    const what = `${operation}, ${at(callers)}: ${of === "throughput" ? "calls/s" : of}, relative to ${title(peer)}`
     goals.push(of === "throughput" ? atLeast(what, goal, measured) : atMost(what, goal, measured))
   }
   const [least = "", ...more] = [...new Set(growth.map(({ name }) => name))]
   for (const { rounds, operation, callers } of growth.filter(({ name }) => name === least)) {
     const most = find(growth, more.at(-1) ?? "", callers, operation)
     if (most === undefined) continue
-    const what = `${operation}, ${at(callers)}, ${count(Number(most.name))} users to ${count(Number(least))}: time of a call`
+    const what = `${operation}, ${at(callers)}: duration of a call with ${count(Number(most.name))} users, relative to ${count(Number(least))}`
     const times = callers === 1 ? ratio(most.rounds.p50, rounds.p50) : ratio(rounds.throughput, most.rounds.throughput)
     goals.push(atMost(what, 1.15, times))
   }

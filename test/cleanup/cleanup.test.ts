@@ -61,7 +61,7 @@ describe.each(databaseTargets())("expired rows, on %s", (target) => {
 
   test("serve deletes rows that expired longer ago than --cleanup-keep, and reports that in log and metrics", async () => {
     server = await startServer({ databaseUrl: database.url, args })
-    const log = () => logOf(server as ServerProcess).filter(({ msg }) => msg === "deleted what had expired")
+    const log = () => logOf(server as ServerProcess).filter(({ msg }) => msg === "deleted expired rows")
     await until(() => log().length > 0)
     expect(await left(database, "sessions")).toEqual([2, 3, 4])
     expect(await left(database, "verification_tokens")).toEqual([2, 3, 4])

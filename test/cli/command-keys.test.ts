@@ -45,7 +45,7 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
       "--certificate-name=DNS:app.internal",
     )
     expect(code).toBe(0)
-    expect(stderr).toMatch(/^This key is shown only once: .*\n$/)
+    expect(stderr).toMatch(/^This key is shown only once, .*\n$/)
     const [, id = "", secret = ""] = keyForm.exec(stdout) ?? []
     expect(secret).not.toBe("")
     const rows = await database.query("SELECT * FROM api_keys WHERE id = ?", [id])
@@ -101,18 +101,43 @@ describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => 
     expect(missing).toEqual({
       code: 1,
       stdout: "",
-      stderr: "authwire: there is no tenant acme: make it with: authwire tenants create acme\n",
+      stderr: "authwire: there is no tenant acme: create it with: authwire tenants create acme\n",
     })
     expect(await authwire("tenants", "create", "acme")).toMatchObject({ code: 0, stderr: "" })
     expect(await authwire("tenants", "create", "acme")).toEqual({
       code: 1,
       stdout: "",
-      stderr: "authwire: there is a tenant acme already\n",
+      stderr: "authwire: the tenant acme already exists\n",
     })
     const { stdout } = await authwire("tenants", "list")
     expect(stdout.split("\n").map((line) => line.split(" ")[0])).toEqual(["name", "acme", "default", ""])
     await authwire("keys", "create", "--name=of acme", "--scopes=all", "--tenant=acme")
     expect((await authwire("keys", "list")).stdout).toMatch(/ of acme +acme +all /)
+  })
+
+  test("create rejects a certificate name that a valid key of another tenant has", async () => {
+    const create = (...more: string[]) =>
+      authwire("keys", "create", "--name=a", "--scopes=all", "--certificate-name=URI:spiffe://shop", ...more)
+    const first = await create()
+    const [, id = ""] = keyForm.exec(first.stdout) ?? []
+    const rejected = await create("--tenant=acme")
+    expect(rejected).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `authwire: --certificate-name: must not be the name of a valid key of another tenant: the key ${id} of the tenant default has it\n`,
+    })
+    // The replacement of a key.
+    const second = await create()
+    const [, newId = ""] = keyForm.exec(second.stdout) ?? []
+    expect(second).toMatchObject({ code: 0, stderr: expect.stringMatching(new RegExp(`replaces .*: ${id}\n$`)) })
+    await authwire("keys", "revoke", id)
+    expect(await create("--tenant=acme")).toMatchObject({ code: 1, stderr: expect.stringContaining(newId) })
+    await authwire("keys", "revoke", newId)
+    expect(await create("--tenant=acme", "--expires=1s")).toMatchObject({ code: 0, stderr: first.stderr })
+    let last: Awaited<ReturnType<typeof create>>
+    do last = await create()
+    while (last.code !== 0)
+    expect(last.stderr).toBe(first.stderr)
   })
 })
 
@@ -159,16 +184,24 @@ describe("authwire keys", () => {
       [...create, "--name=a", "--scopes=all", "--expires=2020-01-01"],
       /--expires: must lie in the future/,
     ],
-    ["no date", [...create, "--name=a", "--scopes=all", "--expires=soon"], /--expires: must be a time from now, such/],
-    ["a tenant's name", [...create, "--name=a", "--scopes=all", "--tenant=A"], /--tenant: must be 1 to 63 of a-z/],
+    [
+      "no date",
+      [...create, "--name=a", "--scopes=all", "--expires=soon"],
+      /--expires: must be a duration from now, such/,
+    ],
+    [
+      "a tenant's name",
+      [...create, "--name=a", "--scopes=all", "--tenant=A"],
+      /--tenant: must be 1 to 63 characters of a-z/,
+    ],
     [
       "no certificate",
       [...create, "--name=a", "--scopes=all", "--certificate-name=x y"],
       /--certificate-name: must be/,
     ],
     ["no action on tenants", ["tenants"], /^authwire: tenants: must be one of create NAME, list/],
-    ["a wrong name", ["tenants", "create", "a_b"], /^authwire: tenants create: a name is/],
-    ["a long name", ["tenants", "create", "a".repeat(64)], /^authwire: tenants create: a name is/],
+    ["a wrong name", ["tenants", "create", "a_b"], /^authwire: tenants create: a name has/],
+    ["a long name", ["tenants", "create", "a".repeat(64)], /^authwire: tenants create: a name has/],
   ])("%s: one line that says what to do, exit code 2", async (_, args, message) => {
     const { code, stdout, stderr } = await run(args, nowhere)
     expect(stderr).toMatch(message)
@@ -197,7 +230,7 @@ describe("authwire keys", () => {
     expect(await run(args, env)).toEqual({
       code: 2,
       stdout: "",
-      stderr: "authwire: AUTHWIRE_API_KEYS: [0].id: must be 16 of a-z and 0-9\n",
+      stderr: "authwire: AUTHWIRE_API_KEYS: [0].id: must be 16 characters of a-z and 0-9\n",
     })
     const both = { ...env, AUTHWIRE_API_KEYS: "[]", AUTHWIRE_API_KEYS_FILE: "x" }
     expect((await run(args, both)).stderr).toMatch(/^authwire: AUTHWIRE_API_KEYS, --api-keys-file: only one/)

@@ -67,7 +67,7 @@ describe("authwire", () => {
     ],
     ["an unknown command", ["start"], /^authwire: the commands are/],
     ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope; see authwire serve --help/],
-    ["a mistyped option", ["serve", "--grpc-adr", "x"], /^authwire: .*--grpc-adr \(perhaps --grpc-addr\?\)/],
+    ["a mistyped option", ["serve", "--grpc-adr", "x"], /^authwire: .*--grpc-adr \(did you mean --grpc-addr\?\)/],
     ["an option without its value", ["serve", "--database-url"], /^authwire: --database-url: needs a value/],
     ["an option in place of a value", ["serve", "--audit-log", "--dev"], /^authwire: --audit-log: needs a value/],
     ["a value that has no place", ["migrate", "up", "--dev=x"], /^authwire: --dev: takes no value/],
@@ -83,7 +83,7 @@ describe("authwire", () => {
     [
       "an import that writes and does not",
       ["import", "--dev", "--from=prisma", "--url=sqlite:x", "--apply", "--dry-run"],
-      /^authwire: --apply, --dry-run: only one of them/,
+      /^authwire: --apply, --dry-run: only one of them may be set/,
     ],
     [
       "an import from itself",
@@ -167,7 +167,7 @@ describe("authwire", () => {
     expect(before.stdout).toMatch(/^pending /m)
     expect(before.stdout).not.toMatch(/^applied /m)
     // Whether replicas of the last version can keep serving after a migration.
-    expect(before.stdout).toMatch(/^pending 0002-lists\n {2}the last version runs on it: yes, because \S/m)
+    expect(before.stdout).toMatch(/^pending 0002-lists\n {2}the previous version can run on it: yes, because \S/m)
 
     const up = await run(["migrate", "up"], env)
     expect(up).toMatchObject({ code: 0, stderr: "" })
@@ -245,7 +245,7 @@ describe("authwire", () => {
         { AUTH_SECRET: testSecret },
       )
       expect(stderr).toBe(
-        `authwire: ${flag}: 127.0.0.1:${port} is taken by another process: stop that, or choose another address (port 0 picks a free one)\n`,
+        `authwire: ${flag}: 127.0.0.1:${port} is in use by another process: stop it, or choose another address (port 0 picks a free one)\n`,
       )
       expect(code).toBe(1)
     }

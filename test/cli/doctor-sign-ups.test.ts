@@ -30,13 +30,13 @@ describe.each(databaseTargets())("authwire doctor, on abandoned sign-ups, on %s"
     })
     await create("verified", { emailVerified: new Date() })
     await authwire.client.users.createUser({ id: "without-address" })
-    expect(await line()).toMatch(/^ok +sign-ups +none of the last 7 days broke off$/)
+    expect(await line()).toMatch(/^ok +sign-ups +none of the last 7 days was interrupted$/)
   })
 
   test("they are listed by their ids, and never by their addresses", async () => {
     for (const id of ["broken-1", "broken-2"]) await create(id)
     const text = await line()
-    expect(text).toMatch(/^warning +sign-ups +of default: broken-1, broken-2 have no account/)
+    expect(text).toMatch(/^warning +sign-ups +users of tenant default: broken-1, broken-2 have no account/)
     expect(text).not.toContain("example.com")
   })
 })

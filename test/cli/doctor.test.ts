@@ -47,8 +47,8 @@ describe("the options of the adapter", () => {
       AUTHWIRE_URL: grpcUrl,
       AUTHWIRE_API_KEY: apiKey,
     }))
-    expect(stdout).toMatch(/^ok +url of the adapter +it is the gRPC address, /m)
-    expect(stdout).toMatch(/^ok +apiKey of the adapter +it may do all that is needed$/m)
+    expect(stdout).toMatch(/^ok +url of the adapter +this is the gRPC address, /m)
+    expect(stdout).toMatch(/^ok +apiKey of the adapter +the key has every scope that the adapter needs$/m)
     expect(code).toBe(0)
     // The check has written nothing.
     for (const table of ["users", "accounts", "sessions"]) {
@@ -61,24 +61,29 @@ describe("the options of the adapter", () => {
       AUTHWIRE_URL: httpUrl,
       AUTHWIRE_API_KEY: apiKey,
     }))
-    expect(stdout).toMatch(/^warning +url of the adapter +it is the HTTP address, /m)
+    expect(stdout).toMatch(/^warning +url of the adapter +this is the HTTP address, /m)
     expect(stdout).toMatch(/^ok +apiKey of the adapter /m)
     expect(code).toBe(0)
   })
 
   test.each<[string, boolean | string[], (apiKey: string) => Record<string, string>, RegExp]>([
-    ["no key", true, () => ({}), /^wrong +apiKey of the adapter +the service asks for one: set AUTHWIRE_API_KEY$/m],
+    [
+      "no key",
+      true,
+      () => ({}),
+      /^wrong +apiKey of the adapter +the service requires an API key: set AUTHWIRE_API_KEY$/m,
+    ],
     [
       "another key",
       true,
       (key) => ({ AUTHWIRE_API_KEY: key.slice(0, -3) }),
-      /^wrong +apiKey of the adapter +the service does not know it/m,
+      /^wrong +apiKey of the adapter +the service rejects the key/m,
     ],
     [
       "a key that may do little",
       ["users:read", "users:write", "sessions:read"],
       (key) => ({ AUTHWIRE_API_KEY: key }),
-      /^wrong +apiKey of the adapter +it lacks accounts:read, accounts:write, sessions:write, verification-tokens:write, auth/m,
+      /^wrong +apiKey of the adapter +the key lacks the scopes accounts:read, accounts:write, sessions:write, verification-tokens:write, auth/m,
     ],
   ])("%s is found", async (_, keys, env, found) => {
     const { stdout, stderr, code } = await ask(keys, ({ grpcUrl, apiKey = "" }) => ({
@@ -124,7 +129,7 @@ describe("TLS", () => {
     expect(well.code).toBe(0)
     chmodSync(files.keyFile, 0o644)
     const open = await doctor({}, ...files.args)
-    expect(open.stdout).toMatch(/^wrong +TLS key +\S+ has the mode 0644: others may read it; chmod 600$/m)
+    expect(open.stdout).toMatch(/^wrong +TLS key +\S+ has the mode 0644: other users can read it: use chmod 600$/m)
     expect(open.code).toBe(1)
     files.write({ cert: serverCertificate().cert, key: serverCertificate().key })
     const other = await doctor({}, ...files.args)
@@ -143,11 +148,11 @@ describe("TLS", () => {
     try {
       const wrong = await trusting(stranger)
       expect(wrong.stdout).toMatch(
-        /^wrong +url of the adapter +the certificate is not trusted \([A-Z_]+\): name its auth/m,
+        /^wrong +url of the adapter +the certificate is not trusted \([A-Z_]+\): set NODE_EXTRA_CA_CERTS/m,
       )
       expect(wrong.code).toBe(1)
       const right = await trusting(authority)
-      expect(right.stdout).toMatch(/^ok +url of the adapter +it is the gRPC address/m)
+      expect(right.stdout).toMatch(/^ok +url of the adapter +this is the gRPC address/m)
       expect(right.code).toBe(0)
     } finally {
       rmSync(folder, { recursive: true })

@@ -33,7 +33,7 @@ describeServers(
     test("is waited for, and the members are used", async () => {
       const { url, address } = await named()
       const server = await startServer({ databaseUrl: url, env: nameService(1_500) })
-      expect(server.log()).toMatch(new RegExp(`"member":"${address}".*takes the writes`))
+      expect(server.log()).toMatch(new RegExp(`"member":"${address}".*accepts writes: using it`))
       expect(await server.stop()).toBe(0)
     })
 
@@ -42,7 +42,7 @@ describeServers(
       const args = ["migrate", "status", `--database-url=${url}`, "--database-connect-timeout-ms=300"]
       const { code, stderr } = await run(args, nameService(3_000))
       expect(stderr).toMatch(
-        /^authwire: cannot open the database at mysql:.*members\.test.* \(the name service has not told the addresses of members\.test in 300 ms\): --database-connect-timeout-ms is how long it may take\n$/,
+        /^authwire: cannot open the database at mysql:.*members\.test.* \(the name service has not resolved members\.test within 300 ms\): --database-connect-timeout-ms sets how long this may take\n$/,
       )
       expect(code).toBe(1)
     })

@@ -1,5 +1,5 @@
 import { once } from "node:events"
-import type { IncomingMessage } from "node:http"
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import https from "node:https"
 import { createAuthwireClient } from "@authwire/client"
 import { Authorization } from "@authwire/proto/envoy"
@@ -11,7 +11,7 @@ import {
   certificateFolder,
   serverCertificate,
 } from "@authwire/test-support/processes/certificates.js"
-import { createKey } from "@authwire/test-support/processes/keys.js"
+import { command, createKey } from "@authwire/test-support/processes/keys.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
@@ -24,15 +24,22 @@ const gateway = certificate("a gateway", {
   names: ["URI:spiffe://cluster.local/ns/mesh/sa/gateway"],
 })
 const other = certificate("an application", { issuer: authority, names: ["DNS:app.internal"] })
+const unnamed = certificate("a gateway with a key", { issuer: authority, names: ["DNS:unnamed.internal"] })
+const expired = certificate("a gateway whose key has expired", { issuer: authority, names: ["DNS:expired.internal"] })
 const resources = new AsyncDisposableStack()
 const operator = staticKey(["all"])
 let database: TestDatabase
 let server: ServerProcess
 let cookie: string
+/** A key and a session of another tenant. */
+let foreign: { key: string; cookie: string }
 
 beforeAll(async () => {
   database = await createDatabase("sqlite")
   resources.defer(() => database.drop())
+  await command(database, "migrate", "up")
+  const { id } = await createKey(database, "sessions:introspect", "--certificate-name=DNS:expired.internal")
+  await database.query("UPDATE api_keys SET expires = created WHERE id = ?", [id])
   const folder = certificateFolder(serverCertificate(), authority.cert)
   resources.defer(folder.remove)
   const env = { AUTHWIRE_API_KEYS: JSON.stringify([operator.entry]) }
@@ -40,19 +47,25 @@ beforeAll(async () => {
   resources.defer(async () => void (await server.stop()))
   await createKey(database, "sessions:introspect", "--certificate-name=URI:spiffe://cluster.local/ns/mesh/sa/gateway")
   await createKey(database, "sessions:read", "--certificate-name=DNS:app.internal")
-  const tls = { ca: authority.cert, ...other }
-  const client = createAuthwireClient({ url: server.grpcUrl, apiKey: operator.text, tls })
-  const user = { id: crypto.randomUUID(), email: "a@example.com", emailVerified: null }
-  const { id: userId } = await client.adapter.createUser(user)
-  const sessionToken = crypto.randomUUID()
-  await client.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
-  client.close()
-  cookie = `authjs.session-token=${sessionToken}`
+  await command(database, "tenants", "create", "acme")
+  const { text: key } = await createKey(database, "all", "--tenant=acme")
+  cookie = await signIn(operator.text)
+  foreign = { key, cookie: await signIn(key) }
   // A key that is bound to a certificate is known after the service has next read its list of keys.
   for (const one of [gateway, other]) await until(async () => (await check(one)) !== "Unauthenticated")
 })
 afterAll(() => resources.disposeAsync())
 
+/** Starts a session in the tenant of a key. Returns its cookie. */
+const signIn = async (apiKey: string) => {
+  const client = createAuthwireClient({ url: server.grpcUrl, apiKey, tls: { ca: authority.cert } })
+  const user = { id: crypto.randomUUID(), email: "a@example.com", emailVerified: null }
+  const { id: userId } = await client.adapter.createUser(user)
+  const sessionToken = crypto.randomUUID()
+  await client.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
+  client.close()
+  return `authjs.session-token=${sessionToken}`
+}
 const check = async ({ cert, key }: Pick<Certificate, "cert" | "key">) => {
   const nodeOptions = { ca: authority.cert, cert, key }
   const client = createClient(Authorization, createGrpcTransport({ baseUrl: server.grpcUrl, nodeOptions }))
@@ -63,8 +76,9 @@ const check = async ({ cert, key }: Pick<Certificate, "cert" | "key">) => {
     return Code[ConnectError.from(error).code]
   }
 }
-const authorize = async ({ cert, key }: Pick<Certificate, "cert" | "key">) => {
-  const options = { ca: authority.cert, cert, key, agent: false as const, headers: { cookie } }
+const authorize = async (client: Pick<Certificate, "cert" | "key"> | undefined, headers: OutgoingHttpHeaders = {}) => {
+  const tls = { ca: authority.cert, ...(client && { cert: client.cert, key: client.key }) }
+  const options = { ...tls, agent: false as const, headers: { cookie, ...headers } }
   const [response] = (await once(https.get(`${server.httpUrl}/v1/authorize`, options), "response")) as [IncomingMessage]
   response.resume()
   return response.statusCode
@@ -76,4 +90,23 @@ test("its certificate authorizes it to ask, over both protocols", async () => {
 
 test("a certificate of another client, with another scope, is rejected: with an error, not with 401 or 403", async () => {
   expect([await check(other), await authorize(other)]).toEqual(["PermissionDenied", 500])
+})
+
+test("a header x-api-key of the user does not replace its certificate, nor choose the tenant", async () => {
+  expect(await authorize(gateway, { cookie: foreign.cookie })).toBe(401)
+  expect(await authorize(gateway, { cookie: foreign.cookie, "x-api-key": foreign.key })).toBe(401)
+  expect(await authorize(gateway, { "x-api-key": foreign.key })).toBe(200)
+  expect(await authorize(gateway, { "x-api-key": "customer-42" })).toBe(200)
+})
+
+test("after the key of its certificate has expired, a header x-api-key of the user does not replace it either", async () => {
+  expect(await authorize(expired, { cookie: foreign.cookie, "x-api-key": foreign.key })).toBe(500)
+  expect(await authorize(expired, { "x-api-key": operator.text })).toBe(500)
+})
+
+test("a gateway that sends a key itself may have a certificate that belongs to no key, or none", async () => {
+  for (const client of [unnamed, undefined]) {
+    expect(await authorize(client, { "x-api-key": operator.text })).toBe(200)
+    expect(await authorize(client)).toBe(500)
+  }
 })

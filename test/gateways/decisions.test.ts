@@ -223,15 +223,15 @@ describe.each(databaseTargets())("on %s", (target) => {
     })
 
     test.each<[Record<string, string>, string]>([
-      [{ policies: "required" }, "holds a setting that is none of tenant, policy, roles"],
-      [{ Roles: "admin" }, "holds a setting that is none of"],
-      [{ __proto__x: "admin" }, "holds a setting that is none of"],
+      [{ policies: "required" }, "contains a setting that is not one of tenant, policy, roles"],
+      [{ Roles: "admin" }, "contains a setting that is not one of"],
+      [{ __proto__x: "admin" }, "contains a setting that is not one of"],
       [{ policy: "" }, "policy must be required or optional"],
       [{ policy: "Optional" }, "policy must be required or optional"],
       [{ policy: "constructor" }, "policy must be required or optional"],
       [{ roles: "" }, "roles must be a list of 1 to 64 roles"],
       [{ roles: "admin,,user" }, "roles must be a list of 1 to 64 roles"],
-      [{ roles: "admin", policy: "optional" }, "roles needs the policy required"],
+      [{ roles: "admin", policy: "optional" }, "roles needs policy to be required"],
       [{ role_property: "a b" }, "role_property must be the name of a property"],
       [{ sign_in: "javascript:alert(1)" }, "sign_in must be an http or https URL"],
       [{ sign_in: "//evil.example" }, "sign_in must be"],

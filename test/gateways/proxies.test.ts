@@ -247,8 +247,8 @@ const behind = (kind: (typeof kinds)[number]) => {
     const behind = await kind.start({ ...reach, changes: changes as [string, string][] })
     later(behind.stop)
     expect((await visit(behind.url, { path: "/admin/x", headers })).status).toBe(503)
-    await until(() => server.log().includes("a gateway has a wrong setting: it lets nobody in"))
-    expect(server.log()).toContain("none of tenant, policy, roles, role_property, sign_in, cookie, headers")
+    await until(() => server.log().includes("a gateway has an invalid setting: its requests are rejected"))
+    expect(server.log()).toContain("not one of tenant, policy, roles, role_property, sign_in, cookie, headers")
   })
 
   if (kind.name === "Envoy") {

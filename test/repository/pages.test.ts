@@ -11,7 +11,7 @@ test("docs/configuration.md matches the table of options", () => {
   expect(read("configuration.md")).toBe(configurationPage())
 })
 
-test("docs/upgrading.md states for each migration whether the last version runs on it", () => {
+test("docs/upgrading.md states for each migration whether the previous version can run on it", () => {
   const page = read("upgrading.md")
   expect(page).toMatch(/^\| `0001-tables` \| yes \| .*\n\| `0002-lists` \| yes \| /m)
   expect(page).toBe(withMigrations(page))

@@ -117,8 +117,8 @@ describeServers(
         await client.adapter.deleteUser(user.id)
         for (const each of clients) each.close()
         expect(lines(server, /ready$/).slice(before)).toEqual([
-          expect.stringMatching(/^the database takes no writes: .*read.only.*: not ready$/i),
-          "the database answers and takes writes: ready",
+          expect.stringMatching(/^the database accepts no writes: .*read.only.*: not ready$/i),
+          "the database answers and accepts writes: ready",
         ])
       },
     )
@@ -137,7 +137,7 @@ describe("a SQLite database that rejects writes", () => {
     connection.pragma("query_only = 1")
     const rejected = {
       reason: "DATABASE_UNAVAILABLE",
-      message: expect.stringMatching(/^the database takes no writes: /),
+      message: expect.stringMatching(/^the database accepts no writes: /),
     }
     await expect(store.ping({})).rejects.toMatchObject(rejected)
     await expect(store.users.delete(anyone, user.id)).rejects.toMatchObject(rejected)

@@ -60,6 +60,33 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
     }
   })
 
+  test("is closed after a few calls with random keys, although so many keys are not looked up", async () => {
+    const random = () => staticKey(["all"]).text
+    const flood = attackConnection(target.url(listener))
+    // With this call, the connection stays open.
+    await ends(flood, 1, paths.getUser, { key: target.keys.all })
+    let floodEnds: Record<string, number> = {}
+    let stopped = false
+    const flooding = Array.from({ length: 40 }, async () => {
+      while (!stopped) floodEnds = { ...floodEnds, ...(await ends(flood, 1, paths.getUser, { key: random() })) }
+    })
+    const connection = attackConnection(target.url(listener))
+    const seen: string[] = []
+    try {
+      await until(() => "8 NO_ERROR" in floodEnds)
+      for (let call = 0; call < few; call++) {
+        seen.push(await endOf(connection.open(header(paths.getUser, { key: random() }), body)))
+      }
+      await isOver(connection)
+    } finally {
+      stopped = true
+      await Promise.all(flooding)
+      flood.close()
+    }
+    expect(new Set(seen)).toContain("8 NO_ERROR")
+    for (const end of seen) expect(["8 NO_ERROR", "16 NO_ERROR"]).toContain(end)
+  })
+
   test("is not closed before concurrent calls are answered, except beyond a maximum: those may be retried", async () => {
     const connection = attackConnection(target.url(listener))
     const most = limits.unauthenticatedRequestsAtMost
@@ -130,7 +157,12 @@ describe("a connection of HTTP/1.1", () => {
     ["for a host that is none", { host: "[" }, 400, few],
     ["for no path", { path: "/none" }, 404, few + 1],
     ["by a method that is none", { method: "PUT" }, 405, few],
-    ["for health, more often than it may", { path: "/healthz", method: "GET" }, 200, limits.unauthenticatedHealthBurst + few],
+    [
+      "for health, more often than it may",
+      { path: "/healthz", method: "GET" },
+      200,
+      limits.unauthenticatedHealthBurst + few,
+    ],
   ])("is closed by its client after a few requests %s, which are all answered", async (_, how, status, most) => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
     const answers = []

@@ -122,18 +122,26 @@ describe("authwire serve does not start", () => {
   const both = (cert: string, key: string) => ({ cert, key })
   test.each([
     ["with the key of another certificate", both(right.cert, other.key), /^authwire: --tls-key: .+ is not the key/],
-    ["with no certificate in the file", both("nothing", right.key), /^authwire: --tls-cert: .+ must hold certificates/],
-    ["with half a certificate", both(right.cert.slice(0, 200), right.key), /^authwire: --tls-cert: .+ whole/],
+    [
+      "with no certificate in the file",
+      both("nothing", right.key),
+      /^authwire: --tls-cert: .+ must contain complete certificates/,
+    ],
+    ["with half a certificate", both(right.cert.slice(0, 200), right.key), /^authwire: --tls-cert: .+ complete/],
     [
       "with half of a second certificate",
       both(right.cert + authority.cert.slice(0, 200), right.key),
-      /^authwire: --tls-cert: .+ whole/,
+      /^authwire: --tls-cert: .+ complete/,
     ],
-    ["with a damaged one", both(right.cert.replace(/M/g, "N"), right.key), /^authwire: --tls-cert: .+ must hold cert/],
+    [
+      "with a damaged one",
+      both(right.cert.replace(/M/g, "N"), right.key),
+      /^authwire: --tls-cert: .+ must contain complete cert/,
+    ],
     [
       "with no key in the file",
       both(right.cert, right.cert),
-      /^authwire: --tls-key: .+ must hold a private key in PEM/,
+      /^authwire: --tls-key: .+ must contain a private key in PEM/,
     ],
   ])("%s: one line names the flag and the rule, exit code 1", async (_, pair, line) => {
     const folder = certificateFolder(pair)

@@ -49,7 +49,7 @@ describe("a transport limits the resources of clients", () => {
       const sixth = connect(transport)
       await closed(sixth)
       expect(sixth.bytesRead).toBe(0)
-      await until(() => server.output().includes("turning connections away"))
+      await until(() => server.output().includes("closing new connections"))
       for (const session of five) session.destroy()
       await until(async () => (await status(urlOf(transport), grpc, nobody)) === "5")
     })

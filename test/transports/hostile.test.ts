@@ -99,7 +99,7 @@ describe("a hostile request", () => {
       body: "{}",
     })
     expect(response.status).toBe(501)
-    expect(await response.json()).toEqual({ code: "unimplemented", message: "no such compression is taken here" })
+    expect(await response.json()).toEqual({ code: "unimplemented", message: "this compression is not supported" })
   })
 
   test("a key with characters that are invalid in headers does not reach the log", async () => {

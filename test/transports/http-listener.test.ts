@@ -74,7 +74,7 @@ describe("the HTTP listener", () => {
       expect(answer.headers["content-type"]).toBe("application/json")
       expect(JSON.parse(answer.body)).toEqual({
         code: "invalid_argument",
-        message: "content-type must be application/json, application/proto or one of gRPC",
+        message: "content-type must be application/json, application/proto or a content type of gRPC",
       })
     })
 

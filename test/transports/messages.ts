@@ -79,7 +79,7 @@ export function describeMessages(world: World, carrier: Carrier): void {
     else
       expect(await failureOf(first)).toMatchObject({
         code: "Unimplemented",
-        message: "Watch is a streaming method: this transport has none",
+        message: "Watch is a streaming method: this transport supports only unary methods",
         details: [],
       })
     watching.abort()

@@ -206,5 +206,5 @@ test.each([[[]], [["--workers=2"]]])("an address in use is reported, with %j", a
   other.close()
   await database.drop()
   expect(code).toBe(1)
-  expect(stderr).toContain(`authwire: --metrics-addr: 127.0.0.1:${port} is taken by another process`)
+  expect(stderr).toContain(`authwire: --metrics-addr: 127.0.0.1:${port} is in use by another process`)
 })

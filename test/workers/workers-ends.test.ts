@@ -23,7 +23,7 @@ async function replace(server: ServerProcess, worker: number): Promise<void> {
 }
 
 const replacements = (server: ServerProcess) =>
-  logOf(server).filter(({ msg }) => msg === "a worker has ended: replacing it")
+  logOf(server).filter(({ msg }) => msg === "a worker has exited: starting another one")
 
 describeServers("one of two workers is killed, on %s", (target) => {
   let database: TestDatabase
@@ -209,7 +209,7 @@ describeServers("two workers with active calls, on %s", (target) => {
     await begin()
     const pids = pidsOf(server)
     process.kill(server.pid, "SIGKILL")
-    await until(isLogged("the primary is gone", 2))
+    await until(isLogged("the primary process has exited", 2))
     expect(await release()).toEqual(fulfilled)
     expect(await server.stop("SIGCONT")).toBeNull()
     await until(() => pids.every(isGone))

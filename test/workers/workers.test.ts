@@ -19,7 +19,7 @@ describe("--workers", () => {
     ["AUTHWIRE_WORKERS", ["--dev"], { AUTHWIRE_WORKERS: "2" }],
   ])("on SQLite: one line that names %s and the rule, exit code 2", async (source, args, env) => {
     const { code, stderr } = await run(["serve", ...args], { AUTH_SECRET: testSecret, ...env })
-    expect(stderr).toBe(`authwire: ${source}: must be 1 with a database of SQLite: one process owns the file\n`)
+    expect(stderr).toBe(`authwire: ${source}: must be 1 with SQLite, because one process owns the file\n`)
     expect(code).toBe(2)
   })
 
@@ -158,7 +158,7 @@ describeServers("--workers on %s", (target) => {
     const { code, stderr, stdout } = await run([...args, `--database-url=${database.url}`, "--log-level=warn"], {
       AUTH_SECRET: testSecret,
     })
-    expect(stderr).toMatch(/^authwire: --http-addr: 127\.0\.0\.1:\d+ is taken by another process: .*\n$/)
+    expect(stderr).toMatch(/^authwire: --http-addr: 127\.0\.0\.1:\d+ is in use by another process: .*\n$/)
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
     taken.close()
     await database.drop()

@@ -21,9 +21,13 @@ export function followFile(options: {
     texts: { path: text },
     take(changed) {
       onText(changed.path)
-      log.info({ file: path }, `${what}: read again`)
+      log.info({ file: path }, `${what}: loaded again`)
     },
-    fail: (error) => log.error({ file: path, problem: problemOf(error) }, `${what}: not taken over, the old ones hold`),
+    fail: (error) =>
+      log.error(
+        { file: path, problem: problemOf(error) },
+        `${what}: cannot be used; the previous contents stay in effect`,
+      ),
   })
 }
 

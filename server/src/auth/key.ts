@@ -12,15 +12,20 @@ export class Key implements Identity {
   readonly keyId: string
   readonly tenant: string
   readonly certificateName: string | undefined
+  /** In milliseconds since 1970. A key of the configuration has no such time, and counts as newer than all others. */
+  readonly created: number
   readonly #secretHash: Buffer
   readonly #expires: number
   readonly #all: boolean
   readonly #scopes: ReadonlySet<string>
 
-  constructor(key: Pick<ApiKey, "id" | "tenant" | "scopes" | "secretHash" | "certificateName" | "expires">) {
+  constructor(
+    key: Pick<ApiKey, "id" | "tenant" | "scopes" | "secretHash" | "certificateName" | "expires"> & { created?: Date },
+  ) {
     this.keyId = key.id
     this.tenant = key.tenant
     this.certificateName = key.certificateName
+    this.created = key.created?.getTime() ?? Number.MAX_VALUE
     this.#secretHash = key.secretHash ?? unknownHash
     this.#expires = key.expires?.getTime() ?? Number.POSITIVE_INFINITY
     this.#all = key.scopes.includes("all")

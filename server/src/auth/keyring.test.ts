@@ -6,7 +6,9 @@ import { pino } from "pino"
 import type { StoreDatabase } from "../store/conformance.js"
 import { StoreError } from "../store/error.js"
 import type { ApiKeyStore, Store } from "../store/store.js"
+import type { ApiKey } from "../store/types.js"
 import { hashSecret, type KeyParts, newKey } from "./api-key.js"
+import { Key } from "./key.js"
 import { type Keyring, openKeyring } from "./keyring.js"
 
 // A keyring over a real store that counts its reads.
@@ -17,7 +19,8 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
   let asked = { lists: 0, lookups: 0 }
   let isDown = false
   let laterMs = 0
-  const log = pino({ level: "silent" })
+  let warnings: string[] = []
+  const log = pino({ level: "warn" }, { write: (line) => void warnings.push(line) })
 
   const counted = (apiKeys: ApiKeyStore): ApiKeyStore => ({
     ...apiKeys,
@@ -32,7 +35,7 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
       return await apiKeys.listValid(waiter, at)
     },
   })
-  const create = async (more: { certificateName?: string; expires?: Date } = {}): Promise<KeyParts> => {
+  const create = async (more: Partial<ApiKey> = {}): Promise<KeyParts> => {
     const parts = newKey()
     const secretHash = hashSecret(parts.secret)
     const scopes = ["all"]
@@ -47,6 +50,7 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
     asked = { lists: 0, lookups: 0 }
     isDown = false
     laterMs = 0
+    warnings = []
     keyring = await openKeyring({ apiKeys: counted(store.apiKeys), log, clock: () => performance.now() + laterMs })
   })
   afterEach(async () => {
@@ -103,6 +107,75 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
     expect(await keyring.ofCertificate(["DNS:other.internal", "DNS:app.internal"])).toMatchObject({ keyId: id })
     expect(await keyring.ofCertificate(["DNS:other.internal"])).toBeUndefined()
     expect(await keyring.ofCertificate([])).toBeUndefined()
+  })
+
+  const certificateName = "DNS:app.internal"
+  /** Resolves after a list was read that began after the call. */
+  const nextList = async () => {
+    const { lists } = asked
+    await until(() => asked.lists > lists + 1)
+  }
+
+  test("of keys of one tenant with the same certificate name, the newest that has not expired is used", async () => {
+    const expires = new Date(Date.now() + 1_000)
+    const { id: newest } = await create({ certificateName, expires, created: new Date(3_000) })
+    const { id: oldest } = await create({ certificateName, created: new Date(1_000) })
+    const { id: middle } = await create({ certificateName, created: new Date(2_000) })
+    for (const id of [newest, oldest, middle]) await keyring.seek(id)
+    const found = await keyring.ofCertificate([certificateName])
+    if (Date.now() < expires.getTime()) expect(found?.keyId).toBe(newest)
+    await until(() => Date.now() >= expires.getTime())
+    expect(await keyring.ofCertificate([certificateName])).toMatchObject({ keyId: middle })
+    keyring.give([new Key({ id: "static", tenant: "default", scopes: ["all"], certificateName })])
+    expect(await keyring.ofCertificate([certificateName])).toMatchObject({ keyId: "static" })
+    expect(warnings).toEqual([])
+  })
+
+  test("if valid keys of two tenants have a certificate name, none is found by it; one warning is logged", async () => {
+    await store.tenants.create({}, { name: "acme", created: new Date() })
+    const { id: own } = await create({ certificateName })
+    const { id: foreign } = await create({ certificateName, tenant: "acme" })
+    const expired = { certificateName: "DNS:other.internal", tenant: "acme", expires: new Date(0) }
+    await create(expired)
+    const { id: other } = await create({ certificateName: "DNS:other.internal" })
+    for (const id of [own, foreign, other]) await keyring.seek(id)
+    expect(await keyring.ofCertificate([certificateName])).toBeUndefined()
+    expect(await keyring.ofCertificate([certificateName, "DNS:other.internal"])).toBeUndefined()
+    expect(await keyring.ofCertificate(["DNS:other.internal"])).toMatchObject({ keyId: other })
+    expect(keyring.hasCertificate([certificateName])).toBe(true)
+    expect(keyring.get(own)?.keyId).toBe(own)
+    await nextList()
+    expect(await keyring.ofCertificate([certificateName])).toBeUndefined()
+    expect(warnings.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ keys: expect.arrayContaining([own, foreign]), msg: expect.stringMatching(/tenants/) }),
+    ])
+    await store.apiKeys.revoke({}, own, new Date())
+    await nextList()
+    expect(await keyring.ofCertificate([certificateName])).toMatchObject({ keyId: foreign })
+    keyring.give([new Key({ id: "static", tenant: "default", scopes: ["all"], certificateName })])
+    expect(await keyring.ofCertificate([certificateName])).toBeUndefined()
+    expect(warnings).toHaveLength(2)
+  })
+
+  test("a certificate has a key, even an expired one, until that key is revoked", async () => {
+    const { id } = await create({ certificateName, expires: new Date(0) })
+    await nextList()
+    expect(await keyring.ofCertificate([certificateName])).toBeUndefined()
+    expect(keyring.hasCertificate(["DNS:none.internal", certificateName])).toBe(true)
+    expect(keyring.hasCertificate(["DNS:none.internal"])).toBe(false)
+    await store.apiKeys.revoke({}, id, new Date())
+    await nextList()
+    expect(keyring.hasCertificate([certificateName])).toBe(false)
+  })
+
+  test("before the first list, it is unknown whether a certificate has a key", async () => {
+    keyring.stop()
+    isDown = true
+    keyring = await openKeyring({ apiKeys: counted(store.apiKeys), log, clock: () => performance.now() })
+    expect(() => keyring.hasCertificate([certificateName])).toThrow(
+      expect.objectContaining({ reason: "DATABASE_UNAVAILABLE" }),
+    )
+    expect(keyring.hasCertificate([])).toBe(false)
   })
 
   test("without the database no key is valid after 4.5 s, and none is reported as invalid", async () => {

@@ -2,6 +2,7 @@ import type { Logger } from "pino"
 import { Failure } from "../rpc/errors.js"
 import type { ApiKeyStore } from "../store/store.js"
 import type { ApiKey } from "../store/types.js"
+import { areOfOneTenant, keysByCertificateName } from "./certificate-names.js"
 import { Key } from "./key.js"
 
 /** The keys that calls are checked against, in memory. A key may have expired; none was revoked when it was read. */
@@ -10,8 +11,17 @@ export interface Keyring {
   get(id: string): Key | undefined
   /** Returns a key that `get` does not find. It looks the key up in the database, within the limit for lookups. */
   seek(id: string): Promise<Key | undefined>
-  /** Returns the key that belongs to one of the names of a certificate. */
+  /**
+   * Returns the key that belongs to the first name of a certificate for which there are valid keys. Returns none if these
+   * keys are of several tenants. Of several keys of one tenant it returns the first in the order of
+   * `keysByCertificateName`.
+   */
   ofCertificate(names: readonly string[]): Promise<Key | undefined> | Key | undefined
+  /**
+   * Returns whether keys exist for one of the names of a certificate, even if they have expired or belong to several
+   * tenants. Throws DATABASE_UNAVAILABLE if the keys of the database were never read.
+   */
+  hasCertificate(names: readonly string[]): boolean
   /** Replaces the keys of the configuration, which are used in addition to those of the database. */
   give(keys: readonly Key[]): void
   stop(): void
@@ -59,7 +69,9 @@ const absentMs = 2_000
 export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Promise<Keyring> {
   let given = new Map<string, Key>()
   let held = new Map<string, Held>()
-  let certificates = new Map<string, string>()
+  let certificates = new Map<string, Key[]>()
+  /** The certificate names for which valid keys of several tenants exist. */
+  let sharedNames = new Set<string>()
   const sought = new Map<string, Promise<Key | undefined>>()
   const absent = new Map<string, number>()
   let lookups = { second: 0, count: 0 }
@@ -92,12 +104,25 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
   }
 
   const tidy = (): void => {
-    certificates = new Map()
-    const now = Date.now()
-    for (const key of [...[...held.values()].map((one) => one.key), ...given.values()]) {
-      if (key.certificateName !== undefined && !key.isExpired(now)) certificates.set(key.certificateName, key.keyId)
+    const stored = [...held.values()].map(({ key }) => key).filter(({ keyId }) => !given.has(keyId))
+    certificates = keysByCertificateName([...given.values(), ...stored])
+    const known = sharedNames
+    sharedNames = new Set()
+    for (const name of certificates.keys()) {
+      const valid = validOf(name)
+      if (areOfOneTenant(valid)) continue
+      sharedNames.add(name)
+      const what = "valid keys of several tenants have the same certificate name: clients with it are rejected"
+      // Not the name, which may be an e-mail address.
+      if (!known.has(name)) log.warn({ keys: valid.map(({ keyId }) => keyId) }, what)
     }
     for (const [id, until] of absent) if (until < clock()) absent.delete(id)
+  }
+
+  /** Returns the keys of a certificate name that have not expired. */
+  const validOf = (name: string): Key[] => {
+    const now = Date.now()
+    return certificates.get(name)?.filter((key) => !key.isExpired(now)) ?? []
   }
 
   const list = async (): Promise<void> => {
@@ -112,7 +137,7 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
       settled.resolve()
     } catch (error) {
       if (lastError === undefined && !stopped) {
-        const what = "the API keys cannot be read: those of the database let nobody in until they can"
+        const what = "the API keys of the database cannot be read: calls with them are rejected until they can"
         log.error({ err: error, in_ms: freshMs }, what)
       }
       lastError = error
@@ -145,7 +170,7 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
     }
     const key = new Key(row)
     held.set(id, { key, asOf: asked })
-    if (key.certificateName) certificates.set(key.certificateName, id)
+    if (key.certificateName !== undefined) tidy()
     return key
   }
 
@@ -177,11 +202,18 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
     seek,
     ofCertificate(names) {
       for (const name of names) {
-        const id = certificates.get(name)
-        if (id !== undefined) return get(id) ?? seek(id)
+        const valid = validOf(name)
+        if (!areOfOneTenant(valid)) break
+        const [key] = valid
+        if (key !== undefined) return get(key.keyId) ?? seek(key.keyId)
       }
       if (lastError !== undefined && !isFresh(listAsOf)) throw unavailable(lastError)
       return undefined
+    },
+    hasCertificate(names) {
+      if (names.some((name) => certificates.has(name))) return true
+      if (names.length > 0 && listAsOf === Number.NEGATIVE_INFINITY) throw unavailable(lastError)
+      return false
     },
     give(keys) {
       given = new Map(keys.map((key) => [key.keyId, key]))

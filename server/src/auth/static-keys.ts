@@ -12,7 +12,8 @@ const fields = ["id", "name", "tenant", "scopes", "secretSha256", "certificateNa
 /**
  * Parses a JSON list of keys:
  * `[{ "id", "name", "tenant"?, "scopes": […], "secretSha256"?, "certificateName"?, "expires"? }]`. Each needs at least
- * one of `secretSha256` (hexadecimal) and `certificateName`. Throws InvalidValueError.
+ * one of `secretSha256` (hexadecimal) and `certificateName`. An id appears once, and so does the `certificateName` of keys
+ * that have not expired. Throws InvalidValueError.
  */
 export function parseStaticKeys(text: string): StaticKey[] {
   let entries: unknown
@@ -20,13 +21,23 @@ export function parseStaticKeys(text: string): StaticKey[] {
     entries = JSON.parse(text)
   } catch {
     // The error message of JSON.parse quotes the text.
-    throw new InvalidValueError("must be a list in JSON")
+    throw new InvalidValueError("must be a JSON array")
   }
-  if (!Array.isArray(entries)) throw new InvalidValueError("must be a list in JSON")
+  if (!Array.isArray(entries)) throw new InvalidValueError("must be a JSON array")
   const keys = entries.map((entry: unknown, index) => readEntry(entry, index))
   for (const [index, { id }] of keys.entries()) {
     if (keys.findIndex((key) => key.id === id) !== index)
-      throw new InvalidValueError(`[${index}].id: is taken by another`)
+      throw new InvalidValueError(`[${index}].id: is the id of another entry`)
+  }
+  const now = new Date()
+  const names = new Set<string>()
+  for (const [index, { certificateName, expires }] of keys.entries()) {
+    if (certificateName === undefined || (expires !== undefined && expires <= now)) continue
+    if (names.has(certificateName))
+      throw new InvalidValueError(
+        `[${index}].certificateName: is the certificate name of another entry that has not expired`,
+      )
+    names.add(certificateName)
   }
   return keys
 }
@@ -37,9 +48,9 @@ function readEntry(entry: unknown, index: number): StaticKey {
   const given = entry as Record<string, unknown>
   // An unknown field is rejected, because its author meant something by it, such as an expiry.
   const unknown = Object.keys(given).findIndex((field) => !fields.includes(field))
-  if (unknown >= 0) throw broken("", `the fields are ${fields.join(", ")}, and field ${unknown + 1} is none of them`)
+  if (unknown >= 0) throw broken("", `field ${unknown + 1} is unknown: the fields are ${fields.join(", ")}`)
   const { id, name, tenant = "default", scopes: wanted, secretSha256, certificateName, expires } = given
-  if (typeof id !== "string" || !isKeyId(id)) throw broken(".id", "must be 16 of a-z and 0-9")
+  if (typeof id !== "string" || !isKeyId(id)) throw broken(".id", "must be 16 characters of a-z and 0-9")
   if (typeof name !== "string" || !isKeyName(name)) {
     throw broken(".name", "must be 1 to 255 characters, none of them a control character")
   }
@@ -57,10 +68,13 @@ function readEntry(entry: unknown, index: number): StaticKey {
     certificateName !== undefined &&
     !(typeof certificateName === "string" && certificateNameForm.test(certificateName))
   ) {
-    throw broken(".certificateName", "must be a name as certificates have it, such as DNS:app.internal")
+    throw broken(
+      ".certificateName",
+      "must be a subject alternative name of a certificate with its type, such as DNS:app.internal",
+    )
   }
   if (expires !== undefined && parseDate(expires) === undefined) {
-    throw broken(".expires", "must be a date in ISO 8601, such as 2030-01-31 or 2030-01-31T12:00:00Z")
+    throw broken(".expires", "must be an ISO 8601 date, such as 2030-01-31 or 2030-01-31T12:00:00Z")
   }
   return {
     id,

@@ -15,19 +15,20 @@ export function parseTenantSecrets(text: string, options: { short: boolean }): R
     given = JSON.parse(text)
   } catch {
     // The error message of JSON.parse quotes the text.
-    throw new InvalidValueError("must be an object in JSON")
+    throw new InvalidValueError("must be a JSON object")
   }
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new InvalidValueError("must be an object in JSON")
+    throw new InvalidValueError("must be a JSON object")
   }
   const secrets = new Map<string, readonly string[]>()
   for (const [index, [tenant, list]] of Object.entries(given).entries()) {
     // An invalid name may be a misplaced secret, so the error does not contain it.
     if (!tenantName.test(tenant)) throw new InvalidValueError(`name ${index + 1}: must match ${tenantName.source}`)
-    if (tenant === "default") throw new InvalidValueError("default: has the secrets of AUTH_SECRET, and none here")
+    if (tenant === "default")
+      throw new InvalidValueError("default: must not be listed, because its secrets are those of AUTH_SECRET")
     if (!Array.isArray(list) || list.length === 0) throw new InvalidValueError(`${tenant}: must be a list of secrets`)
     for (const [at, secret] of list.entries()) {
-      if (typeof secret !== "string" || secret === "") throw new InvalidValueError(`${tenant}[${at}]: must be a text`)
+      if (typeof secret !== "string" || secret === "") throw new InvalidValueError(`${tenant}[${at}]: must be a string`)
       if (!options.short && Buffer.byteLength(secret) < minBytes) {
         throw new InvalidValueError(`${tenant}[${at}]: must have ${minBytes} bytes or more`)
       }

@@ -46,20 +46,21 @@ export async function requireKeys(
 ): Promise<void> {
   const text = givenText(configuration)
   if (configuration.dev || (text !== undefined && parseStaticKeys(text).length > 0)) return
-  const keys = await store.apiKeys.listValid({}, new Date()).catch((error: unknown) => {
+  const now = new Date()
+  const keys = await store.apiKeys.listValid({}, now).catch((error: unknown) => {
     throw new StartError(`cannot read the API keys: ${causeOf(error)}`, { cause: error })
   })
-  if (keys.length > 0) return
-  const make = "make one with: authwire keys create --name NAME --scopes all"
+  if (keys.some(({ expires }) => expires === undefined || expires > now)) return
+  const make = "create one with: authwire keys create --name NAME --scopes all"
   const other = " (AUTHWIRE_API_KEY is set, but that is for an application; the service reads AUTHWIRE_API_KEYS)"
   const advice = configuration.hasApplicationKey ? make + other : make
   const open = [configuration.grpcAddr, configuration.httpAddr].find(
     (address) => address !== undefined && !isLoopback(address),
   )
   if (open !== undefined) {
-    throw new StartError(`there is no API key, so nobody could be let in at ${open.host}: ${advice}`)
+    throw new StartError(`there is no API key, so every call would be rejected at ${open.host}: ${advice}`)
   }
-  log.warn(`there is no API key, so no call is let in: ${advice}; or use --dev`)
+  log.warn(`there is no API key, so every call is rejected: ${advice}; or use --dev`)
 }
 
 /** Returns the list of keys from the configuration or from its file; undefined if there is none. */

@@ -37,7 +37,7 @@ function warnIfOpen(address: Address, tls: boolean, log: Logger): void {
   if (isLoopback(address) || tls) return
   log.warn(
     { address: formatAddress(address) },
-    "this listener has no TLS: keep it inside a trusted network, behind a proxy that has",
+    "this listener has no TLS: keep it inside a trusted network, behind a proxy that terminates TLS",
   )
 }
 

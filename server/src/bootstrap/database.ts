@@ -46,12 +46,11 @@ export async function openConfiguredDatabase(
       connectTimeoutMs: configuration.databaseConnectTimeoutMs,
       onRetry(event) {
         metrics?.retried(event)
-        log.debug(event, "a write conflicted with others: trying again")
+        log.debug(event, "a write conflicted with other writes: retrying")
       },
       onMember({ member, reasons }) {
-        if (member === undefined)
-          log.warn("the member of the database takes no writes any more: looking for another one")
-        else log.info({ member, reasons }, "this member of the database takes the writes")
+        if (member === undefined) log.warn("the database member accepts no writes any more: looking for another one")
+        else log.info({ member, reasons }, "this database member accepts writes: using it")
       },
       observer: metrics,
       tracer: instruments?.tracing?.tracer,
@@ -61,7 +60,7 @@ export async function openConfiguredDatabase(
   } catch (error) {
     const cause = causeOf(error)
     const advice =
-      advices.find(([pattern]) => pattern.test(cause))?.[1] ?? "is it running, and is --database-url right?"
+      advices.find(([pattern]) => pattern.test(cause))?.[1] ?? "is the database running, and is --database-url correct?"
     throw new StartError(`cannot open the database at ${withoutSecrets(databaseUrl)} (${cause}): ${advice}`, {
       cause: error,
     })
@@ -71,10 +70,10 @@ export async function openConfiguredDatabase(
 const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
   [
     /ER_ACCESS_DENIED|ER_DBACCESS_DENIED|^28|^42501$/,
-    "are user and password in --database-url right, and is the user granted the database?",
+    "are user and password in --database-url correct, and is the user allowed to access the database?",
   ],
-  [/^the name service/, "--database-connect-timeout-ms is how long it may take"],
-  [/ER_BAD_DB|^3D000$/, "create the database first, or mend --database-url"],
+  [/^the name service/, "--database-connect-timeout-ms sets how long this may take"],
+  [/ER_BAD_DB|^3D000$/, "create the database first, or correct --database-url"],
 ]
 
 /**
@@ -104,7 +103,7 @@ export async function openMigratedDatabase(
     }
     const migrations = await migrationStatus(database)
     const unknown = migrations.filter(({ known }) => !known).map(({ name }) => name)
-    if (unknown.length > 0) log.warn({ unknown }, "the database has migrations of a newer version than this one")
+    if (unknown.length > 0) log.warn({ unknown }, "the database has migrations of a newer version of Authwire")
     if (!migrates) {
       const pending = migrations.filter(({ applied }) => !applied).length
       if (pending > 0) {
@@ -116,7 +115,7 @@ export async function openMigratedDatabase(
   } catch (error) {
     await database.close()
     if (error instanceof StartError) throw error
-    throw new StartError(`cannot bring the database's tables up to date: ${causeOf(error)}`, { cause: error })
+    throw new StartError(`cannot check or apply the migrations of the database: ${causeOf(error)}`, { cause: error })
   }
 }
 

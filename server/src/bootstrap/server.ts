@@ -86,7 +86,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     feed = eventFeed({
       events: store.events,
       observer: metrics?.events,
-      onFailure: (error) => log.warn({ err: error }, "the events cannot be read: trying again"),
+      onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),
     })
     const router = createService({
       store,

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
+import { setImmediate } from "node:timers/promises"
 import {
   AccountService,
   AuthenticatorService,
@@ -17,6 +18,7 @@ import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
 import { createTokenModule } from "@authwire/token"
+import { status } from "@grpc/grpc-js"
 import type { Logger } from "pino"
 import type { EventFeed } from "../events/feed.js"
 import type { Readiness } from "../health/readiness.js"
@@ -30,6 +32,7 @@ import type { Audit } from "../rpc/interceptors/audit.js"
 import { awaitCaches } from "../rpc/interceptors/await-caches.js"
 import { idempotency } from "../rpc/interceptors/idempotency.js"
 import { logging } from "../rpc/interceptors/logging.js"
+import { hideProviderTokens } from "../rpc/interceptors/provider-tokens.js"
 import { rateLimit } from "../rpc/interceptors/rate-limit.js"
 import { callSpans } from "../rpc/interceptors/tracing.js"
 import { validation } from "../rpc/interceptors/validation.js"
@@ -144,7 +147,8 @@ export function createService(options: ServiceOptions): Router {
   const observer: Observer = {
     ...logger,
     rejected(method, transport, requestId, code) {
-      logger.rejected(method, transport, requestId, code)
+      if (!rejected.count(method, transport, status[code] ?? "UNKNOWN", false))
+        logger.rejected(method, transport, requestId, code)
       metrics?.rejected(method, transport, code)
     },
   }
@@ -185,6 +189,7 @@ export function createService(options: ServiceOptions): Router {
       ...(audit === undefined ? [] : [audit.interceptor]),
       validation(),
       awaitCaches(caches.confirmed),
+      hideProviderTokens(),
       idempotency(store),
     ],
     maxDeadlineMs: options.maxDeadlineMs,
@@ -199,6 +204,8 @@ export function createService(options: ServiceOptions): Router {
     ...router,
     async drain(graceMs) {
       await router.drain(graceMs)
+      // The lines of the last calls are written with setImmediate.
+      await setImmediate()
       caches.hubs.stop()
       rejected.flush()
     },

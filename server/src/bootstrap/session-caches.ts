@@ -42,7 +42,7 @@ export function sessionCaches(deps: {
     async keep(tenant, { confirmed, ...row }) {
       const caller = { tenant, signal: AbortSignal.timeout(writeMs) }
       const isKept = await store.caches.keep(caller, { ...row, process, confirmed: Number(confirmed) })
-      if (!isKept) throw new Error("a later one was written before")
+      if (!isKept) throw new Error("a later state has already been written")
       isFailing = false
     },
     after(ms, call) {
@@ -50,7 +50,7 @@ export function sessionCaches(deps: {
       return () => clearTimeout(timer)
     },
     onFailure(err) {
-      if (!isFailing) log.warn({ err }, "what the session caches of clients know could not be written: trying again")
+      if (!isFailing) log.warn({ err }, "the confirmed changes of the session caches could not be written: retrying")
       isFailing = true
     },
   })

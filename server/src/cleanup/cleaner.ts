@@ -77,7 +77,7 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
     })
     const ms = performance.now() - begun
     observer?.ended(ms)
-    if (Object.keys(total).length > 0) log.info({ deleted: total, ms: Math.round(ms) }, "deleted what had expired")
+    if (Object.keys(total).length > 0) log.info({ deleted: total, ms: Math.round(ms) }, "deleted expired rows")
   }
 
   async function run(): Promise<void> {
@@ -88,7 +88,7 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
       } catch (error) {
         if (signal.aborted) return
         observer?.lease(false)
-        log.warn({ err: error }, "what has expired could not be deleted: trying again later")
+        log.warn({ err: error }, "expired rows could not be deleted: retrying later")
       }
     }
   }

@@ -48,48 +48,52 @@ export async function runProgram(args: readonly string[], { environment, version
   add("serve", "Serve until SIGTERM or SIGINT.", async () => (await import("./commands/serve.js")).serve)
   addGroup("migrate", "Migrate the database: up, down or status.")
   add("migrate up", "Apply the pending migrations.", async () => (await import("./commands/migrate.js")).migrateUp)
-  add("migrate down", "Take the last migration back.", async () => (await import("./commands/migrate.js")).migrateDown)
+  add("migrate down", "Revert the last migration.", async () => (await import("./commands/migrate.js")).migrateDown)
   add(
     "migrate status",
-    "List what is applied and what is pending.",
+    "List the applied and the pending migrations.",
     async () => (await import("./commands/migrate.js")).migrationsOf,
   )
   add(
     "rekey",
-    "Encrypt everything with the first of the encryption keys.",
+    "Encrypt the stored tokens of all accounts with the first encryption key.",
     async () => (await import("./commands/rekey.js")).rekey,
   )
   add(
     "cleanup",
-    "Delete expired sessions and verification tokens now, as a replica does by itself.",
+    "Delete expired sessions and verification tokens now, as replicas do in the background.",
     async () => (await import("./commands/cleanup.js")).cleanup,
   )
   add(
     "import",
-    "Bring over what an adapter of Auth.js has written; a dry run unless --apply.",
+    "Import the data of an Auth.js adapter or of another Authwire database; a dry run without --apply.",
     async () => (await import("./commands/import.js")).importPeer,
   )
   add(
     "export",
-    "Print everything that a tenant has, as JSON lines.",
+    "Print all data of a tenant, as JSON lines.",
     async () => (await import("./commands/export.js")).exportTenant,
   )
   add(
     "doctor",
-    "Say what is wrong with an installation, or with an adapter's database.",
+    "Check an installation, or an adapter's database, for problems.",
     async () => (await import("./commands/doctor.js")).doctor,
   )
   addGroup("keys", "API keys: create, list or revoke ID.")
-  add("keys create", "Make an API key. It is printed once.", async () => (await import("./commands/keys.js")).createKey)
+  add(
+    "keys create",
+    "Create an API key. It is printed only once.",
+    async () => (await import("./commands/keys.js")).createKey,
+  )
   add("keys list", "List the API keys.", async () => (await import("./commands/keys.js")).listKeys)
-  add("keys revoke", "End an API key.", async () => (await import("./commands/keys.js")).revokeKey, "<ID>")
+  add("keys revoke", "Revoke an API key.", async () => (await import("./commands/keys.js")).revokeKey, "<ID>")
   addGroup("tenants", "Tenants: create NAME or list.")
-  add("tenants create", "Make a tenant.", async () => (await import("./commands/tenants.js")).createTenant, "<NAME>")
+  add("tenants create", "Create a tenant.", async () => (await import("./commands/tenants.js")).createTenant, "<NAME>")
   add("tenants list", "List the tenants.", async () => (await import("./commands/tenants.js")).listTenants)
   addGroup("events", "Events: tail.")
   add(
     "events tail",
-    "Print what is written, as it is committed, until SIGINT.",
+    "Print an event for each write when it is committed, until SIGINT.",
     async () => (await import("./commands/events.js")).tailEvents,
   )
 
@@ -176,7 +180,7 @@ function ruleOf({ code, message }: CommanderError, command: CommanderCommand): s
   const isKnown = [command, command.parent].some((one) => one?.options.some(({ long }) => long === flag))
   if (isKnown) return `${flag}: takes no value`
   const similar = /Did you mean (--[\w-]+)/.exec(message)?.[1]
-  return `there is no option ${flag}${similar === undefined ? "" : ` (perhaps ${similar}?)`}`
+  return `unknown option ${flag}${similar === undefined ? "" : ` (did you mean ${similar}?)`}`
 }
 
 function helpHint(command: CommanderCommand): string {

@@ -10,6 +10,6 @@ export function withMigrations(page: string): string {
     const cells = [`\`${name.replace(/-\d{13}$/, "")}\``, lastVersion.compatible ? "yes" : "no", lastVersion.reason]
     return `| ${cells.join(" | ")} |`
   })
-  const head = "| migration | the last version runs on it | because |\n| --- | --- | --- |"
+  const head = "| migration | the previous version can run on it | because |\n| --- | --- | --- |"
   return page.replace(section, [head, ...rows].join("\n"))
 }

@@ -54,18 +54,18 @@ function diagnoseSettings(settings: DatabaseFacts["settings"], poolSize: number)
     state: "warning" | "wrong",
     advice: string,
   ])[] = [
-    ["read_only", (value) => value === "OFF", "wrong", "must be OFF: this server takes no writes"],
+    ["read_only", (value) => value === "OFF", "wrong", "must be OFF: this server accepts no writes"],
     [
       "innodb_flush_log_at_trx_commit",
       (value) => value === "1",
       "warning",
-      "should be 1: otherwise a crash of the machine loses what was committed last",
+      "should be 1: otherwise a crash of the machine loses the last commits",
     ],
     [
       "sync_binlog",
       (value) => value === "1",
       "warning",
-      "should be 1 where there are replicas or backups of the binary log",
+      "should be 1 if there are replicas or backups of the binary log",
     ],
     [
       "max_allowed_packet",
@@ -77,10 +77,15 @@ function diagnoseSettings(settings: DatabaseFacts["settings"], poolSize: number)
       "max_connections",
       (value) => Number(value) >= poolSize + 2,
       "wrong",
-      `must be at least ${poolSize + 2}: --database-pool-size and 2, for each worker`,
+      `must be at least ${poolSize + 2}: --database-pool-size and 2 more for each worker`,
     ],
-    ["transaction_read_only", (value) => value === "off", "wrong", "must be off: this server takes no writes"],
-    ["server_encoding", (value) => value === "UTF8", "wrong", "must be UTF8: other encodings lack characters"],
+    ["transaction_read_only", (value) => value === "off", "wrong", "must be off: this server accepts no writes"],
+    [
+      "server_encoding",
+      (value) => value === "UTF8",
+      "wrong",
+      "must be UTF8: other encodings cannot represent all characters",
+    ],
     [
       "fsync",
       (value) => value === "on",
@@ -91,7 +96,7 @@ function diagnoseSettings(settings: DatabaseFacts["settings"], poolSize: number)
       "synchronous_commit",
       (value) => value !== "off",
       "warning",
-      "should not be off: otherwise a crash loses what was committed last",
+      "should not be off: otherwise a crash loses the last commits",
     ],
     ["journal_mode", (value) => value === "wal", "warning", "should be wal: otherwise readers wait for writers"],
   ]
@@ -113,7 +118,7 @@ function diagnoseClock(clock: number, before: number, after: number): Diagnosis 
   return {
     state: "wrong",
     what,
-    detail: `${skew} ms away from the database's: sessions would end early or late; set both by NTP`,
+    detail: `${skew} ms away from the database's: sessions would end early or late; synchronize both with NTP`,
   }
 }
 
@@ -148,6 +153,6 @@ async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[
     }
   }
   if (broken.length === 0) return [{ state: "ok", what, detail: "they decrypt the first accounts of every tenant" }]
-  const detail = `they do not decrypt accounts of ${broken.join(", ")}: give the keys that sealed them, the newest first`
+  const detail = `they do not decrypt accounts of ${broken.join(", ")}: give the keys that encrypted them, the newest first`
   return [{ state: "wrong", what, detail }]
 }

@@ -46,13 +46,14 @@ export async function diagnoseService(options: AdapterOptions): Promise<Diagnosi
   const http = createConnectTransport({ baseUrl, httpVersion: "1.1" })
   if ("reason" in (await ask(http, methods[0] as DescMethodUnary, options.apiKey))) {
     const detail =
-      "it is the HTTP address, which @authwire/client/edge takes; @authwire/client on Node takes the gRPC address"
+      "this is the HTTP address, which @authwire/client/edge requires; @authwire/client on Node requires the gRPC address"
     return [{ state: "warning", what, detail }, await diagnoseKey(http, options.apiKey)]
   }
   const grpc = createGrpcTransport({ baseUrl })
   const answer = await ask(grpc, methods[0] as DescMethodUnary, options.apiKey)
   if ("failure" in answer) return [{ state: "wrong", what, detail: adviceOf(answer.failure) }]
-  const detail = "it is the gRPC address, which @authwire/client takes; @authwire/client/edge takes the HTTP address"
+  const detail =
+    "this is the gRPC address, which @authwire/client requires; @authwire/client/edge requires the HTTP address"
   return [{ state: "ok", what, detail }, await diagnoseKey(grpc, options.apiKey)]
 }
 
@@ -61,19 +62,19 @@ async function diagnoseKey(transport: Transport, apiKey: string | undefined): Pr
   const answers = await Promise.all(methods.map((method) => ask(transport, method, apiKey)))
   const reasons = answers.map((answer) => ("reason" in answer ? answer.reason : answer.failure))
   if (reasons.includes("API_KEY_MISSING")) {
-    return { state: "wrong", what, detail: "the service asks for one: set AUTHWIRE_API_KEY" }
+    return { state: "wrong", what, detail: "the service requires an API key: set AUTHWIRE_API_KEY" }
   }
   if (reasons.includes("API_KEY_INVALID")) {
-    return { state: "wrong", what, detail: "the service does not know it, or it was revoked or has expired" }
+    return { state: "wrong", what, detail: "the service rejects the key: it is unknown, revoked or expired" }
   }
   const lacking = methods.filter((_, index) => reasons[index] === "SCOPE_MISSING").map(scopeOf)
-  if (lacking.length > 0) return { state: "wrong", what, detail: `it lacks ${lacking.join(", ")}` }
+  if (lacking.length > 0) return { state: "wrong", what, detail: `the key lacks the scopes ${lacking.join(", ")}` }
   const other = reasons.find((reason) => reason !== "INVALID_FIELD")
-  if (other !== undefined) return { state: "wrong", what, detail: `it could not be tried: ${other}` }
+  if (other !== undefined) return { state: "wrong", what, detail: `the key could not be checked: ${other}` }
   return {
     state: "ok",
     what,
-    detail: apiKey === undefined ? "the service asks for none" : "it may do all that is needed",
+    detail: apiKey === undefined ? "the service requires no API key" : "the key has every scope that the adapter needs",
   }
 }
 
@@ -89,7 +90,7 @@ async function ask(
   const header = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
   try {
     await transport.unary(method, undefined, timeoutMs, header, {})
-    return { failure: "it answers what no version of Authwire does" }
+    return { failure: "the response is not from Authwire" }
   } catch (error) {
     const [info] = error instanceof ConnectError ? error.findDetails(ErrorInfoSchema) : []
     return info?.domain === "authwire" ? { reason: info.reason } : { failure: codeOf(error) }
@@ -105,7 +106,7 @@ function codeOf(error: unknown): string {
 
 function adviceOf(failure: string): string {
   if (/CERT|SIGNATURE|ISSUER/.test(failure)) {
-    return `the certificate is not trusted (${failure}): name its authority in NODE_EXTRA_CA_CERTS, or renew it`
+    return `the certificate is not trusted (${failure}): set NODE_EXTRA_CA_CERTS to a file with the certificate of its CA, or renew it`
   }
-  return `no Authwire answers there (${failure}): is it running, and is it http:// or https:// as the listener is?`
+  return `no Authwire answers at this address (${failure}): is it running, and does http:// or https:// match its listener?`
 }

@@ -19,15 +19,15 @@ export async function diagnoseSignUps(database: Database, now: number): Promise<
       const users = await unfinishedSignUps(database, { tenant, since, limit: shown + 1 })
       const ids = users.slice(0, shown).map(({ id }) => id)
       if (users.length > shown) ids.push("and more")
-      if (ids.length > 0) found.push(`of ${tenant}: ${ids.join(", ")}`)
+      if (ids.length > 0) found.push(`tenant ${tenant}: ${ids.join(", ")}`)
     }
   } catch (error) {
     if (!(error instanceof StoreError && error.reason === "STATEMENT_TIMEOUT")) throw error
-    return { state: "warning", what, detail: "there are too many users to look at in time" }
+    return { state: "warning", what, detail: "there are too many users to check within the statement timeout" }
   }
-  if (found.length === 0) return { state: "ok", what, detail: `none of the last ${days} days broke off` }
+  if (found.length === 0) return { state: "ok", what, detail: `none of the last ${days} days was interrupted` }
   const advice =
-    "no account, session, passkey or verified address. Unless your application made them, their sign-ups broke off," +
-    " and their addresses are taken: delete them with UserService.DeleteUser, and see --provisional-sign-up"
-  return { state: "warning", what, detail: `${found.join("; ")} have ${advice}` }
+    "no account, session, passkey or verified address. Unless your application created them, their sign-ups were interrupted," +
+    " and their e-mail addresses stay taken: delete them with UserService.DeleteUser, and see --provisional-sign-up"
+  return { state: "warning", what, detail: `users of ${found.join("; ")} have ${advice}` }
 }

@@ -11,7 +11,13 @@ const soonDays = 14
 export function diagnoseTls(files: CertificateFiles | undefined, now: number): Diagnosis[] {
   const what = "TLS"
   if (files === undefined) {
-    return [{ state: "ok", what, detail: "no files given: only loopback addresses, or behind a proxy that does TLS" }]
+    return [
+      {
+        state: "ok",
+        what,
+        detail: "no files given: only for loopback addresses, or behind a proxy that terminates TLS",
+      },
+    ]
   }
   try {
     watchCertificate(files, pino({ level: "silent" })).stop()
@@ -30,13 +36,13 @@ function diagnoseTimes({ validFrom, validTo }: X509Certificate, now: number): Di
   }
   if (days < 0) return { state: "wrong", what, detail: `the certificate has expired: ${validTo}` }
   if (days < soonDays) return { state: "warning", what, detail: `the certificate expires in ${days} days: ${validTo}` }
-  return { state: "ok", what, detail: `the certificate and its key fit, and it is valid until ${validTo}` }
+  return { state: "ok", what, detail: `the certificate matches its key, and it is valid until ${validTo}` }
 }
 
 function diagnoseMode(key: string): Diagnosis {
   const what = "TLS key"
   const mode = statSync(key).mode & 0o777
   const detail = `${key} has the mode ${mode.toString(8).padStart(4, "0")}`
-  if ((mode & 0o007) !== 0) return { state: "wrong", what, detail: `${detail}: others may read it; chmod 600` }
+  if ((mode & 0o007) !== 0) return { state: "wrong", what, detail: `${detail}: other users can read it: use chmod 600` }
   return { state: "ok", what, detail }
 }

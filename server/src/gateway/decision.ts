@@ -36,7 +36,7 @@ export function decide(policy: Policy, request: GatewayRequest, session: Request
     return policy.isOptional ? allowed(policy, request, []) : notSignedIn(policy, request)
   }
   if (policy.roles.length > 0 && !hasRole(policy, session)) {
-    return { kind: "denied", status: 403, reason: "the user has none of the roles that this asks for" }
+    return { kind: "denied", status: 403, reason: "the user has none of the required roles" }
   }
   const headers: [string, string][] = [[userIdHeader, userId]]
   const addHeader = (name: string, value: string | undefined) => value !== undefined && headers.push([name, value])
@@ -51,7 +51,7 @@ function headerText(value: unknown): string | undefined {
 }
 
 function notSignedIn({ signIn }: Policy, request: GatewayRequest): Denied {
-  const reason = "nobody is signed in"
+  const reason = "no user is signed in"
   if (signIn !== undefined && isPageNavigation(request.method, (name) => request.header(name))) {
     return { kind: "denied", status: 302, reason, location: signInLocation(signIn, request) }
   }

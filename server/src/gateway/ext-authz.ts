@@ -17,7 +17,7 @@ export function fromCheckRequest({ attributes }: CheckRequest): { request: Gatew
   const http = attributes?.request?.http
   if (http === undefined) {
     const violations = [
-      { field: "attributes.request.http", description: "is missing: only requests of HTTP can be decided" },
+      { field: "attributes.request.http", description: "is missing: only HTTP requests can be authorized" },
     ]
     throw new Failure("INVALID_FIELD", { violations })
   }

@@ -38,7 +38,7 @@ const maxLength = 8_192
 export function readPolicy(settings: Settings, tenant: string): Policy {
   let length = 0
   for (const [name, value] of Object.entries(settings)) {
-    if (!isSetting(name)) throw wrong(`holds a setting that is none of ${names.join(", ")}`)
+    if (!isSetting(name)) throw wrong(`contains a setting that is not one of ${names.join(", ")}`)
     length += value.length
   }
   if (length > maxLength) throw wrong(`must not be longer than ${maxLength} characters`)
@@ -51,14 +51,14 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
   }
   read("tenant", (text) => (text === tenant ? text : undefined), tenant, "the tenant of the API key")
   const isOptional = read("policy", readMode, false, "required or optional")
-  const roles = read("roles", readList, [], "a list of 1 to 64 roles with commas between them")
+  const roles = read("roles", readList, [], "a list of 1 to 64 roles separated by commas")
   const roleProperties = read(
     "role_property",
     (text) => (isProperty(text) ? [text] : undefined),
     ["role", "roles"],
     "the name of a property, 1 to 64 letters, digits or any of _ . : / -",
   )
-  if (isOptional && roles.length > 0) throw wrong("roles needs the policy required")
+  if (isOptional && roles.length > 0) throw wrong("roles needs policy to be required")
   return {
     isOptional,
     roles,
@@ -69,7 +69,7 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
       "headers",
       readHeaders,
       [],
-      "a list of 1 to 16 x-auth-NAME=PROPERTY with commas between them, each name once and none of x-auth-user-id, x-auth-session-id",
+      "a list of 1 to 16 x-auth-NAME=PROPERTY separated by commas, each name once and none of x-auth-user-id, x-auth-session-id",
     ),
   }
 }

@@ -6,29 +6,29 @@ export function cleanupMetrics(registry: Registry): CleanupObserver {
   const registers = [registry]
   const lease = new Gauge({
     name: "authwire_cleanup_lease_held",
-    help: "Whether this process is the one that deletes what has expired: 1 or 0.",
+    help: "Whether this process holds the lease to delete expired rows: 1 or 0.",
     registers,
   })
   const rows = new Counter({
     name: "authwire_cleanup_deleted_rows_total",
-    help: "Rows that were deleted because they had expired.",
+    help: "The number of expired rows that were deleted.",
     labelNames: ["table"] as const,
     registers,
   })
   const oldest = new Gauge({
     name: "authwire_cleanup_oldest_row_seconds",
-    help: "How long the oldest row had been there after its time when the last round of this process deleted it; 0: there was none to delete.",
+    help: "The time between the expiry of the oldest row and its deletion in the last round of this process; 0 if there was none to delete.",
     labelNames: ["table"] as const,
     registers,
   })
   const duration = new Counter({
     name: "authwire_cleanup_seconds_total",
-    help: "How long the rounds of this process took, with their pauses.",
+    help: "The total duration of the deletion rounds of this process, including their pauses.",
     registers,
   })
   const rounds = new Counter({
     name: "authwire_cleanup_rounds_total",
-    help: "Rounds of deletion that came to their end.",
+    help: "The number of completed deletion rounds.",
     registers,
   })
   return {

@@ -16,39 +16,39 @@ const buckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.0
 export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
   const wait = new Histogram({
     name: "db_client_connection_wait_time_seconds",
-    help: "How long calls waited for a connection to the database, with the wait for their turn in the queue.",
+    help: "How long calls waited for a database connection, including the time in the queue.",
     buckets,
     registers,
   })
   const create = new Histogram({
     name: "db_client_connection_create_time_seconds",
-    help: "How long connections to the database took to be made; each after the first ones is a reconnect.",
+    help: "How long opening a database connection took; each one after the first ones is a reconnect.",
     buckets,
     registers,
   })
   const duration = new Histogram({
     name: "db_client_operation_duration_seconds",
-    help: "How long statements took; with the kind of failure as error_type where they failed.",
+    help: "The duration of statements; for failed statements, error_type is the kind of failure.",
     labelNames: ["db_operation_name", "db_collection_name", "error_type"] as const,
     buckets,
     registers,
   })
   const retries = new Counter({
     name: "authwire_database_retries_total",
-    help: "Writes that conflicted with others and were tried again, by the code of the database.",
+    help: "Retries of writes that conflicted with other writes, by the error code of the database.",
     labelNames: ["code"] as const,
     registers,
   })
   const lookups = new Histogram({
     name: "authwire_lookup_batch_size",
-    help: "How many lookups by key one statement answered: the sum counts lookups, the count statements.",
+    help: "The number of lookups by key that one statement executed: the sum counts lookups, the count statements.",
     buckets: [1, 2, 4, 8, 16],
     registers,
   })
   let loadOf = (): DatabaseLoad => ({ limit: 0, active: 0, waiting: 0 })
   new Gauge({
     name: "db_client_connection_max",
-    help: "How many connections to the database calls may have at the same time.",
+    help: "The maximum number of database connections for calls.",
     registers,
     collect() {
       this.set(loadOf().limit)
@@ -56,7 +56,7 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
   })
   new Gauge({
     name: "db_client_connection_count",
-    help: "How many connections to the database calls have.",
+    help: "The number of database connections that calls use.",
     labelNames: ["db_client_connection_state"] as const,
     registers,
     collect() {
@@ -65,7 +65,7 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
   })
   new Gauge({
     name: "db_client_connection_pending_requests",
-    help: "How many calls wait for a connection to the database, or for their turn to write a row.",
+    help: "The number of calls that wait for a database connection, or for their turn to write a row.",
     registers,
     collect() {
       this.set(loadOf().waiting)

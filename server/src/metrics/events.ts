@@ -6,17 +6,17 @@ export function eventMetrics(registry: Registry): FeedObserver {
   const registers = [registry]
   const subscribers = new Gauge({
     name: "authwire_event_subscribers",
-    help: "Streams of events, and other readers of them, in this process.",
+    help: "Streams of events, and other readers of events, in this process.",
     registers,
   })
   const events = new Counter({
     name: "authwire_events_read_total",
-    help: "Events that were read for them, of all tenants, each once in each process that has any.",
+    help: "Events of all tenants that were read from the database; each process that has streams or readers counts an event once.",
     registers,
   })
   const lag = new Gauge({
     name: "authwire_event_lag_seconds",
-    help: "How long the oldest of the events that were read last had been there, by the clocks of the two processes.",
+    help: "The age of the oldest event of the last read, by the clocks of the writing and the reading process.",
     registers,
   })
   return {

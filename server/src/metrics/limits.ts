@@ -17,10 +17,10 @@ export function limitMetrics(registers: Registry[]): (loads: LimitLoads) => void
         for (const [limit, load] of loads) this.set({ limit }, read(load()))
       },
     })
-  gauge("authwire_calls_active", "Calls in progress, by what they are about.", ({ active }) => active)
-  gauge("authwire_calls_max", "How many calls may be in progress at the same time.", ({ maxCalls }) => maxCalls)
-  gauge("authwire_calls_waiting", "Calls that wait for a place among those in progress.", ({ waiting }) => waiting)
-  gauge("authwire_api_keys_active", "API keys that have calls in progress or waiting.", ({ keys }) => keys)
+  gauge("authwire_calls_active", "The number of active calls, by concurrency limit.", ({ active }) => active)
+  gauge("authwire_calls_max", "The maximum number of active calls.", ({ maxCalls }) => maxCalls)
+  gauge("authwire_calls_waiting", "The number of calls that wait for a slot.", ({ waiting }) => waiting)
+  gauge("authwire_api_keys_active", "The number of API keys with active or waiting calls.", ({ keys }) => keys)
   return (given) => {
     loads = Object.entries(given)
   }

@@ -49,26 +49,26 @@ export function createMetrics(worker?: number): Metrics {
   const labelNames = ["grpc_type", "grpc_service", "grpc_method", "transport"] as const
   const handled = new Counter({
     name: "grpc_server_handled_total",
-    help: "Calls that are over, by their status. Calls in a pipeline have the transport pipeline.",
+    help: "Completed calls, by status. Calls in a pipeline have the transport pipeline.",
     labelNames: [...labelNames, "grpc_code"] as const,
     registers,
   })
   const handling = new Histogram({
     name: "grpc_server_handling_seconds",
-    help: "How long calls took from when they began until they were answered, those that were rejected at once left out.",
+    help: "The duration of calls from their start to their response, without calls that were rejected at once.",
     labelNames,
     buckets,
     registers,
   })
   const failures = new Counter({
     name: "authwire_failures_total",
-    help: "Calls that failed or were rejected, by the reason that stands in their error.",
+    help: "Calls that failed or were rejected, by the reason in their error.",
     labelNames: ["reason"] as const,
     registers,
   })
   const database = new Gauge({
     name: "authwire_database_up",
-    help: "Whether the database answers and takes writes: 1 or 0.",
+    help: "Whether the database answers and accepts writes: 1 or 0.",
     registers,
   })
 
@@ -120,7 +120,7 @@ export function createMetrics(worker?: number): Metrics {
 /** Returns the number of serving workers as metrics of the primary process. */
 export async function workersMetric(count: number): Promise<MetricValues> {
   const registry = new Registry()
-  const help = "Processes that serve calls."
+  const help = "The number of processes that serve calls."
   new Gauge({ name: "authwire_workers", help, registers: [registry] }).set(count)
   return registry.getMetricsAsJSON()
 }

@@ -15,10 +15,14 @@ export function sessionCacheMetrics(registers: Registry[]): (load: SessionCacheL
         if (load !== undefined) this.set(read(load))
       },
     })
-  gauge("authwire_session_cache_streams", "Clients that follow changes for their session caches.", (of) => of().streams)
+  gauge(
+    "authwire_session_cache_streams",
+    "Open streams of clients that follow changes for their session caches.",
+    (of) => of().streams,
+  )
   gauge(
     "authwire_session_cache_leases",
-    "Session caches that may be used, also those whose stream was cut.",
+    "Session caches that may serve sessions, including those whose stream was disconnected.",
     (of) => of().leases,
   )
   return (given) => {

@@ -9,7 +9,7 @@ export interface SpanMetrics {
 export function spanMetrics(registers: Registry[]): SpanMetrics {
   const spans = new Counter({
     name: "authwire_spans_exported_total",
-    help: "Spans that were sent to the collector, by whether it took them (ok) or not (failed).",
+    help: "Spans that were sent to the collector, by outcome: accepted (ok) or lost (failed).",
     labelNames: ["outcome"] as const,
     registers,
   })

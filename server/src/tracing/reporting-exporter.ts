@@ -16,8 +16,8 @@ export function reportingExporter(
     metrics?.exported(spans, isTaken)
     if (isTaken === !fails) return
     fails = !isTaken
-    if (isTaken) log.info("the collector takes traces again")
-    else log.warn({ code: codeOf(error) }, "the collector does not take traces: spans are lost until it does")
+    if (isTaken) log.info("the collector accepts traces again")
+    else log.warn({ code: codeOf(error) }, "the collector does not accept traces: spans are lost until it does")
   }
   return {
     export(spans, done) {

@@ -20,7 +20,7 @@ export function logOf(server: ServerProcess): Record<string, unknown>[] {
 
 /** The process ids of the workers by worker number. If a worker was restarted, the newest counts. */
 export function workersOf(server: ServerProcess): Map<number, number> {
-  const listening = logOf(server).filter(({ msg }) => msg === "a worker listens")
+  const listening = logOf(server).filter(({ msg }) => msg === "a worker is listening")
   return new Map(listening.map(({ worker, pid }) => [Number(worker), Number(pid)]))
 }
 

@@ -22,9 +22,12 @@ export async function cleanup(configuration: Configuration<"cleanup">, { print }
       onBatch: (table, count) => total.set(table, (total.get(table) ?? 0) + count),
     })
   } catch (error) {
-    throw new StartError(`cleanup: ${causeOf(error)}; what was deleted is gone, and it can be run again`, {
-      cause: error,
-    })
+    throw new StartError(
+      `cleanup: ${causeOf(error)}; rows that were deleted stay deleted, and the command can be run again`,
+      {
+        cause: error,
+      },
+    )
   } finally {
     await database.close()
   }

@@ -30,7 +30,7 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   ]
   print(
     table(
-      ["", "what", "how it is"],
+      ["", "what", "result"],
       diagnoses.map(({ state, what, detail }) => [state, what, detail]),
     ),
   )
@@ -49,7 +49,7 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   return isWell ? 0 : 1
 
   async function diagnoseInstallation(): Promise<Diagnosis[]> {
-    const options: Diagnosis = { state: "ok", what: "options", detail: "those that are given are well formed" }
+    const options: Diagnosis = { state: "ok", what: "options", detail: "the given options are valid" }
     try {
       const database = await openConfiguredDatabase(complete, log)
       try {

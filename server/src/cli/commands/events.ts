@@ -26,7 +26,7 @@ export async function tailEvents(
   const feed = eventFeed({
     events,
     pollMs,
-    onFailure: (error) => log.warn({ err: error }, "the events cannot be read: trying again"),
+    onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),
   })
   try {
     const { id: history, before } = await events.history({ signal: stopped })

@@ -8,7 +8,7 @@ import { table } from "./output.js"
 /** Formats the report of a dry run: the number of rows, the findings, and the first rows of each kind of finding. */
 export function checkReport({ notes }: Origin, { findings, accepted }: Check, rows: Record<string, number>): string {
   const counts = table(
-    ["", "rows", "go over"],
+    ["", "rows", "importable"],
     bulkNames.map((name) => [name, String(rows[name]), String(accepted[name])]),
   )
   const summaries = findings.summaries()
@@ -43,5 +43,5 @@ export function differencesReport(differences: AllDifferences, headings: [string
 export function rememberedReport(check: Check, total: number): string {
   const copied = bulkNames.flatMap((name) => check.pages(name).filter(({ state }) => state === "copied"))
   const rows = copied.reduce((sum, { facts }) => sum + facts.rows, 0)
-  return `--checkpoint: ${rows} of ${total} rows are as an earlier run has copied and compared them\n`
+  return `--checkpoint: ${rows} of ${total} rows are unchanged since an earlier run copied and compared them\n`
 }

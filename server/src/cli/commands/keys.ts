@@ -1,6 +1,7 @@
 import { formatKey, hashSecret, isKeyId, newKey } from "../../auth/api-key.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import { StoreError } from "../../store/error.js"
+import type { ApiKeyStore } from "../../store/store.js"
 import type { ApiKey } from "../../store/types.js"
 import type { Configuration } from "../config/configuration.js"
 import { ConfigurationError } from "../config/error.js"
@@ -19,20 +20,44 @@ export async function createKey(
     const secretSha256 = secretHash.toString("hex")
     const entry = { id: parts.id, name, tenant, scopes, secretSha256, certificateName, expires }
     print(`${formatKey(parts)}\n${JSON.stringify(entry)}\n`)
-    say("The first line is the key, and shown only here. The second is its entry in the list of AUTHWIRE_API_KEYS.\n")
+    say(
+      "The first line is the key, which is shown only once. The second line is its entry in the list of AUTHWIRE_API_KEYS.\n",
+    )
     return
   }
-  await withStore(configuration, async ({ apiKeys }) => {
+  const replaced = await withStore(configuration, async ({ apiKeys }) => {
+    const namesakes = certificateName === undefined ? [] : await validWithName(apiKeys, certificateName)
+    const foreign = namesakes.find((key) => key.tenant !== tenant)
+    if (foreign !== undefined) {
+      throw new StartError(
+        `--certificate-name: must not be the name of a valid key of another tenant: the key ${foreign.id} of the tenant ${foreign.tenant} has it`,
+      )
+    }
     try {
       const key = { id: parts.id, name, tenant, scopes, secretHash, certificateName, expires, created: new Date() }
       await apiKeys.create({}, key)
     } catch (error) {
       if (!(error instanceof StoreError && error.reason === "TENANT_NOT_FOUND")) throw error
-      throw new StartError(`there is no tenant ${tenant}: make it with: authwire tenants create ${tenant}`)
+      throw new StartError(`there is no tenant ${tenant}: create it with: authwire tenants create ${tenant}`)
     }
+    return namesakes.map(({ id }) => id)
   })
   print(`${formatKey(parts)}\n`)
-  say("This key is shown only once: the service keeps a hash of it. It works from now on.\n")
+  say("This key is shown only once, because the service keeps only a hash of it. It is valid from now on.\n")
+  if (replaced.length > 0)
+    say(`For clients with its certificate name it replaces these valid keys: ${replaced.join(", ")}\n`)
+}
+
+/** Returns the valid keys with a certificate name. */
+async function validWithName(apiKeys: ApiKeyStore, certificateName: string): Promise<ApiKey[]> {
+  const now = new Date()
+  const all = await apiKeys.list({})
+  return all.filter((key) => key.certificateName === certificateName && stateOf(key, now) === "valid")
+}
+
+function stateOf({ revoked, expires }: ApiKey, now: Date): "revoked" | "expired" | "valid" {
+  if (revoked !== undefined) return "revoked"
+  return expires !== undefined && expires <= now ? "expired" : "valid"
 }
 
 /** `authwire keys list`. Throws StartError. */
@@ -43,8 +68,6 @@ export async function listKeys(
   const all = await withStore(configuration, ({ apiKeys }) => apiKeys.list({}))
   const now = new Date()
   const date = (time: Date | undefined) => time?.toISOString().replace(/\.\d+Z$/, "Z") ?? "never"
-  const state = ({ revoked, expires }: ApiKey) =>
-    revoked !== undefined ? "revoked" : expires !== undefined && expires <= now ? "expired" : "valid"
   const head = ["id", "name", "tenant", "scopes", "certificate", "created", "expires", "state"]
   const rows = all.map((key) => [
     key.id,
@@ -54,7 +77,7 @@ export async function listKeys(
     key.certificateName ?? "",
     date(key.created),
     date(key.expires),
-    state(key),
+    stateOf(key, now),
   ])
   print(table(head, rows))
 }
@@ -69,5 +92,5 @@ export async function revokeKey(
   if (!isKeyId(id)) throw new ConfigurationError("keys revoke: must be the id of a key, as authwire keys list shows it")
   const key = await withStore(configuration, ({ apiKeys }) => apiKeys.revoke({}, id, new Date()))
   if (key === null) throw new StartError(`there is no key ${id}; see authwire keys list`)
-  print(`revoked ${id}: within 5 seconds it lets nobody in, on any server\n`)
+  print(`revoked ${id}: within 5 seconds every server rejects it\n`)
 }

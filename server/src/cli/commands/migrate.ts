@@ -49,7 +49,7 @@ async function run(direction: Direction, database: Database, { print }: CommandO
     print(names.length === 0 ? "nothing is pending\n" : names.map((name) => `applied ${name}\n`).join(""))
   } else if (direction === "down") {
     const name = await revertLastMigration(database)
-    print(name === undefined ? "nothing is applied\n" : `taken back ${name}\n`)
+    print(name === undefined ? "nothing is applied\n" : `reverted ${name}\n`)
   } else {
     for (const { name, applied, known, lastVersion } of await migrationStatus(database)) {
       print(`${known ? (applied ? "applied" : "pending") : "unknown"} ${name}\n`)
@@ -61,6 +61,6 @@ async function run(direction: Direction, database: Database, { print }: CommandO
 /** Describes the effect of a pending migration on replicas of the last version. */
 function effectOf({ compatible, reason }: Compatibility): string {
   return compatible
-    ? `the last version runs on it: yes, because ${reason}`
-    : `the last version runs on it: no, because ${reason}; stop its replicas first`
+    ? `the previous version can run on it: yes, because ${reason}`
+    : `the previous version can run on it: no, because ${reason}; stop its replicas first`
 }

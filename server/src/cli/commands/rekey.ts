@@ -22,10 +22,13 @@ export async function rekey(configuration: Configuration<"rekey">, { print }: Co
       onProgress: (progress) => log.info(progress, "rekeying"),
     })
     print(`rekeyed ${resealed} of ${seen} accounts\n`)
-    if (unreadable > 0) print(`${unreadable} cannot be decrypted with the keys given: nothing was changed in them\n`)
+    if (unreadable > 0) print(`${unreadable} cannot be decrypted with the given keys and were not changed\n`)
     return unreadable > 0 ? 1 : 0
   } catch (error) {
-    throw new StartError(`rekey: ${causeOf(error)}; what was done is kept, and it can be run again`, { cause: error })
+    throw new StartError(
+      `rekey: ${causeOf(error)}; accounts that were rekeyed are kept, and the command can be run again`,
+      { cause: error },
+    )
   } finally {
     await database.close()
   }

@@ -13,17 +13,19 @@ export async function createTenant(
   name: string,
 ): Promise<undefined> {
   if (!tenantName.test(name)) {
-    throw new ConfigurationError("tenants create: a name is 1 to 63 of a-z, 0-9 and -, and does not begin with -")
+    throw new ConfigurationError(
+      "tenants create: a name has 1 to 63 characters of a-z, 0-9 and -, and does not begin with -",
+    )
   }
   await withStore(configuration, async ({ tenants }) => {
     try {
       await tenants.create({}, { name, created: new Date() })
     } catch (error) {
       if (!(error instanceof StoreError && error.reason === "TENANT_ALREADY_EXISTS")) throw error
-      throw new StartError(`there is a tenant ${name} already`)
+      throw new StartError(`the tenant ${name} already exists`)
     }
   })
-  print(`created ${name}: make a key for it with: authwire keys create --name NAME --scopes all --tenant ${name}\n`)
+  print(`created ${name}: create a key for it with: authwire keys create --name NAME --scopes all --tenant ${name}\n`)
 }
 
 /** `authwire tenants list`. Throws StartError. */

@@ -74,7 +74,7 @@ describe("readConfiguration", () => {
     [
       {},
       { AUTHWIRE_API_KEYS: `awk_${"k".repeat(16)}_${"s".repeat(43)}` },
-      "AUTHWIRE_API_KEYS: must be a list in JSON, and not a key; a key is AUTHWIRE_API_KEY, for its application",
+      "AUTHWIRE_API_KEYS: must be a JSON array, and not a key; a single key belongs in AUTHWIRE_API_KEY of its application",
     ],
     [
       {},
@@ -83,14 +83,14 @@ describe("readConfiguration", () => {
     ],
     [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
     [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
-    [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with a database of SQLite"],
+    [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with SQLite"],
     [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: must be mysql://"],
     [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: must be mysql://"],
     [{ databaseReadUrl: "sqlite:x" }, {}, "--database-read-url: must be mysql://"],
     [
       { databaseUrl: "sqlite:x", databaseReadUrl: "mysql://h/x" },
       {},
-      "--database-read-url: needs a server of MySQL or MariaDB as",
+      "--database-read-url: needs a MySQL or MariaDB server as",
     ],
     [{ auditLog: "off", auditLogFailure: "reject" }, {}, "--audit-log-failure: reject needs an audit log"],
     [{ dev: true, metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: with --dev only a loopback address"],

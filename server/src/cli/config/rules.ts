@@ -63,7 +63,7 @@ function checkDatabase(parsed: ParsedOptions): void {
     throw wrong(parsed, "databaseUrl", `must be ${databaseUrlForms}`)
   }
   if (readUrl === undefined) return
-  if (!isMysqlUrl(text)) throw wrong(parsed, "databaseReadUrl", "needs a server of MySQL or MariaDB as --database-url")
+  if (!isMysqlUrl(text)) throw wrong(parsed, "databaseReadUrl", "needs a MySQL or MariaDB server as --database-url")
   if (!isMysqlUrl(readUrl)) throw wrong(parsed, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
 }
 
@@ -121,7 +121,7 @@ function checkAddresses(parsed: ParsedOptions): void {
     throw wrong(
       parsed,
       name,
-      `without TLS ${loopback}; give --tls-cert and --tls-key, or --insecure-behind-proxy if a proxy in front does TLS` +
+      `without TLS ${loopback}; give --tls-cert and --tls-key, or --insecure-behind-proxy if a proxy in front terminates TLS` +
         " and the network between is trusted",
     )
   }
@@ -133,7 +133,7 @@ function checkAddresses(parsed: ParsedOptions): void {
 function checkWorkers(parsed: ParsedOptions): void {
   const { workers = 1, databaseUrl } = parsed.values
   if (workers === 1 || !databaseUrl?.startsWith("sqlite:")) return
-  throw wrong(parsed, "workers", "must be 1 with a database of SQLite: one process owns the file")
+  throw wrong(parsed, "workers", "must be 1 with SQLite, because one process owns the file")
 }
 
 function checkAuditLog(parsed: ParsedOptions): void {
@@ -144,7 +144,7 @@ function checkAuditLog(parsed: ParsedOptions): void {
 
 function checkKeys({ values: { apiKeys, apiKeysFile } }: ParsedOptions): void {
   if (apiKeys === undefined || apiKeysFile === undefined) return
-  throw new ConfigurationError("AUTHWIRE_API_KEYS, --api-keys-file: only one of them")
+  throw new ConfigurationError("AUTHWIRE_API_KEYS, --api-keys-file: only one of them may be set")
 }
 
 function checkImport(parsed: ParsedOptions): void {
@@ -154,8 +154,9 @@ function checkImport(parsed: ParsedOptions): void {
   if (from !== undefined && url === undefined) {
     throw wrong(parsed, "url", "is required with --from: the URL of the database that is read")
   }
-  if (from === undefined && url !== undefined) throw wrong(parsed, "url", "needs --from: whose tables it has")
-  if (apply === true && dryRun === true) throw new ConfigurationError("--apply, --dry-run: only one of them")
+  if (from === undefined && url !== undefined)
+    throw wrong(parsed, "url", "needs --from, the kind of the source database")
+  if (apply === true && dryRun === true) throw new ConfigurationError("--apply, --dry-run: only one of them may be set")
   if (command === "import" && url === values.databaseUrl) {
     throw wrong(parsed, "url", "must be another database than --database-url")
   }

@@ -76,7 +76,7 @@ export const pairs = () =>
     return Object.fromEntries(pairs)
   })
 
-const pairsRule = "must be NAME=VALUE, separated by commas, with what is no plain character as %XX"
+const pairsRule = "must be NAME=VALUE, separated by commas, with special characters percent-encoded as %XX"
 
 /** The address of a listener; undefined for `off`. */
 export const address = () =>
@@ -128,7 +128,7 @@ export const staticKeys = () =>
     return (text: string) => {
       if (text.trimStart().startsWith("awk_")) {
         throw new InvalidValueError(
-          "must be a list in JSON, and not a key; a key is AUTHWIRE_API_KEY, for its application",
+          "must be a JSON array, and not a key; a single key belongs in AUTHWIRE_API_KEY of its application",
         )
       }
       parseStaticKeys(text)
@@ -159,7 +159,10 @@ export const scopes = () =>
   }).register(shown, { placeholder: "a,b|all" })
 
 export const tenant = () =>
-  matching((text) => tenantName.test(text), "must be 1 to 63 of a-z, 0-9 and -, and not begin with -").register(shown, {
+  matching(
+    (text) => tenantName.test(text),
+    "must be 1 to 63 characters of a-z, 0-9 and -, and not begin with -",
+  ).register(shown, {
     placeholder: "NAME",
   })
 
@@ -177,7 +180,7 @@ export const eventKindList = () => {
 export const certificateName = () =>
   matching(
     (text) => certificateNameForm.test(text),
-    "must be a name as certificates have it, such as DNS:app.internal",
+    "must be a subject alternative name of a certificate with its type, such as DNS:app.internal",
   ).register(shown, { placeholder: "DNS:NAME" })
 
 /** A duration, in milliseconds: 0, or from `min` to `max`, both in the option's notation. */
@@ -203,7 +206,7 @@ export const expiry = () =>
     const [, count, unit = ""] = /^([1-9]\d{0,5})([dhms])$/.exec(text) ?? []
     const date = count === undefined ? parseDate(text) : new Date(now + Number(count) * (units[unit] ?? 0))
     if (date === undefined) {
-      throw new InvalidValueError("must be a time from now, such as 90d, 12h, 30m or 45s, or a date of ISO 8601")
+      throw new InvalidValueError("must be a duration from now, such as 90d, 12h, 30m or 45s, or an ISO 8601 date")
     }
     if (date.getTime() <= now) throw new InvalidValueError("must lie in the future")
     return date
