@@ -130,7 +130,7 @@ const bounds = [
     `${count(maxWaiting.overloaded)}; ${seconds(overloadedMaxWaitMs)}`,
   ],
   ["calls of a method", "key and worker", perSecond(defaultOf("rate-limit"))],
-  ["log lines about calls that no key limits", "reason and worker", perSecond(linesPerSecond)],
+  ["log lines about calls that no key limits", "outcome and worker", perSecond(linesPerSecond)],
   ["buffered lines of the log, and of the audit log", "process", bytes(maxWaitingBytes)],
   ["time to write buffered lines at the end of the process", "process", seconds(exitFlushMs)],
   ["time without an answer of a worker to the primary", "worker", seconds(maxUnanswered * everyMs)],

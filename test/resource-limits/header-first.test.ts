@@ -2,7 +2,7 @@ import { once } from "node:events"
 import http from "node:http"
 import { sendAllButTheLastByte } from "@authwire/test-support/attack/partial-message.js"
 import { getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
-import { type AttackConnection, attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
+import { type AttackConnection, attackConnection, endOf, takesNothing } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { describeServers } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
@@ -84,6 +84,25 @@ describe("unauthorized calls are rejected after their headers", () => {
     const message = sendAllButTheLastByte(call.stream, { ...endless, isEnveloped: type.includes("grpc") })
     expect(await endOf(call)).toEqual(end)
     expect(message.isAlmostWhole).toBe(false)
+  })
+
+  describe.each([
+    ["reads", {}],
+    ["does not read", takesNothing],
+  ])("by a client that %s, over HTTP/2", (_, settings) => {
+    const call = header(paths.getUser, { type: "application/json" })
+    test.each([
+      ["by CONNECT", { ":method": "CONNECT", ":authority": "a:1" }, "405"],
+      ["with an expectation that is not met", { ...call, expect: "more" }, "417"],
+      ["for a host that is not valid", { ...call, ":authority": "[" }, "400"],
+    ])("streams of requests %s are closed, and so is their connection", async (_, fields, status) => {
+      const connection = attackConnection(target.url("http"), settings)
+      ends(async () => connection.close())
+      const calls = Array.from({ length: limits.unauthenticatedRequests }, () => connection.open(fields))
+      const found = await Promise.all(calls.map((one) => endOf(one)))
+      for (const end of found) expect([`${status} NO_ERROR`, `${status} ENHANCE_YOUR_CALM`]).toContain(end)
+      await until(() => connection.session.closed || connection.session.destroyed)
+    })
   })
 
   const bytes = 2 ** 40

@@ -37,7 +37,9 @@ describe.each([
 
   test.each(["http:", "https:"])("with %s: the service has too many, before anything about TLS", async (scheme) => {
     const message = await messageOf(server[listener].replace("http:", scheme))
-    expect(message).toMatch(/closed at once, as the service does when it has too many \(--max-connections\); /)
+    expect(message).toMatch(
+      /closed at once, as the service does when it has reached its limit of connections \(--max-connections\); /,
+    )
     expect(message.search(/https:\/\/|certificate/)).toBeGreaterThan(message.indexOf("--max-connections"))
   })
 

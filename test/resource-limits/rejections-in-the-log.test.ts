@@ -1,4 +1,5 @@
-import { header, paths } from "@authwire/test-support/attack/requests.js"
+import type { OutgoingHttpHeaders } from "node:http2"
+import { checkRequest, header, paths } from "@authwire/test-support/attack/requests.js"
 import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
@@ -10,10 +11,26 @@ import { limits } from "../../server/src/transport/limits.js"
 
 const calls = 1_000
 
-/** A log line that counts rejected calls. */
+/** A log line that counts calls. */
 interface Counted {
+  answered?: { calls: number }[]
   rejected?: { calls: number }[]
 }
+
+test("a call at the HTTP listener whose request is too large has one log line", async () => {
+  const target = await startTarget()
+  const headers = { authorization: `Bearer ${target.keys.all}`, "content-type": "application/json" }
+  const call = async (id: string) => {
+    const body = JSON.stringify({ id })
+    return (await fetch(target.url("http") + paths.getUser, { method: "POST", headers, body })).status
+  }
+  expect(await call("x".repeat(5_000_000))).toBe(429)
+  expect(await call("nobody")).toBe(404)
+  const linesOfCalls = () => logOf(target.server).filter(({ method }) => `/${method}` === paths.getUser)
+  await until(() => linesOfCalls().some(({ reason }) => reason === "USER_NOT_FOUND"))
+  expect(linesOfCalls().map(({ reason }) => reason)).toEqual(["INVALID_FIELD", "USER_NOT_FOUND"])
+  await target.close()
+})
 
 describe.each(listeners)("rejected calls at the %s listener", (listener) => {
   let target: Target
@@ -28,6 +45,22 @@ describe.each(listeners)("rejected calls at the %s listener", (listener) => {
     begun = performance.now()
   })
 
+  /** Makes the calls over connections that have few calls each, and returns how they ended. */
+  async function endsOf(fields: OutgoingHttpHeaders, body: Buffer): Promise<Set<string>> {
+    const found = new Set<string>()
+    const line = async () => {
+      for (let made = 0; made < calls / 4; ) {
+        // The limits of a connection without a valid key.
+        const connection = attackConnection(target.url(listener))
+        for (let count = 0; count < limits.unauthenticatedRequests && made < calls / 4; count++, made++)
+          found.add(await endOf(connection.open(fields, body)))
+        connection.close()
+      }
+    }
+    await Promise.all([1, 2, 3, 4].map(line))
+    return found
+  }
+
   const lines = () => logOf(target.server).slice(before)
   const isOfAudit = ({ event }: Record<string, unknown>) => event === "audit"
   /** The number of calls in the log, as lines of their own or in counts. */
@@ -35,8 +68,9 @@ describe.each(listeners)("rejected calls at the %s listener", (listener) => {
     lines()
       .filter((line) => !isOfAudit(line))
       .reduce((sum, line) => {
-        const { rejected } = line as Counted
-        return sum + (rejected?.reduce((all, { calls }) => all + calls, 0) ?? (line.code === undefined ? 0 : 1))
+        const { answered, rejected } = line as Counted
+        const counts = answered ?? rejected
+        return sum + (counts?.reduce((all, { calls }) => all + calls, 0) ?? (line.code === undefined ? 0 : 1))
       }, 0)
 
   // Ten lines per second and the line with the count. The first and the last second are incomplete.
@@ -54,19 +88,28 @@ describe.each(listeners)("rejected calls at the %s listener", (listener) => {
   ] as const
 
   test.each(keys)("because they %s are logged one by one only up to ten per second", async (_, keyOf, status) => {
-    const key = keyOf()
-    const line = async () => {
-      for (let made = 0; made < calls / 4; ) {
-        // The limit of a connection without a valid key.
-        const connection = attackConnection(target.url(listener))
-        for (let count = 0; count < limits.unauthenticatedRequests && made < calls / 4; count++, made++) {
-          const end = await endOf(connection.open(header(paths.getUser, { key }), Buffer.alloc(5)))
-          expect(end).toBe(`${status} NO_ERROR`)
-        }
-        connection.close()
-      }
-    }
-    await Promise.all([1, 2, 3, 4].map(line))
+    const found = await endsOf(header(paths.getUser, { key: keyOf() }), Buffer.alloc(5))
+    expect(found).toEqual(new Set([`${status} NO_ERROR`]))
+  })
+
+  const open: [string, OutgoingHttpHeaders, Buffer, status: string][] = [
+    ["are answered", header(paths.check), Buffer.alloc(5), "0"],
+    ["name an unknown service", header(paths.check), checkRequest("unknown"), "5"],
+    ["are unreadable", header(paths.check), Buffer.from("0000000001ff", "hex"), "3"],
+  ]
+  const json = header(paths.check, { type: "application/json" })
+  const stream = { ...header(paths.watch, { type: "application/connect+json" }), "connect-content-encoding": "zip" }
+  if (listener === "http") {
+    open.push(["are compressed", { ...json, "content-encoding": "gzip" }, Buffer.from("{}"), "501"])
+    open.push(["are streams in an unknown compression", stream, Buffer.alloc(5), "200"])
+    open.push(["have an unreadable timeout", { ...json, "connect-timeout-ms": "soon" }, Buffer.from("{}"), "400"])
+  }
+
+  test.each(open)("that need no key and %s are logged in the same way", async (_, fields, body, status) => {
+    expect(await endsOf(fields, body)).toEqual(new Set([`${status} NO_ERROR`]))
+    await until(() => told() >= calls)
+    // A call has one line.
+    expect(told()).toBe(calls)
   })
 
   test("because their method is unknown, in a pipeline, are logged in the same way", async () => {

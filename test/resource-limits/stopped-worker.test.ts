@@ -47,8 +47,8 @@ describeServers("one of two workers hangs, on %s", (target) => {
     expect(outcomes.toSorted()).toEqual([...Array(10).fill("answered"), "broken", "broken"])
     await until(() => workersOf(server).get(1) !== victim)
     expect(isGone(victim)).toBe(true)
-    expect(logOf(server).filter(({ msg }) => msg === "a worker has ended: replacing it")).toMatchObject([
-      { worker: 1, pid: victim, signal: "SIGKILL", reason: "it has stood still for 10 seconds" },
+    expect(logOf(server).filter(({ msg }) => msg === "a worker has exited: starting another one")).toMatchObject([
+      { worker: 1, pid: victim, signal: "SIGKILL", reason: "it has been unresponsive for 10 seconds" },
     ])
     expect(new Set(await healthAnswers(server))).toEqual(new Set(["SERVING"]))
     expect(await server.stop()).toBe(0)
@@ -59,8 +59,8 @@ describeServers("one of two workers hangs, on %s", (target) => {
     process.kill(victim, "SIGSTOP")
     expect(await server.stop()).toBe(1)
     expect(isGone(victim)).toBe(true)
-    expect(logOf(server).filter(({ msg }) => msg === "a worker did not end by itself")).toMatchObject([
-      { worker: 1, pid: victim, reason: "it has stood still for 10 seconds" },
+    expect(logOf(server).filter(({ msg }) => msg === "a worker did not exit cleanly")).toMatchObject([
+      { worker: 1, pid: victim, reason: "it has been unresponsive for 10 seconds" },
     ])
   })
 })

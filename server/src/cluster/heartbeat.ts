@@ -21,7 +21,7 @@ export function heartbeat(ask: () => void, onSilent: (reason: string) => void): 
   let unanswered = 0
   let max = maxUnansweredAtFirst
   const timer = setInterval(() => {
-    if (unanswered >= max) onSilent(`it has stood still for ${(max * everyMs) / 1000} seconds`)
+    if (unanswered >= max) onSilent(`it has been unresponsive for ${(max * everyMs) / 1000} seconds`)
     unanswered++
     ask()
   }, everyMs)

@@ -39,7 +39,7 @@ interface Worker {
  */
 const earlyMs = 10_000
 const maxDelayMs = 30_000
-/** How long workers may take to confirm the stop, and how long they may take to exit after the grace period. */
+/** How long workers may take to confirm the stop, and how long they may take to exit after both grace periods. */
 const hearMs = 1_000
 const closeMs = 5_000
 
@@ -144,7 +144,7 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
           break
         }
         worker.listeningSince = performance.now()
-        log.info({ worker: worker.number, pid: worker.process.pid }, "a worker listens")
+        log.info({ worker: worker.number, pid: worker.process.pid }, "a worker is listening")
         tellReadiness()
         if (listening().length === configuration.workers) allListening.resolve(bound)
         fill()
@@ -170,21 +170,21 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     if (phase === "stopping") {
       if (listeningSince !== undefined && code !== 0) {
         endedWell = false
-        log.error(facts, "a worker did not end by itself")
+        log.error(facts, "a worker did not exit cleanly")
       }
       progress()
       return
     }
     if (phase === "starting") {
       const how = error?.message ?? (signal === null ? `code ${code}` : `signal ${signal}`)
-      startFailed.reject(new StartError(failure ?? `worker ${number} ended while it started (${how})`))
+      startFailed.reject(new StartError(failure ?? `worker ${number} exited during its start (${how})`))
       return
     }
     const isEarly = listeningSince === undefined || performance.now() - listeningSince < earlyMs
     const early = isEarly ? (earlyEnds.get(number) ?? 0) + 1 : 0
     earlyEnds.set(number, early)
     const delayMs = early < 2 ? 0 : Math.min(500 * 2 ** (early - 2), maxDelayMs)
-    log.error({ ...facts, replaced_in_ms: delayMs }, "a worker has ended: replacing it")
+    log.error({ ...facts, replaced_in_ms: delayMs }, "a worker has exited: starting another one")
     const timer = setTimeout(() => {
       timers.delete(timer)
       vacant.add(number)
@@ -216,9 +216,14 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
     clearTimeout(heard)
     await delay(delayMs)
     for (const { process } of living.values()) process.send({ type: "drain" })
-    const late = setTimeout(() => {
-      for (const { process } of living.values()) process.kill()
-    }, configuration.shutdownGraceMs + closeMs)
+    // The calls of a worker have the grace period, and after them its refreshes of provider tokens have it once more. A
+    // worker that is killed before a refresh ends loses the new refresh token.
+    const late = setTimeout(
+      () => {
+        for (const { process } of living.values()) process.kill()
+      },
+      2 * configuration.shutdownGraceMs + closeMs,
+    )
     await until(() => living.size === 0)
     clearTimeout(late)
   }

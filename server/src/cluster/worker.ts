@@ -6,7 +6,6 @@ import { StartError } from "../bootstrap/start-error.js"
 import { readinessSwitch } from "../health/readiness.js"
 import { exitAfterPendingLines } from "../logging/exit-after-pending-lines.js"
 import { createLog } from "../logging/logger.js"
-import type { Metrics } from "../metrics/metrics.js"
 import type { ToPrimary, ToWorker } from "./messages.js"
 
 /**
@@ -20,7 +19,7 @@ export async function worker(): Promise<void> {
   const readiness = readinessSwitch()
   const started = Promise.withResolvers<ToWorker & { type: "start" }>()
   const stopped = Promise.withResolvers<"drain" | "primary gone">()
-  let metrics: Metrics | undefined
+  let sendMetrics = (_id: number): void => {}
   let phase: "starting" | "serving" | "stopping" | "ended" = "starting"
 
   process.on("message", (message: ToWorker) => {
@@ -36,7 +35,7 @@ export async function worker(): Promise<void> {
         tell({ type: "pong" })
         break
       case "metrics":
-        metrics?.values().then((values) => tell({ type: "metrics", id: message.id, values }))
+        sendMetrics(message.id)
         break
       case "stop":
         phase = "stopping"
@@ -59,7 +58,13 @@ export async function worker(): Promise<void> {
   const { configuration, worker: number } = await started.promise
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat, worker: number })
   const instruments = await openInstruments(configuration, { log, worker: number })
-  metrics = instruments.metrics
+  const { metrics } = instruments
+  sendMetrics = (id) => {
+    metrics
+      ?.values()
+      .then((values) => tell({ type: "metrics", id, values }))
+      .catch((err: unknown) => log.error({ err }, "metrics could not be read"))
+  }
   try {
     // The primary exposes the metrics of all workers, and waits itself before it tells the workers to drain.
     const own = { ...configuration, metricsAddr: undefined, drainDelayMs: 0 }
@@ -76,7 +81,8 @@ export async function worker(): Promise<void> {
         tell({ type: "listening", addresses })
       },
       stopped: stopped.promise.then((why) => {
-        if (why === "primary gone") log.error("the primary is gone: finishing the active calls, then ending")
+        if (why === "primary gone")
+          log.error("the primary process has exited: finishing the active calls, then exiting")
       }),
     })
   } catch (error) {

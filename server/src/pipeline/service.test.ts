@@ -1,6 +1,6 @@
 import { type PipelineRequest, PipelineRequestSchema, UserService } from "@authwire/proto"
 import { create, type DescMethod } from "@bufbuild/protobuf"
-import { expect, test } from "@jest/globals"
+import { expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import { rejectionMs } from "../overload/pause.js"
 import type { Call } from "../rpc/call.js"
@@ -46,4 +46,37 @@ test("a stream with many rejected calls is read again only after a pause", async
   expect(read).toBe(3)
   pauses[1]?.end()
   expect((await answers.next()).done).toBe(true)
+})
+
+test("calls that arrive after a draining service has ended the stream are not executed", async () => {
+  const begin = jest.fn<Method["begin"]>()
+  const known: Partial<Method> = { desc: UserService.method.getUser, begin, rejects: () => false }
+  const service = pipelineService({
+    methods: new Map([["any", known as Method]]),
+    draining: AbortSignal.abort(),
+    maxInFlight: 10,
+    maxMessageBytes: 1_000,
+    reject: () => {
+      throw new Error("a call is rejected")
+    },
+    limitUnknown: () => {},
+    pauseAfter: async () => {},
+  })
+  const ended = Promise.withResolvers<void>()
+  const read = Promise.withResolvers<void>()
+  async function* requests(): AsyncGenerator<PipelineRequest> {
+    try {
+      await ended.promise
+      yield create(PipelineRequestSchema, { calls: [{ id: 1, method: "any" }] })
+    } finally {
+      read.resolve()
+    }
+  }
+  const stream = service.pipeline(requests(), { signal: new AbortController().signal } as Call)
+  const received = []
+  for await (const response of stream) received.push(response)
+  expect(received).toMatchObject([{ settings: {} }, { draining: true }])
+  ended.resolve()
+  await read.promise
+  expect(begin).not.toHaveBeenCalled()
 })

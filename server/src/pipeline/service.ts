@@ -69,6 +69,8 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   const active = new Map<number, { running: Running | undefined }>()
   const budgets = stream.connection
   let finishing = false
+  /** Whether the stream has ended. A call that arrives later could not be answered, so it is ignored. */
+  let isOver = false
   let justRejected = 0
   /** The size of the answers that wait to be sent, in bytes. */
   let waitingBytes = 0
@@ -87,6 +89,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   }
 
   const begin = (frame: PipelineCall): void => {
+    if (isOver) return
     const { id, header } = frame
     if (active.has(id)) throw brokenRule("calls.id", "must not be that of an active call")
     const method = methods.get(frame.method)
@@ -120,7 +123,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       active.delete(id)
       entry.running = undefined
       answers.put(answer, bytes, active.size > 0)
-      if (finishing && active.size === 0) answers.close()
+      closeIfDone()
     }
     const fail = (thrown: unknown): void => {
       const error = wireStatus(thrown)
@@ -156,12 +159,18 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     active.delete(id)
     entry.running?.cancel()
     entry.running = undefined
-    if (finishing && active.size === 0) answers.close()
+    closeIfDone()
+  }
+
+  const closeIfDone = (): void => {
+    if (!finishing || active.size > 0) return
+    isOver = true
+    answers.close()
   }
 
   const finish = (): void => {
     finishing = true
-    if (active.size === 0) answers.close()
+    closeIfDone()
   }
 
   return {
@@ -193,6 +202,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     finish,
     /** Cancels all calls because the client has gone. */
     cancelAll(): void {
+      isOver = true
       for (const { running } of active.values()) running?.cancel()
       active.clear()
       budgets?.answers.give(waitingBytes)

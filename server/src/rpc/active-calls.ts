@@ -17,6 +17,11 @@ export interface Incoming {
    * of the client.
    */
   certificateNames?: readonly string[] | undefined
+  /**
+   * Whether the client's certificate takes precedence over the API key in the header, if a key exists for one of its names. True if
+   * the client is a proxy that may forward a key of its own client in that header. Default: false.
+   */
+  prefersCertificate?: boolean
   /** The reason why the transport rejects the call; undefined if it does not. */
   rejection?: Failure | undefined
   /** Undefined only in tests. */
@@ -200,6 +205,10 @@ export class ActiveCall implements Call {
 
   get certificateNames(): readonly string[] {
     return this.#incoming.certificateNames ?? []
+  }
+
+  get prefersCertificate(): boolean {
+    return this.#incoming.prefersCertificate === true
   }
 
   get tenant(): string {

@@ -27,6 +27,8 @@ export interface Call extends Caller {
   header(name: string): string | undefined
   /** The names in the client's certificate, such as `DNS:app.internal`. Empty unless the certificate was verified. */
   readonly certificateNames: readonly string[]
+  /** See Incoming. */
+  readonly prefersCertificate: boolean
   /** The stream that carries the call, if it is a call of a pipeline. */
   readonly carrier: Call | undefined
   readonly connection: CallConnection | undefined

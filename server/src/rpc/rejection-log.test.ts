@@ -1,7 +1,7 @@
 import { UserService } from "@authwire/proto"
 import { describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
-import { rejections } from "./rejection-log.js"
+import { linesPerSecond, rejections } from "./rejection-log.js"
 
 function setUp() {
   const lines: Record<string, unknown>[] = []
@@ -14,9 +14,9 @@ describe("rejections", () => {
 
   test("are one line with the count of each method, transport and reason", () => {
     const { lines, rejected } = setUp()
-    for (let count = 0; count < 1_000; count++) expect(rejected.count(getUser, "grpc", "OVERLOADED")).toBe(true)
-    rejected.count(getUser, "pipeline", "OVERLOADED")
-    rejected.count(createUser, "grpc", "RATE_LIMITED")
+    for (let count = 0; count < 1_000; count++) expect(rejected.count(getUser, "grpc", "OVERLOADED", true)).toBe(true)
+    rejected.count(getUser, "pipeline", "OVERLOADED", true)
+    rejected.count(createUser, "grpc", "RATE_LIMITED", true)
     expect(lines).toEqual([])
     const { requestId } = rejected
     rejected.flush()
@@ -38,6 +38,24 @@ describe("rejections", () => {
 
   test("for any other reason have a line of their own", () => {
     const { rejected } = setUp()
-    expect(rejected.count(getUser, "grpc", "API_KEY_INVALID")).toBe(false)
+    for (let count = 0; count < 1_000; count++) {
+      expect(rejected.count(getUser, "grpc", "INVALID_FIELD", true)).toBe(false)
+      expect(rejected.count(getUser, "grpc", "OK", true)).toBe(false)
+    }
+  })
+
+  test("of callers without a key have ten lines per outcome, and so do their other calls", () => {
+    const { lines, rejected } = setUp()
+    const outcomes = ["INVALID_FIELD", "CANCELLED", "UNIMPLEMENTED", "OK"]
+    for (const outcome of outcomes) {
+      const own = Array.from({ length: 1_000 }, () => rejected.count(getUser, "http", outcome, false))
+      expect(own.filter((isCounted) => !isCounted)).toHaveLength(linesPerSecond)
+    }
+    rejected.flush()
+    const counted = { method: "authwire.v1.UserService/GetUser", transport: "http", calls: 990 }
+    expect(lines).toMatchObject([
+      { level: 30, msg: "calls answered", answered: [counted] },
+      { level: 40, msg: "calls rejected", rejected: outcomes.slice(0, 3).map((reason) => ({ ...counted, reason })) },
+    ])
   })
 })

@@ -53,7 +53,7 @@ export function rejecter({ rejections, observer, audit }: RejecterOptions): Reje
   return (failure, method, transport, givenId) => {
     const isCounted = rejections.counts(failure.reason)
     const error = isCounted && givenId === undefined ? share(failure) : make(failure, requestIdOf(givenId))
-    if (!rejections.count(method, transport, failure.reason))
+    if (!rejections.count(method, transport, failure.reason, true))
       observer.rejected(method, transport, error.requestId, error.status.code)
     audit?.(method, failure, error.requestId)
     return error

@@ -225,7 +225,7 @@ export function keyOf({ identity }: Call): string {
 
 /** Creates the rejection of a call whose request has no memory left. The client may retry. */
 function requestBudgetUsed(): Failure {
-  const message = "the requests that are not whole take as much memory as the connection or the key may"
+  const message = "the incomplete requests of the connection or of the API key have reached their memory limit"
   return new Failure("OVERLOADED", { retryAfterMs: 200, message })
 }
 

@@ -141,7 +141,7 @@ export function acquireSlot(
 function tooMany(whose: string, what: string): Failure {
   return new Failure("OVERLOADED", {
     retryAfterMs: 1_000,
-    message: `${whose} has as many ${what} as the service allows`,
+    message: `${whose} has reached the limit of ${what}`,
   })
 }
 

@@ -32,7 +32,10 @@ export async function listen(
   server.on("drop", () => {
     if (performance.now() - loggedAt < fullLogMs) return
     loggedAt = performance.now()
-    log.warn({ address: formatAddress(address), max_connections: maxConnections }, "turning connections away: too many")
+    log.warn(
+      { address: formatAddress(address), max_connections: maxConnections },
+      "closing new connections: the listener has reached its limit",
+    )
   })
   closeStalled(server)
   const sockets = new Set<Socket>()

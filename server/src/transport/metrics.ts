@@ -45,7 +45,7 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
       answer(200, await readOnce(), { "content-type": contentType })
     } catch (err) {
       log.error({ err }, "metrics could not be read")
-      answer(500, "metrics could not be read; the log says why\n")
+      answer(500, "metrics could not be read; see the log\n")
     }
   })
   const listener = await listen(server, options)

@@ -137,6 +137,8 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         })
         const subjects = [call.subject].flat()
         if (isRejected) reject(`${who.key ?? ""} ${failure.reason}`, () => entry(subjects[0]))
+        // A write has a line even if its list of users is empty.
+        else if (subjects.length === 0) writeOfWrite(lineOf(entry()))
         else for (const subject of subjects) writeOfWrite(lineOf(entry(subject)))
       }
     },

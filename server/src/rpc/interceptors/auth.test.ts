@@ -49,12 +49,19 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
     /** Called for each call without a valid key. */
     countUnauthenticated,
     /** Returns the key id and tenant of an admitted call, or the reason of its rejection. */
-    async enter(authorization: string | undefined, certificateNames: string[], method = getUser, carrier?: Call) {
+    async enter(
+      authorization: string | undefined,
+      certificateNames: string[],
+      method = getUser,
+      carrier?: Call,
+      prefersCertificate = false,
+    ) {
       const incoming: Incoming = {
         transport: "grpc",
         timeoutMs: undefined,
         header: (name) => (name === "authorization" ? authorization : undefined),
         certificateNames,
+        prefersCertificate,
         connection: { countUnauthenticated } as unknown as CallConnection,
         ...(carrier === undefined ? {} : { carrier }),
       }
@@ -94,6 +101,20 @@ describe("the certificate of a client", () => {
     expect(await enter(`Bearer ${formatKey(parts)}`, ["DNS:only.internal"])).toMatchObject({ key: both.id })
   })
 
+  test("takes precedence over the header where a proxy may have forwarded it, if a key has the name", async () => {
+    const { enter } = await setUp()
+    const preferring = (header: string, name: string) => enter(header, [name], getUser, undefined, true)
+    for (const header of ["Bearer x", `Bearer ${formatKey(newKey())}`, `Bearer ${formatKey(parts)}`]) {
+      expect(await preferring(header, "DNS:only.internal")).toMatchObject({ key: onlyCertificate.id, tenant: "acme" })
+    }
+    expect(await preferring(`Bearer ${formatKey(parts)}`, "DNS:other.internal")).toMatchObject({ key: both.id })
+    expect(await preferring("Bearer x", "DNS:other.internal")).toBe("API_KEY_INVALID")
+    const expired = { ...onlyCertificate, id: newKey().id, expires: new Date(0) }
+    const { enter: later } = await setUp(Date.now(), [both, expired])
+    const header = `Bearer ${formatKey(parts)}`
+    expect(await later(header, ["DNS:only.internal"], getUser, undefined, true)).toBe("API_KEY_MISSING")
+  })
+
   test("expires with its key", async () => {
     const { enter } = await setUp(new Date("2100-01-01T00:00:00Z").getTime())
     expect(await enter(undefined, ["DNS:app.internal"])).toBe("API_KEY_INVALID")
@@ -130,6 +151,14 @@ describe("a connection", () => {
       expect(await enter(header, [])).toMatch(/^API_KEY_/)
       expect(countUnauthenticated).toHaveBeenCalledTimes(1)
     }
+  })
+
+  test("counts a call whose unknown key is not looked up because there are too many of them", async () => {
+    const { enter, countUnauthenticated } = await setUp()
+    const ends = await Promise.all(Array.from({ length: 100 }, () => enter(`Bearer ${formatKey(newKey())}`, [])))
+    const count = (reason: string) => ends.filter((end) => end === reason).length
+    expect(count("OVERLOADED")).toBeGreaterThan(40)
+    expect(countUnauthenticated).toHaveBeenCalledTimes(count("OVERLOADED") + count("API_KEY_INVALID"))
   })
 
   test("does not count a call with a valid key, even without the scope", async () => {

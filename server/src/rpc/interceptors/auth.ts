@@ -22,7 +22,12 @@ export interface AccessOptions {
  */
 const recheckMs = 400
 
-const unauthenticated: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID"])
+/**
+ * The failures of an authentication that a connection counts. With OVERLOADED the key was not looked up, because there
+ * are too many unknown keys. It may be a valid key that is new, which works after the next read of the list. Its
+ * connection has a budget for several such failures.
+ */
+const unauthenticated: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID", "OVERLOADED"])
 
 const keylessIdentity: Identity = { keyId: undefined, tenant: "default", hasScope: () => true }
 
@@ -74,12 +79,13 @@ export function access(options: AccessOptions): Interceptor {
     if (call.carrier !== undefined) {
       // The stream was authenticated when it began.
       const { identity } = call.carrier
-      if (identity === undefined) throw new Error("a stream that was not let in carries calls")
+      if (identity === undefined) throw new Error("an unauthenticated stream carries calls")
       return identity instanceof Key ? recheck(identity) : identity
     }
     const header = call.header("authorization")
     if (keyless && (header === undefined || !claimsKey(header))) return keylessIdentity
-    return header === undefined ? byCertificate(call) : byKey(header)
+    const ignoresHeader = call.prefersCertificate && keyring.hasCertificate(call.certificateNames)
+    return header === undefined || ignoresHeader ? byCertificate(call) : byKey(header)
   }
 
   const authenticated = (call: Call): Identity | Promise<Identity> => {

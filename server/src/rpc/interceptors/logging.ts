@@ -8,8 +8,8 @@ import type { Rejections } from "../rejection-log.js"
 
 /**
  * Writes one log line per call (method, code, key, duration, request id; never contents) and converts each thrown value
- * to the status that the caller gets. Calls that are rejected because there are too many are only counted. An
- * unexpected error is in the log with its stack, and not in the status.
+ * to the status that the caller gets. Calls that are rejected because there are too many, and most calls that no key
+ * limits, are only counted. An unexpected error is in the log with its stack, and not in the status.
  *
  * @param endedOf returns, for a method, the function that is called when a call's line is written or the call is
  *   counted: with the duration in milliseconds, and the end of the call by `clock`
@@ -26,7 +26,8 @@ export function logging(
       const ended = endedOf(method)
       const record = (call: Call, start: number, end: number, failure: Failure | undefined): void => {
         ended(call, failure, end - start, end)
-        if (failure !== undefined && rejections.count(method, call.transport, failure.reason)) return
+        const hasIdentity = call.identity !== undefined
+        if (rejections.count(method, call.transport, failure?.reason ?? "OK", hasIdentity)) return
         const entry = {
           method: name,
           transport: call.transport,

@@ -79,4 +79,4 @@ function places(perConnection: number, most: number) {
 }
 
 const tooMany = "the connection has too many streams of methods that need no API key"
-const tooFast = "too many requests are made that need no API key"
+const tooFast = "there are too many requests that need no API key"

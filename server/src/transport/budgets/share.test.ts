@@ -61,6 +61,13 @@ describe("a unary call", () => {
     expect(isWhole(connection)).toBe(true)
   })
 
+  test("is not charged for an answer that is made after its end", () => {
+    const { share, connection } = setUp(35_000)
+    share.end()
+    expect(share.answers(MiB)).toBe(true)
+    expect(isWhole(connection)).toBe(true)
+  })
+
   test("gets space for its answer only within the connection's budget", () => {
     const connection = new Connection(4 * MiB, undefined)
     const first = setUp(35_000, false, connection)
@@ -138,5 +145,16 @@ describe("a stream", () => {
     share.sent()
     jest.advanceTimersByTime(limits.messageMs)
     expect(cut).toHaveBeenCalledTimes(1)
+  })
+
+  test("is not aborted after its end because of a message that is sent or received late", () => {
+    const { share, cut } = setUp(undefined)
+    share.sent()
+    share.sent()
+    share.end()
+    share.taken()
+    share.sent()
+    jest.advanceTimersByTime(2 * limits.messageMs)
+    expect(cut).not.toHaveBeenCalled()
   })
 })

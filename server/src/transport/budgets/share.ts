@@ -85,8 +85,10 @@ export class Share {
 
   /**
    * Takes bytes of the budget for the answer of a unary call. False if too many are already queued on the connection.
+   * Takes nothing for a request that has ended, because its answer is discarded.
    */
   answers(bytes: number): boolean {
+    if (this.#isOver) return true
     if (!this.#connection.answers.take(bytes)) return false
     this.#answerBytes += bytes
     return true
@@ -94,12 +96,14 @@ export class Share {
 
   /** Records that a message of a stream was sent. */
   sent(): void {
+    if (this.#isOver) return
     this.#sent++
     this.#leaving ??= setTimeout(this.cut, limits.messageMs)
   }
 
   /** Records that the client has received the oldest sent message. */
   taken(): void {
+    if (this.#isOver) return
     this.#sent--
     if (this.#sent > 0) this.#leaving?.refresh()
     else {

@@ -39,14 +39,19 @@ function setHeaders(response: NodeResponse, header: Headers | undefined): void {
   for (const [name, value] of header ?? []) response.setHeader(name, value)
 }
 
+/** Writes a part of a stream. Resolves when the client has received it, and rejects when the response is closed before. */
 function writeTaken(response: NodeResponse, bytes: Uint8Array, share: Share): Promise<void> {
   share.sent()
-  return new Promise((resolve, reject) => {
-    write(response, bytes, (error) => {
-      share.taken()
-      if (error) reject(error)
-      else resolve()
-    })
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  // Node does not call the callback of every write. It buffers the writes of an HTTP/1.1 response that is queued behind
+  // another one, and discards them without a call when the connection is closed.
+  const onClose = () => reject(new Error("the response was closed"))
+  response.once("close", onClose)
+  write(response, bytes, (error) => (error ? reject(error) : resolve()))
+  if (response.destroyed) onClose()
+  return promise.finally(() => {
+    response.off("close", onClose)
+    share.taken()
   })
 }
 

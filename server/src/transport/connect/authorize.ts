@@ -23,8 +23,9 @@ export interface AuthorizeAnswer {
 }
 
 /**
- * Returns the value of a gRPC header, taken from a header of the proxy. Only these headers are the proxy's own; the
- * rest come from its client.
+ * Returns the value of a gRPC header, taken from a header of the proxy. Only these headers can be the proxy's own; the
+ * rest come from its client. A proxy that does not set `x-api-key` forwards its client's, so a certificate of the proxy
+ * takes precedence over it (`Incoming.prefersCertificate`).
  */
 export function proxyHeader(headers: Headers, name: string): string | undefined {
   if (name === "authorization") {
@@ -52,7 +53,7 @@ export interface AuthorizeRequest {
 export function readAuthorizeRequest(url: string, headers: Headers): AuthorizeRequest | Failure {
   const contextExtensions: Record<string, string> = {}
   for (const [name, value] of new URL(url, "http://unused").searchParams) {
-    if (Object.hasOwn(contextExtensions, name)) return wrong("holds a setting twice")
+    if (Object.hasOwn(contextExtensions, name)) return wrong("contains a setting twice")
     contextExtensions[name] = value
   }
   const { redirect } = contextExtensions
@@ -100,7 +101,7 @@ export function toAnswer({ httpResponse }: CheckResponse, { redirectsByHeader }:
       return { status: 401, headers: { ...others, "www-authenticate": "Bearer", "x-auth-location": location }, body }
     }
     default:
-      throw new Error("a decision that is none")
+      throw new Error("the decision is of an unknown kind")
   }
 }
 

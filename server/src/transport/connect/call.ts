@@ -1,10 +1,9 @@
 import type { Message } from "@bufbuild/protobuf"
-import { Code, ConnectError } from "@connectrpc/connect"
 import type { Incoming, Running } from "../../rpc/active-calls.js"
 import { Failure } from "../../rpc/errors.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
-import { asUnreadable } from "./foreign-errors.js"
+import { asRejected, asUnreadable } from "./foreign-errors.js"
 
 /**
  * A call at the HTTP listener. It begins once its header is read; Connect reads the request once the call is admitted.
@@ -52,6 +51,8 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
   const running = method.begin(incoming)
   const { signal } = running.call
   const requests = Promise.withResolvers<AsyncIterable<Message>>()
+  // They may fail before the method reads them.
+  requests.promise.catch(() => {})
   const admitted = Promise.withResolvers<void>()
   async function* read(): AsyncIterable<Message> {
     admitted.resolve()
@@ -82,7 +83,11 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
   return {
     running,
     admitted: admitted.promise,
-    fail: requests.reject,
+    fail(failure) {
+      requests.reject(failure)
+      // A method that answers before it reads its requests does not notice their failure.
+      if (!isMade) stream.throw?.(failure).catch(() => {})
+    },
     async *answers(messages) {
       isMade = true
       const fault: Fault = {}
@@ -104,16 +109,15 @@ interface Fault {
    * Connect's error for a message that is too large or has an unsupported compression. It is sent to the client
    * unchanged.
    */
-  asIs?: ConnectError
+  asIs?: unknown
 }
-
-const toldAsIs: readonly Code[] = [Code.ResourceExhausted, Code.Unimplemented]
 
 async function* readable(messages: AsyncIterable<Message>, method: Method, fault: Fault): AsyncIterable<Message> {
   try {
     yield* messages
   } catch (error) {
-    if (error instanceof ConnectError && toldAsIs.includes(error.code)) fault.asIs = error
-    throw asUnreadable(error, method.desc) ?? new Failure("CANCELLED", { cause: error })
+    const rejected = asRejected(error)
+    if (rejected !== undefined) fault.asIs = error
+    throw rejected ?? asUnreadable(error, method.desc) ?? new Failure("CANCELLED", { cause: error })
   }
 }

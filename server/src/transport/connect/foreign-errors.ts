@@ -12,7 +12,10 @@ import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
 import { Failure, toStatus } from "../../rpc/errors.js"
 
-/** Called for every call whose request could not be read. `failure` is set if the request is not a valid message. */
+/**
+ * Called for every call that Connect ends with an error of its own. `failure` is set if the request cannot be read,
+ * because it is not a valid message or Connect rejects it.
+ */
 export type Rejected = (code: Code, failure?: Failure) => void
 
 /**
@@ -29,16 +32,16 @@ export function withoutForeignErrors(
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
     if (error === undefined || error.details.length > 0) return undefined
     if (error.code === Code.Unimplemented) {
-      rejected(error.code)
+      rejected(error.code, asRejected(error))
       // Connect's message quotes the name of an unknown compression, which is arbitrary input.
       const isCount = error.rawMessage.startsWith("protocol error")
       return new ConnectError(
-        isCount ? "the request must have one message" : "no such compression is taken here",
+        isCount ? "the request must have one message" : "this compression is not supported",
         error.code,
       )
     }
     const unreadable = asUnreadable(error, method)
-    rejected(unreadable ? Code.InvalidArgument : error.code, unreadable)
+    rejected(unreadable ? Code.InvalidArgument : error.code, unreadable ?? asRejected(error))
     return unreadable && toStatus(unreadable, requestId)
   }
   const type = response.header?.get("content-type") ?? ""
@@ -62,6 +65,17 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   const field = unreadableField(error.rawMessage, input)
   const description = field === undefined ? `is not a well-formed ${input.typeName}` : "cannot be read"
   return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
+}
+
+/**
+ * Returns the failure for an error of Connect that means that it does not read a request, and that the client gets with
+ * Connect's own code: the request is too large, has an unsupported compression or does not have exactly one message.
+ */
+export function asRejected(error: unknown): Failure | undefined {
+  if (!(error instanceof ConnectError)) return undefined
+  if (![Code.ResourceExhausted, Code.Unimplemented].includes(error.code)) return undefined
+  const violations = [{ field: "request", description: "cannot be read" }]
+  return new Failure("INVALID_FIELD", { cause: error, violations })
 }
 
 /**

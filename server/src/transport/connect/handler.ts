@@ -64,8 +64,14 @@ interface Arrival {
 
 const arrivalKey = createContextKey<Arrival | undefined>(undefined)
 
+export interface ConnectHandler {
+  serve(request: NodeRequest, response: NodeResponse): void
+  /** Returns a handler that answers each request with this status. The answer has no body. */
+  rejectWith(status: number): (request: NodeRequest, response: NodeResponse) => void
+}
+
 /** Serves the methods of the router over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
-export function connectHandler(options: ConnectHandlerOptions): (request: NodeRequest, response: NodeResponse) => void {
+export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const { router, openMethods } = options
   const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate })
   route(connectRouter, router)
@@ -85,15 +91,20 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     how()
   }
 
-  return (request, response) => {
+  /** Bounds how long a request stays open after its answer. Returns false if its connection is closed already. */
+  const receive = (request: NodeRequest, response: NodeResponse): boolean => {
     // A client that disconnects causes an error event of the request. Other listeners may have been removed a moment
     // before.
     request.on("error", () => {})
     // Node has already parsed pipelined requests of an HTTP/1.1 connection and emits them even after the connection was
     // destroyed.
-    if (!("stream" in request) && request.socket.destroyed) return
+    if (!("stream" in request) && request.socket.destroyed) return false
     if ("stream" in request) closeWhenAnswered(request.stream)
     else endRequest(request, response as ServerResponse)
+    return true
+  }
+
+  const answer = (request: NodeRequest, response: NodeResponse) => {
     const path = request.url?.split("?", 1)[0] ?? ""
     if (path === authorizePath && check !== undefined) {
       if (request.method === "GET" || request.method === "HEAD") return authorize(check, request, response)
@@ -115,6 +126,15 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     serve(found.handler, found.method, request, response)
   }
 
+  return {
+    serve: (request, response) => {
+      if (receive(request, response)) answer(request, response)
+    },
+    rejectWith: (status) => (request, response) => {
+      if (receive(request, response)) reject(request, response, () => rejectWithStatus(response, status))
+    },
+  }
+
   /** Serves a call of Authorization.Check by GET. */
   function authorize(method: Method, request: NodeRequest, response: NodeResponse): void {
     const connection = options.connectionOf(request)
@@ -128,6 +148,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
       timeoutMs: undefined,
       header: (name) => (name === "x-request-id" ? requestId : proxyHeader(request.headers, name)),
       certificateNames: connection.certificateNames,
+      prefersCertificate: true,
       rejection,
       connection,
       turn: (one) => acquireSlot(connection, one, closing),
@@ -154,10 +175,7 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     const asked = read(request, response, contextValues)
     const connection = options.connectionOf(request)
     if (asked === undefined) {
-      connection.countUnauthenticated()
-      response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
-      response.end("the request names no host\n")
-      request.resume()
+      reject(request, response, () => rejectHost(response))
       return
     }
     const closing = closingOf(request, response)
@@ -177,9 +195,10 @@ export function connectHandler(options: ConnectHandlerOptions): (request: NodeRe
     handler({ ...asked, body })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
-          if (arrival.call === undefined) connection.countUnauthenticated()
-          if (failure === undefined) router.rejected(method.desc, "http", requestId, code)
-          else arrival.call?.fail(failure)
+          if (arrival.call === undefined) {
+            connection.countUnauthenticated()
+            router.rejected(method.desc, "http", requestId, code)
+          } else if (failure !== undefined) arrival.call.fail(failure)
         })
         return writeAnswer(own, response, share, method.desc.methodKind === "unary")
       })
@@ -257,6 +276,11 @@ function cutOf(request: NodeRequest): () => void {
   return () => ("stream" in request ? cutStream(request.stream) : request.socket.destroy())
 }
 
+function rejectWithStatus(response: NodeResponse, status: number): void {
+  response.writeHead(status)
+  response.end()
+}
+
 function rejectMethod(response: NodeResponse, allow: string): void {
   response.writeHead(405, { allow, "content-length": "0" })
   response.end()
@@ -265,8 +289,13 @@ function rejectMethod(response: NodeResponse, allow: string): void {
 // Uses the format of Connect's errors, for developers who try out the API.
 function rejectType(response: NodeResponse): void {
   response.writeHead(415, { "content-type": "application/json" })
-  const message = "content-type must be application/json, application/proto or one of gRPC"
+  const message = "content-type must be application/json, application/proto or a content type of gRPC"
   response.end(JSON.stringify({ code: "invalid_argument", message }))
+}
+
+function rejectHost(response: NodeResponse): void {
+  response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
+  response.end("the request names no host\n")
 }
 
 // Returns undefined if host and path are not a valid URL, as with `Host: [` or without a host in HTTP/1.0. The body is

@@ -12,13 +12,7 @@ import { outliveStreams } from "../outlive-streams.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "../tls/tls.js"
 import type { Listener, ListenerOptions } from "../transport.js"
 import { connectHandler } from "./handler.js"
-import {
-  answerClientErrors,
-  http1Response,
-  http2Response,
-  rejectExpectations,
-  securityHeaders,
-} from "./response-headers.js"
+import { answerClientErrors, http1Response, http2Response, securityHeaders } from "./response-headers.js"
 
 const withTls = { "strict-transport-security": "max-age=31536000" }
 
@@ -57,21 +51,24 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
   const protocols = ["h2", "http/1.1"]
   const http1 =
     certificate === undefined
-      ? http.createServer(http1Options, handler)
+      ? http.createServer(http1Options, handler.serve)
       : https.createServer(
           { ...http1Options, ...tlsServerOptions(certificate, { protocols, handshakeTimeoutMs }) },
-          handler,
+          handler.serve,
         )
   if (http1 instanceof https.Server && certificate !== undefined) followCertificate(http1, certificate, log)
   answerClientErrors(http1, headers)
-  rejectExpectations(http1, ({ socket }) => connections.get(socket)?.countUnauthenticated())
+  http1.on("checkExpectation", handler.rejectWith(417))
   const http2Server = http2.createServer(
     {
       settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },
       Http2ServerResponse: http2Response(headers),
     },
-    handler,
+    handler.serve,
   )
+  // Node would answer these requests itself and leave their streams open for as long as the clients like.
+  http2Server.on("connect", handler.rejectWith(405))
+  http2Server.on("checkExpectation", handler.rejectWith(417))
   const sessions = new Set<http2.ServerHttp2Session>()
   http2Server.on("session", (session) => {
     sessions.add(session)

@@ -99,18 +99,10 @@ export function answerClientErrors(server: http.Server, headers: ResponseHeaders
   })
 }
 
-/**
- * Rejects requests with an expectation as Node does, but reads little of their bodies.
- *
- * @param onRejected Called for each such request before it is answered.
- */
-export function rejectExpectations(
-  server: http.Server,
-  onRejected: (request: http.IncomingMessage) => void = () => {},
-): void {
+/** Rejects requests with an expectation as Node does, but reads little of their bodies. */
+export function rejectExpectations(server: http.Server): void {
   server.on("checkExpectation", (request, response) => {
     endRequest(request, response)
-    onRejected(request)
     response.writeHead(417).end()
   })
 }

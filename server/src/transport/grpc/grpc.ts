@@ -61,7 +61,7 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure())
   const http2Server = http2ServerOf(server)
   if (http2Server === undefined) {
-    log.warn("this version of @grpc/grpc-js is not known: gRPC is served by Connect, more slowly")
+    log.warn("this version of @grpc/grpc-js is not supported: gRPC is served by Connect, which is slower")
     return openHttpListener(options)
   }
   http2Server.updateSettings({

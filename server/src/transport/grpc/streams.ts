@@ -87,7 +87,7 @@ function isCompressed({ "grpc-encoding": encoding }: IncomingHttpHeaders): boole
 const noStore = { "cache-control": "no-store" }
 export const onlyIdentity = { "grpc-accept-encoding": "identity" }
 const unsupported = { ":status": http2.constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE, ...noStore }
-const notDecompressed = { code: codes.UNIMPLEMENTED, message: "no such compression is taken here", details: [] }
+const notDecompressed = { code: codes.UNIMPLEMENTED, message: "this compression is not supported", details: [] }
 const noSuchMethod = { code: codes.UNIMPLEMENTED, message: "no such method", details: [] }
 
 // Caches the encoded trailers by status, because many calls have the same error under a flood.

@@ -69,14 +69,14 @@ export function watchCertificate(files: CertificateFiles, log: Logger): Certific
     take(changed) {
       checked = check(changed)
       for (const listener of listeners) listener(checked.options)
-      log.info({ valid_to: checked.validTo.toISOString() }, "the TLS certificate has changed: new connections get it")
+      log.info({ valid_to: checked.validTo.toISOString() }, "the TLS certificate has changed: new connections use it")
       warnOfEnd(checked, log)
     },
     fail(error, file) {
       const failure = file === undefined ? error : unreadable(file, error)
       if (!(failure instanceof CertificateError)) throw failure
       const facts = { file: files[failure.file], reason: failure.message }
-      log.error(facts, "the TLS files cannot be used: keeping those before")
+      log.error(facts, "the TLS files cannot be used: keeping the previous ones")
     },
   })
 
@@ -99,7 +99,7 @@ function check(content: CertificateFiles): { options: SecureContextOptions; vali
     try {
       return createPrivateKey(content.key)
     } catch (cause) {
-      throw new CertificateError("key", "must hold a private key in PEM, without a pass phrase", { cause })
+      throw new CertificateError("key", "must contain a private key in PEM, without a passphrase", { cause })
     }
   })()
   if (!leaf.checkPrivateKey(key)) throw new CertificateError("key", "is not the key of the first certificate")
@@ -114,7 +114,7 @@ function check(content: CertificateFiles): { options: SecureContextOptions; vali
 
 function certificates(file: keyof CertificateFiles, pem: string): [X509Certificate, ...X509Certificate[]] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  const rule = "must hold certificates in PEM, whole"
+  const rule = "must contain complete certificates in PEM"
   try {
     const [first, ...others] = blocks.map((block) => new X509Certificate(block))
     if (first !== undefined && blocks.length === pem.split("-----BEGIN ").length - 1) return [first, ...others]
@@ -127,5 +127,5 @@ function certificates(file: keyof CertificateFiles, pem: string): [X509Certifica
 function warnOfEnd({ validTo }: { validTo: Date }, log: Logger): void {
   const leftMs = validTo.getTime() - Date.now()
   if (leftMs > soonMs) return
-  log.warn({ valid_to: validTo.toISOString() }, `the TLS certificate ${leftMs > 0 ? "ends soon" : "has expired"}`)
+  log.warn({ valid_to: validTo.toISOString() }, `the TLS certificate ${leftMs > 0 ? "expires soon" : "has expired"}`)
 }

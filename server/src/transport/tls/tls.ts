@@ -37,7 +37,7 @@ export function admits(socket: TLSSocket, certificate: CertificateSource, log: L
   if (!certificate.asksClients || socket.authorized || socket.getPeerX509Certificate() === undefined) return true
   log.info(
     { peer: socket.remoteAddress, reason: String(socket.authorizationError) },
-    "rejected a client: its certificate does not verify",
+    "rejected a client: its certificate cannot be verified",
   )
   socket.destroy()
   return false

@@ -45,7 +45,8 @@ class PipelineServiceStub:
 
     The caller ends the stream by closing its side. The active calls are answered first. Before the service shuts down, it
     sends `draining`: the caller then opens a new stream, makes its next calls there, and closes this one. Calls that it
-    makes on this stream before it closes it are still executed.
+    makes on this stream are still executed until the stream ends. If the caller does not close it within a second, the
+    service ends it as soon as no call is active, and ignores later calls.
 
     The stream itself fails, together with all its calls, only if a request breaks a rule:
     INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
@@ -71,7 +72,8 @@ class PipelineServiceAsyncStub(PipelineServiceStub):
 
     The caller ends the stream by closing its side. The active calls are answered first. Before the service shuts down, it
     sends `draining`: the caller then opens a new stream, makes its next calls there, and closes this one. Calls that it
-    makes on this stream before it closes it are still executed.
+    makes on this stream are still executed until the stream ends. If the caller does not close it within a second, the
+    service ends it as soon as no call is active, and ignores later calls.
 
     The stream itself fails, together with all its calls, only if a request breaks a rule:
     INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
@@ -100,7 +102,8 @@ class PipelineServiceServicer(metaclass=_abc_1.ABCMeta):
 
         The caller ends the stream by closing its side. The active calls are answered first. Before the service shuts down, it
         sends `draining`: the caller then opens a new stream, makes its next calls there, and closes this one. Calls that it
-        makes on this stream before it closes it are still executed.
+        makes on this stream are still executed until the stream ends. If the caller does not close it within a second, the
+        service ends it as soon as no call is active, and ignores later calls.
 
         The stream itself fails, together with all its calls, only if a request breaks a rule:
         INVALID_FIELD (INVALID_ARGUMENT): a request breaks a rule below, or a call has the id of another active call.
