@@ -21,6 +21,7 @@ const authorizePath = "/v1/authorize"
 interface LogLine {
   method?: string
   rejected?: { method: string; calls: number }[]
+  answered?: { method: string; calls: number }[]
 }
 
 describe("calls at the HTTP listener whose clients disconnect", () => {
@@ -66,7 +67,7 @@ describe("calls at the HTTP listener whose clients disconnect", () => {
   /** Returns the number of ended calls of a method, by its path. */
   const ended = (path: string) => {
     const named = (line: { method?: string }) => `/${line.method}` === path
-    const counted = lines.flatMap(({ rejected }) => rejected ?? []).filter(named)
+    const counted = lines.flatMap(({ rejected = [], answered = [] }) => [...rejected, ...answered]).filter(named)
     return lines.filter(named).length + counted.reduce((sum, { calls }) => sum + calls, 0)
   }
 
