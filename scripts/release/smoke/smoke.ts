@@ -16,5 +16,5 @@ export const name: string = UserService.typeName
 export const reason: ErrorReason = ErrorReason.USER_NOT_FOUND
 export { atTheEdge, decode, encode, getToken, remotely }
 
-// Verifies that the types are found and are not `any`.
+// @ts-expect-error Fails if the types are missing or are `any`.
 createAuthwireClient({ url, timeoutMs: "5000" })
