@@ -1,3 +1,4 @@
+import { StoreError } from "../store/error.js"
 import {
   bulk,
   type Database,
@@ -140,7 +141,7 @@ async function diagnoseMigrations(database: Database): Promise<Diagnosis> {
   return { state: "ok", what, detail: `${all.length} applied, none pending` }
 }
 
-/** Checks whether the first accounts of every tenant can be decrypted. */
+/** Checks whether the first accounts of every tenant can be decrypted. Throws StoreError if they cannot be read. */
 async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[]): Promise<Diagnosis[]> {
   const what = "encryption keys"
   const tenants = await tenantStore(database).list({})
@@ -148,7 +149,8 @@ async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[
   for (const { name } of tenants) {
     try {
       for await (const _rows of bulk(database, { tenant: name, encryptionKeys }).accounts.pages()) break
-    } catch {
+    } catch (error) {
+      if (!(error instanceof StoreError && error.reason === "ENCRYPTION_KEY_MISSING")) throw error
       broken.push(name)
     }
   }

@@ -18,6 +18,8 @@ export async function mysqlSource({ username: user, socketPath, ssl, ...location
     dateStrings: true,
     supportBigNumbers: true,
     bigNumberStrings: true,
+    // Otherwise the JSON string "1" could not be told from the number 1.
+    jsonStrings: true,
   })
   // Prevents a crash by an unhandled error event. The next query reports the error.
   connection.on("error", () => {})

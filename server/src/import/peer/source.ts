@@ -27,8 +27,8 @@ export interface Source {
   count(table: string): Promise<number>
   /**
    * Returns the first rows of a range of the table, ordered by the key. Each row is a list of cells: first the columns,
-   * then the key. Dates are in the database's format, integers that Number cannot represent exactly are text, and
-   * columns whose type ends in `[]` are arrays.
+   * then the key. Dates are in the database's format, JSON and integers that Number cannot represent exactly are text,
+   * and columns whose type ends in `[]` are arrays.
    */
   page(table: SourceTable, range: Range, limit: number): Promise<unknown[][]>
   close(): Promise<void>

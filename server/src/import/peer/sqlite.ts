@@ -38,9 +38,19 @@ export async function sqliteSource(path: string): Promise<Source> {
 
     async page(table, range, limit) {
       const { sql, parameters } = pageStatement(dialect, table, range, limit)
-      return database.prepare(sql).raw().all(parameters) as unknown[][]
+      const found = database.prepare(sql).safeIntegers().raw().all(parameters) as unknown[][]
+      // The key cells follow the column cells. They stay integers, because they are parameters of the next page.
+      return found.map((cells) => cells.map((cell, index) => plain(cell, index < table.columns.length)))
     },
 
     close: async () => void database.close(),
   }
+}
+
+/** Converts an integer of the driver to a number. One that Number cannot represent exactly becomes text, or stays as it is. */
+function plain(cell: unknown, asText: boolean): unknown {
+  if (typeof cell !== "bigint") return cell
+  const number = Number(cell)
+  if (Number.isSafeInteger(number)) return number
+  return asText ? String(cell) : cell
 }

@@ -91,7 +91,7 @@ function listReader(element: JsonReader): JsonReader {
   return read
 }
 
-/** Parses JSON text. If the driver has parsed it already, the text is itself the JSON string. */
+/** Parses JSON text. Text that is not JSON is returned as it is: SQLite stores any text in a column of JSON. */
 export function parsed(text: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue

@@ -10,7 +10,7 @@ import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { createUser, endConnections } from "@authwire/test-support/databases/server-sql.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newUser, range } from "../conformance/context.js"
+import { anyone, encryptionKeys, newId, newSession, newUser, range } from "../conformance/context.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
@@ -110,6 +110,40 @@ describeServers(
         expect(row?.slice(4, 6)).toEqual([1, 5000])
       }
     })
+
+    if (!isPostgres) {
+      test.each([
+        ["autocommit", 0, 1],
+        ["completion_type", 1, 0],
+        ["foreign_key_checks", 0, 1],
+      ])(
+        "has %s = %i by default: what is acknowledged is committed, and a session has a user",
+        async (name, value, usual) => {
+          const fresh = await createDatabaseOn(server)
+          await database.query(`SET GLOBAL ${name} = ${value}`)
+          try {
+            const other = await openSqlStore({ encryptionKeys, url: fresh.url, poolSize: 1 })
+            try {
+              const applied = await applyMigrations(other.database)
+              // A transaction between two writes without one.
+              await other.users.create(anyone, user)
+              await other.users.update(anyone, user.id, { name: "new" })
+              await other.users.create(anyone, newUser({ name: "last" }))
+              const orphan = other.sessions.create(anyone, newSession(newId(), Date.now()))
+              await expect(orphan).rejects.toMatchObject({ reason: "USER_NOT_FOUND" })
+              const names = await fresh.query("SELECT name FROM users ORDER BY name")
+              expect(names).toEqual([{ name: "last" }, { name: "new" }])
+              expect(await fresh.query("SELECT name FROM authwire_migrations")).toHaveLength(applied.length)
+            } finally {
+              await other.close()
+            }
+          } finally {
+            await database.query(`SET GLOBAL ${name} = ${usual}`)
+            await fresh.drop()
+          }
+        },
+      )
+    }
 
     test("restarts while the store is idle: later reads and writes succeed", async () => {
       await readAll()

@@ -152,6 +152,13 @@ describe("coalesce", () => {
     expect(loading?.aborted).toBe(true)
   })
 
+  test("a batch with a lookup that has no signal is loaded without one", async () => {
+    const load = doubled()
+    const find = coalesce({ limit: 8, ahead: 2 }, load)
+    await Promise.all([find(1, {}), find(2, new AbortController())])
+    expect(load.mock.calls.map(([keys, { signal }]) => [keys, signal])).toEqual([[[1, 2], undefined]])
+  })
+
   test("a lookup that gives up does not take the row of another one", async () => {
     const rows = Promise.withResolvers<number[]>()
     const find = coalesce<number, number>({ limit: 8, ahead: 2 }, () => rows.promise)

@@ -101,7 +101,10 @@ function spansOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["s
   return batch.some(({ spans }) => spans !== undefined) ? batch.flatMap(({ spans = [] }) => spans) : undefined
 }
 
-/** Rejects each lookup when its own signal aborts. The shared signal aborts with the last of them. */
+/**
+ * Rejects each lookup when its own signal aborts. The shared signal aborts with the last of them. If one of them has no signal, there
+ * is no shared one either, so that the load gives up on a lock when a call without a signal does.
+ */
 function sharedSignal<Key, Row>(batch: readonly PendingLookup<Key, Row>[]) {
   const all = new AbortController()
   let left = batch.length
@@ -116,7 +119,7 @@ function sharedSignal<Key, Row>(batch: readonly PendingLookup<Key, Row>[]) {
     return () => signal?.removeEventListener("abort", giveUp)
   })
   return {
-    signal: all.signal,
+    signal: batch.every(({ signal }) => signal !== undefined) ? all.signal : undefined,
     end() {
       for (const remove of removers) remove()
     },

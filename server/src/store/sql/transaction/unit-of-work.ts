@@ -217,13 +217,15 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       let isExclusive = false
       /** Resolves when the transaction has ended in which the work was committed. */
       let ended: Promise<void> = Promise.resolve()
+      /** Resolves when nothing is left of the attempts that failed. */
+      let left: Promise<unknown> = Promise.resolve()
       const attempt = async () => {
         let participant: Participant | undefined
         const leave = async () => {
-          const left = participant
+          const former = participant
           participant = undefined
-          await left?.leave()
-          if (left !== undefined) ended = left.ended
+          await former?.leave()
+          if (former !== undefined) ended = former.ended
         }
         const joinOnce: Join = async (more, mayLeave, { isLong = false, readsBefore = false } = {}) => {
           const wanted = engine.locksRows ? [...rows, ...more] : wholeDatabase
@@ -258,7 +260,10 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         } finally {
           // The work may have been given up while it was still joining.
           await joining
-          await leave()
+          const leaving = leave()
+          left = Promise.all([left, leaving])
+          // A caller that has given up does not wait for the other participants.
+          if (!unit.signal?.aborted) await leaving
         }
       }
       const attemptOrRepeat = async () => {
@@ -274,8 +279,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       } catch (error) {
         throw storeError(error)
       } finally {
-        // A caller that gave up after its work was done still has changes in the shared transaction.
-        ended.finally(unlock)
+        // A caller that gave up may still have locks in the shared transaction, or changes if its work was done.
+        left.then(() => ended).finally(unlock)
       }
     },
 

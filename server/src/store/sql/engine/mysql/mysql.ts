@@ -39,6 +39,12 @@ const graceMs = 500
 // The timeout of the wait for another process that changes the tables.
 const schemaLockSeconds = 60
 
+/**
+ * The server may have other defaults. Then writes would be acknowledged and never committed, or rows would refer to users that do
+ * not exist.
+ */
+const safeSettings = ["autocommit = 1", "completion_type = 'NO_CHAIN'", "foreign_key_checks = 1", "unique_checks = 1"]
+
 export interface MysqlEngine extends SqlEngine {
   /** Resolves when no statement is active, or after `ms` milliseconds. */
   idle(ms: number): Promise<void>
@@ -53,6 +59,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
   const sessionStatements = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     `SET SESSION ${[
+      ...safeSettings,
       // One second is the shortest timeout that both servers support for rows and tables. A longer wait consists of
       // retries, without a connection in between.
       "innodb_lock_wait_timeout = 1",
@@ -192,7 +199,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
         // behind it.
         const timeout = engine === "mariadb" ? "max_statement_time" : "max_execution_time"
         const locks = "innodb_lock_wait_timeout = DEFAULT, lock_wait_timeout = 5"
-        const settings = [`${timeout} = 0`, locks, "time_zone = '+00:00'", ...consistency]
+        const settings = [...safeSettings, `${timeout} = 0`, locks, "time_zone = '+00:00'", ...consistency]
         await runner.query(`SET SESSION ${settings.join(", ")}`)
         const lock = "LEFT(CONCAT('authwire.', DATABASE()), 64)"
         const [row] = await runner.query(`SELECT GET_LOCK(${lock}, ${schemaLockSeconds}) AS got`)

@@ -1,0 +1,37 @@
+import { createDatabase } from "@authwire/test-support/databases/databases.js"
+import { expect, test } from "@jest/globals"
+import type { Range } from "../item.js"
+import { sqliteSource } from "./sqlite.js"
+
+test("integers beyond those of Number lose no digit, and rows with such keys are read once", async () => {
+  const database = await createDatabase("sqlite")
+  try {
+    await database.query("CREATE TABLE user (id integer PRIMARY KEY, discord_id bigint, login_count integer)")
+    await database.query(
+      `INSERT INTO user VALUES (42, 9007199254740995, 3), (9007199254740993, -9007199254740993, 9007199254740991),
+        (9007199254740994, NULL, -9007199254740991)`,
+    )
+    const source = await sqliteSource(database.url.slice("sqlite:".length))
+    try {
+      const table = await source.describe("user")
+      const read: unknown[][] = []
+      let after: Range["after"]
+      // One more page than there are rows.
+      for (let page = 0; page < 4; page++) {
+        for (const cells of await source.page(table, { after, upTo: undefined }, 1)) {
+          read.push(cells.slice(0, table.columns.length))
+          after = cells.slice(table.columns.length)
+        }
+      }
+      expect(read).toEqual([
+        [42, "9007199254740995", 3],
+        ["9007199254740993", "-9007199254740993", 9007199254740991],
+        ["9007199254740994", null, -9007199254740991],
+      ])
+    } finally {
+      await source.close()
+    }
+  } finally {
+    await database.drop()
+  }
+})
