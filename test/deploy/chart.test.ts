@@ -59,6 +59,13 @@ withTools("deploy/helm/authwire", () => {
     expect(output).not.toContain("AUTHWIRE_INSECURE_BEHIND_PROXY")
   })
 
+  test("without the gRPC health service it is probed by HTTP", async () => {
+    const { output } = await template([...least, "--set-string", "config.AUTHWIRE_HEALTH=off"])
+    expect(output).not.toMatch(/grpc:\n/)
+    expect(output.match(/path: \/readyz\n\s+port: http\n\s+scheme: HTTP\n/g)).toHaveLength(2)
+    expect(await conform(output)).toMatchObject({ code: 0 })
+  })
+
   test.each([
     ["by default", [], "5000", 30],
     [
