@@ -86,14 +86,17 @@ withTools("deploy/helm/authwire", () => {
     },
   )
 
-  test.each([
+  test.each<readonly [string, readonly string[], string]>([
     ["no secret", [], "existingSecret"],
     ["an unknown value", [...least, "--set", "replicas=3"], "replicas"],
-    [
-      "a secret among the configuration",
-      [...least, "--set-string", "config.AUTHWIRE_DATABASE_URL=x"],
-      "AUTHWIRE_DATABASE_URL",
-    ],
+    ...["AUTHWIRE_DATABASE_URL", "AUTHWIRE_DATABASE_READ_URL", "AUTHWIRE_SOURCE_URL", "AUTHWIRE_ENCRYPTION_KEYS"].map(
+      (name) =>
+        [
+          `${name}, which is a secret, among the configuration`,
+          [...least, "--set-string", `config.${name}=x`],
+          name,
+        ] as const,
+    ),
     ["what is no option", [...least, "--set-string", "config.RATE_LIMIT=1"], "RATE_LIMIT"],
   ])("%s is an error that names the value", async (_name, values, named) => {
     const { code, output } = await template(values)
