@@ -51,6 +51,12 @@ withTools("deploy/helm/authwire", () => {
     expect((await template([...least, "--set", "migration.enabled=false"])).output).not.toContain("kind: Job")
   })
 
+  test("migrations have the same configuration as the service, such as the options of Node for TLS to the database", async () => {
+    const { output } = await template([...least, "--set-string", "config.NODE_OPTIONS=--use-system-ca"])
+    expect(output.match(/name: NODE_OPTIONS\n\s+value: "--use-system-ca"\n/g)).toHaveLength(2)
+    expect(await conform(output)).toMatchObject({ code: 0 })
+  })
+
   test("it is probed by gRPC, or with TLS, which gRPC probes do not support, by HTTPS", async () => {
     expect((await template(least)).output.match(/grpc:\n\s+port: 50051/g)).toHaveLength(2)
     const { output } = await template(everything)
@@ -77,7 +83,7 @@ withTools("deploy/helm/authwire", () => {
   ])(
     "a pod continues to serve while balancers remove it, and has enough time to stop, %s",
     async (_, values, ms, seconds) => {
-      const { output } = await template([...least, ...values])
+      const { output } = await template([...least, "--set", "migration.enabled=false", ...values])
       expect(output.match(/name: AUTHWIRE_DRAIN_DELAY_MS\n\s+value: "(\d+)"/g)).toEqual([
         expect.stringContaining(`value: "${ms}"`),
       ])
