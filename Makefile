@@ -141,4 +141,4 @@ verify: build bench-install browser-install lint ## regenerate and compare, lint
 	node scripts/dependencies/audit.js
 
 clean: ## remove build results, but not installed packages
-	rm -rf build server/dist client/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo
+	rm -rf build token/dist server/dist client/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo

@@ -4,9 +4,15 @@ import http from "node:http"
 import https from "node:https"
 
 const { AUTHWIRE_HTTP_ADDR = "127.0.0.1:8080", AUTHWIRE_TLS_CERT } = process.env
-const port = AUTHWIRE_HTTP_ADDR.slice(AUTHWIRE_HTTP_ADDR.lastIndexOf(":") + 1)
+if (AUTHWIRE_HTTP_ADDR === "off") {
+  process.stderr.write("AUTHWIRE_HTTP_ADDR: is off, but the health check needs the HTTP listener\n")
+  process.exit(1)
+}
+const [, address, port] = /^\[?(.*?)\]?:(\d+)$/.exec(AUTHWIRE_HTTP_ADDR) ?? []
+// A service that listens on all addresses also listens on 127.0.0.1. A container often has no ::1.
+const host = ["0.0.0.0", "::"].includes(address) ? "127.0.0.1" : address
 // The certificate is not verified, because it is issued for the service's external names. Nothing secret is sent.
-const options = { host: "127.0.0.1", port, path: "/readyz", timeout: 2000, rejectUnauthorized: false }
+const options = { host, port, path: "/readyz", timeout: 2000, rejectUnauthorized: false }
 
 const request = (AUTHWIRE_TLS_CERT ? https : http).get(options, ({ statusCode }) => {
   process.exit(statusCode === 200 ? 0 : 1)

@@ -51,12 +51,25 @@ withTools("deploy/helm/authwire", () => {
     expect((await template([...least, "--set", "migration.enabled=false"])).output).not.toContain("kind: Job")
   })
 
+  test("migrations have the same configuration as the service, such as the options of Node for TLS to the database", async () => {
+    const { output } = await template([...least, "--set-string", "config.NODE_OPTIONS=--use-system-ca"])
+    expect(output.match(/name: NODE_OPTIONS\n\s+value: "--use-system-ca"\n/g)).toHaveLength(2)
+    expect(await conform(output)).toMatchObject({ code: 0 })
+  })
+
   test("it is probed by gRPC, or with TLS, which gRPC probes do not support, by HTTPS", async () => {
     expect((await template(least)).output.match(/grpc:\n\s+port: 50051/g)).toHaveLength(2)
     const { output } = await template(everything)
     expect(output).not.toMatch(/grpc:\n/)
     expect(output.match(/scheme: HTTPS/g)).toHaveLength(3)
     expect(output).not.toContain("AUTHWIRE_INSECURE_BEHIND_PROXY")
+  })
+
+  test("without the gRPC health service it is probed by HTTP", async () => {
+    const { output } = await template([...least, "--set-string", "config.AUTHWIRE_HEALTH=off"])
+    expect(output).not.toMatch(/grpc:\n/)
+    expect(output.match(/path: \/readyz\n\s+port: http\n\s+scheme: HTTP\n/g)).toHaveLength(2)
+    expect(await conform(output)).toMatchObject({ code: 0 })
   })
 
   test.each([
@@ -70,7 +83,7 @@ withTools("deploy/helm/authwire", () => {
   ])(
     "a pod continues to serve while balancers remove it, and has enough time to stop, %s",
     async (_, values, ms, seconds) => {
-      const { output } = await template([...least, ...values])
+      const { output } = await template([...least, "--set", "migration.enabled=false", ...values])
       expect(output.match(/name: AUTHWIRE_DRAIN_DELAY_MS\n\s+value: "(\d+)"/g)).toEqual([
         expect.stringContaining(`value: "${ms}"`),
       ])
@@ -79,14 +92,17 @@ withTools("deploy/helm/authwire", () => {
     },
   )
 
-  test.each([
+  test.each<readonly [string, readonly string[], string]>([
     ["no secret", [], "existingSecret"],
     ["an unknown value", [...least, "--set", "replicas=3"], "replicas"],
-    [
-      "a secret among the configuration",
-      [...least, "--set-string", "config.AUTHWIRE_DATABASE_URL=x"],
-      "AUTHWIRE_DATABASE_URL",
-    ],
+    ...["AUTHWIRE_DATABASE_URL", "AUTHWIRE_DATABASE_READ_URL", "AUTHWIRE_SOURCE_URL", "AUTHWIRE_ENCRYPTION_KEYS"].map(
+      (name) =>
+        [
+          `${name}, which is a secret, among the configuration`,
+          [...least, "--set-string", `config.${name}=x`],
+          name,
+        ] as const,
+    ),
     ["what is no option", [...least, "--set-string", "config.RATE_LIMIT=1"], "RATE_LIMIT"],
   ])("%s is an error that names the value", async (_name, values, named) => {
     const { code, output } = await template(values)

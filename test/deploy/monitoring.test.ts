@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs"
 import { createAuthwireClient } from "@authwire/client"
+import { IntrospectionService, SessionService } from "@authwire/proto"
 import { createDatabase, describeServers } from "@authwire/test-support/databases/databases.js"
 import { startCollector } from "@authwire/test-support/machine/collector.js"
 import { check, root } from "@authwire/test-support/machine/deploy.js"
@@ -31,6 +32,17 @@ withTools(
     expect(all.filter(({ where }) => where.startsWith("alert ")).length).toBeGreaterThan(5)
     expect(all.filter(({ where }) => where.startsWith("panel ")).length).toBeGreaterThan(20)
     expect(all.filter(({ isWhole, problems }) => !isWhole || problems.length > 0)).toEqual([])
+  },
+)
+
+withTools(
+  "the alert on slow calls includes each method with which an application finds the session of a request",
+  async () => {
+    const slow = (await expressions()).find(({ where }) => where === "alert AuthwireSlow")
+    const [, methods = ""] = /grpc_method=~"([^"]*)"/.exec(slow?.expression ?? "") ?? []
+    const { getSessionAndUser, accessSession } = SessionService.method
+    const reads = [getSessionAndUser, accessSession, IntrospectionService.method.introspect]
+    expect(methods.split("|").sort()).toEqual(reads.map(({ name }) => name).sort())
   },
 )
 

@@ -3,9 +3,15 @@ import { join } from "node:path"
 import { check, hasSystemdAnalyze, root } from "@authwire/test-support/machine/deploy.js"
 import { beforeAll, describe, expect, test } from "@jest/globals"
 
+const text = readFileSync(`${root}/deploy/systemd/authwire.service`, "utf8")
+
+test("the unit is ordered after the unit of each database server, so that it also ends before that server", () => {
+  const after = /^After=(.*)$/m.exec(text)?.[1]?.split(" ")
+  expect(after).toEqual(expect.arrayContaining(["mysql.service", "mariadb.service", "postgresql.service"]))
+})
+
 const withSystemd = hasSystemdAnalyze() ? describe : describe.skip
 withSystemd("deploy/systemd/authwire.service", () => {
-  const text = readFileSync(`${root}/deploy/systemd/authwire.service`, "utf8")
   let file: string
   beforeAll(() => {
     file = join(mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "unit-")), "authwire.service")

@@ -22,7 +22,8 @@ function setUp(maxInFlight = 1024) {
     cancel() {},
   })
   const client = { makeBidiStreamRequest: () => wire } as unknown as Client
-  const events = { opened() {}, draining() {}, space() {}, closed() {} }
+  const space = { events: 0 }
+  const events = { opened() {}, draining() {}, space: () => void space.events++, closed() {} }
   const stream = openPipelineStream(client, new Metadata(), undefined, events)
   const answer = (response: MessageInitShape<typeof PipelineResponseSchema>) =>
     wire.emit("data", Buffer.from(toBinary(PipelineResponseSchema, create(PipelineResponseSchema, response))))
@@ -37,7 +38,7 @@ function setUp(maxInFlight = 1024) {
       stream.send(call)
       return giveUp
     })
-  return { stream, wire, requests, answer, send, turn }
+  return { stream, wire, requests, space, answer, send, turn }
 }
 
 describe("openPipelineStream", () => {
@@ -54,6 +55,18 @@ describe("openPipelineStream", () => {
     await turn()
     expect(requests).toEqual([])
     expect(stream.load).toBe(0)
+  })
+
+  test("a cancelled call makes space for waiting calls, whether it was sent or not", async () => {
+    const { stream, space, send, turn } = setUp(2)
+    const [sent] = send(1)
+    await turn()
+    const [unsent] = send(1)
+    expect(stream.hasSpace).toBe(false)
+    unsent!.abort()
+    expect([stream.hasSpace, space.events]).toEqual([true, 1])
+    sent!.abort()
+    expect(space.events).toBe(2)
   })
 
   test("cancellations are sent before further calls", async () => {

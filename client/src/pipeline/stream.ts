@@ -195,9 +195,11 @@ export function openPipelineStream(
       schedule()
     },
     drop(call) {
-      if (unsent.delete(call.slot) || !active.delete(call.id)) return
-      cancelledIds.push(call.id)
-      schedule()
+      if (!unsent.delete(call.slot)) {
+        if (!active.delete(call.id)) return
+        cancelledIds.push(call.id)
+        schedule()
+      }
       events.space()
     },
     idle() {

@@ -18,7 +18,13 @@ export function earlierCommit(): string {
   return hasEarlierVersion() ? readFileSync(`${folder}/commit`, "utf8").trim() : "none"
 }
 
-/** Whether the earlier version supports an engine. */
-export function earlierKnows(engine: string): boolean {
-  return engine !== "postgres" || existsSync(`${folder}/server/dist/store/sql/engine/postgres.js`)
+/**
+ * Whether a version supports an engine. The server's dependencies tell, because the files of the store may be moved.
+ *
+ * @param version - The folder of the version. Default: that of the earlier version.
+ */
+export function earlierKnows(engine: string, version: string = folder): boolean {
+  if (engine !== "postgres") return true
+  const { dependencies } = JSON.parse(readFileSync(`${version}/server/package.json`, "utf8"))
+  return "pg" in dependencies
 }

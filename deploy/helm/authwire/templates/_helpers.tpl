@@ -71,13 +71,20 @@ envFrom:
       name: {{ .Values.existingSecret }}
 {{- end }}
 
-{{- /* A gRPC probe does not support TLS. gRPC health and /readyz report the same: whether the database answers. */}}
+{{- define "authwire.scheme" -}}
+{{ if .Values.tls.existingSecret }}HTTPS{{ else }}HTTP{{ end }}
+{{- end }}
+
+{{- /*
+A gRPC probe does not support TLS, and needs the gRPC health service, which AUTHWIRE_HEALTH can disable. gRPC health and
+/readyz report the same: whether the database answers.
+*/}}
 {{- define "authwire.ready" -}}
-{{- if .Values.tls.existingSecret -}}
+{{- if or .Values.tls.existingSecret (eq (dig "AUTHWIRE_HEALTH" "on" .Values.config) "off") -}}
 httpGet:
   path: /readyz
   port: http
-  scheme: HTTPS
+  scheme: {{ include "authwire.scheme" . }}
 {{- else -}}
 grpc:
   port: 50051
