@@ -9,7 +9,7 @@ export const provisionalUsers = migration({
   lastVersion: {
     compatible: true,
     reason:
-      "the column that it adds may be null, as it is in rows that the last version inserts; set --provisional-sign-up only when that version is gone",
+      "the column that it adds may be null, as it is in rows that the previous version inserts; set --provisional-sign-up only when no replica runs that version any more",
   },
   makes: { table: "users", column: "provisional_until" },
   server: "ALTER TABLE users ADD COLUMN provisional_until DATETIME(3) NULL",
