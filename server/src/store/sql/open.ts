@@ -71,7 +71,7 @@ export interface SqlStoreOptions extends SqlDatabaseOptions {
    */
   clock?: (() => number) | undefined
   /**
-   * How long a user with an unfinished sign-up is provisional, in milliseconds (see UserStore.create). Default 0:
+   * How long a user with an incomplete sign-up is provisional, in milliseconds (see UserStore.create). Default 0:
    * never.
    */
   provisionalMs?: number | undefined

@@ -24,7 +24,7 @@ export function provisionalUserContract(context: ContractContext): void {
   })
 
   const addressed = () => newUser({ email: `${newId()}@example.com` })
-  /** Creates a user with an unfinished sign-up. */
+  /** Creates a user with an incomplete sign-up. */
   const begun = async (user = addressed()) => store.users.create(anyone, user, { provisional: true })
   const holders = async (email: string | undefined) =>
     (await context.database.sql("SELECT id FROM users WHERE tenant = 'default' AND email = ?", [email])).map(

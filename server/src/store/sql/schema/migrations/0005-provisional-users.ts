@@ -1,7 +1,7 @@
 import { migration } from "./migration.js"
 
 /**
- * Adds the time until which a user with an unfinished sign-up can be replaced by a new user with the same address. It
+ * Adds the time until which a user with an incomplete sign-up can be replaced by a new user with the same address. It
  * is NULL for all other users, and as soon as anything else is written about the user. Existing users have NULL.
  */
 export const provisionalUsers = migration({
