@@ -57,7 +57,8 @@ async function importFrom(
       if (remembered !== undefined) say(rememberedReport(check, total))
       const { errors } = check.findings
       if (errors > 0 && !configuration.skip) {
-        say(`${errors} rows have errors: correct them in the source, or skip them with --skip; nothing was written\n`)
+        const [faulty, them] = errors === 1 ? ["1 row has an error", "it"] : [`${errors} rows have errors`, "them"]
+        say(`${faulty}: correct ${them} in the source, or skip ${them} with --skip; nothing was written\n`)
         return 1
       }
       if (!configuration.apply) {
