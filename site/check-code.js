@@ -13,10 +13,10 @@ rmSync(folder, { recursive: true, force: true })
 const pages = globSync(["docs/start/*.md", "docs/moving.md", "docs/runtimes.md", "README.md"], { cwd: root })
 const files = pages.flatMap((page) => {
   const text = readFileSync(join(root, page), "utf8")
-  const place = page.replace(/\.md$/, "").replaceAll("/", "-")
+  const subfolder = page.replace(/\.md$/, "").replaceAll("/", "-")
   // The first line of a block names its file. The blocks of a page can import each other.
   return [...text.matchAll(/^```ts\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map(([, name, code]) => {
-    const file = join(folder, place, name)
+    const file = join(folder, subfolder, name)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, code)
     return file

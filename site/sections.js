@@ -11,6 +11,20 @@ const named = [
   },
   { text: "Move", pages: ["docs/moving.md"] },
   {
+    text: "Use",
+    pages: [
+      "docs/introspection.md",
+      "docs/other-languages.md",
+      "docs/gateways.md",
+      "docs/sessions.md",
+      "docs/extending-sessions.md",
+      "docs/session-cache.md",
+      "docs/events.md",
+      "docs/provider-tokens.md",
+      "docs/runtimes.md",
+    ],
+  },
+  {
     text: "Run",
     pages: [
       "docs/deploying.md",
@@ -22,16 +36,7 @@ const named = [
     ],
   },
   { text: "Security", pages: ["docs/security.md", "SECURITY.md", "docs/dependencies.md"] },
-  {
-    text: "Background",
-    pages: [
-      "docs/introspection.md",
-      "docs/gateways.md",
-      "docs/other-languages.md",
-      "docs/performance.md",
-      "CHANGELOG.md",
-    ],
-  },
+  { text: "Background", pages: ["docs/performance.md", "CHANGELOG.md"] },
 ]
 
 const decisions = { text: "Decisions", pages: globSync("docs/decisions/*.md", { cwd: root }).sort() }

@@ -34,7 +34,7 @@ export class FakeStream implements PipelineStream {
   abandon() {}
 }
 
-/** A member whose place does what the test says. */
+/** A member of the pool that behaves as the test sets it. */
 export class FakeMember implements Member {
   stream: FakeStream | undefined
   draining: FakeStream | undefined

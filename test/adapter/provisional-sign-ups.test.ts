@@ -53,7 +53,7 @@ async function slowSignUp(adapter: Adapter, who: SignIn) {
 
 const notLinked = { name: "OAuthAccountNotLinked" }
 
-describe.each(databaseTargets())("attacks on unfinished sign-ups, on %s", (target) => {
+describe.each(databaseTargets())("attacks on incomplete sign-ups, on %s", (target) => {
   let authwire: Authwire
   let adapter: Adapter
   beforeAll(async () => {

@@ -64,12 +64,12 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
   })
 
   test("ends when a file moves its key to another tenant, or removes its scopes", async () => {
-    const [moved, narrowed, same] = [staticKey(["all"]), staticKey(["all"]), staticKey(["all"])]
-    await writeFile(file, JSON.stringify([moved, narrowed, same].map(({ entry }) => entry)))
+    const [moved, restricted, same] = [staticKey(["all"]), staticKey(["all"]), staticKey(["all"])]
+    await writeFile(file, JSON.stringify([moved, restricted, same].map(({ entry }) => entry)))
     let streams: OpenStream[][] = []
     await until(async () => (await probe(same)) === undefined)
-    streams = [await open(moved), await open(narrowed), await open(same)]
-    const entries = [{ ...moved.entry, tenant: "other" }, { ...narrowed.entry, scopes: ["users:read"] }, same.entry]
+    streams = [await open(moved), await open(restricted), await open(same)]
+    const entries = [{ ...moved.entry, tenant: "other" }, { ...restricted.entry, scopes: ["users:read"] }, same.entry]
     await writeFile(file, JSON.stringify(entries))
     await haveEnded(streams.slice(0, 2).flat())
     expect(streams.map(reasonsOf)).toEqual([

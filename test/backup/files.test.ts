@@ -15,7 +15,7 @@ const canRun = ownServers().includes("mariadb") && hasTool("mariadb-backup")
 ;(canRun ? test : test.skip)(
   "a server of MariaDB is restored from its files, and sign-in continues",
   async () => {
-    const [backUp = "", restore = ""] = codeBelow("docs/backup.md", "The whole server, by its files")
+    const [backUp = "", restore = ""] = codeBelow("docs/backup.md", "Copying the files of the whole server")
     const folder = mkdtempSync(join(tmpdir(), "authwire-backup-"))
     const mariadb = await startPrivateDatabase("mariadb")
     if (mariadb === null) throw new Error("no mariadb on the path")

@@ -19,14 +19,15 @@ describe("authwire", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     for (const line of [
       /^ {2}serve /m,
-      /^ {2}migrate .*up, down or status/m,
+      /^ {2}migrate .*\(up, down\), or list/m,
       /^ {2}rekey /m,
       /^ {2}cleanup /m,
       /^ {2}import /m,
       /^ {2}export /m,
       /^ {2}doctor /m,
-      /^ {2}keys .*create, list or revoke ID/m,
-      /^ {2}tenants .*create NAME or list/m,
+      /^ {2}keys .*Create, list or revoke API keys/m,
+      /^ {2}tenants .*Create or list tenants/m,
+      /^ {2}events .*Print events/m,
       /^ {2}authwire serve --dev$/m,
     ]) {
       expect(stdout).toMatch(line)
@@ -166,7 +167,7 @@ describe("authwire", () => {
     expect(before).toMatchObject({ code: 0, stderr: "" })
     expect(before.stdout).toMatch(/^pending /m)
     expect(before.stdout).not.toMatch(/^applied /m)
-    // Whether replicas of the last version can keep serving after a migration.
+    // Whether replicas of the previous version can keep serving after a migration.
     expect(before.stdout).toMatch(/^pending 0002-lists\n {2}the previous version can run on it: yes, because \S/m)
 
     const up = await run(["migrate", "up"], env)

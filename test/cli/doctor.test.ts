@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
@@ -29,6 +29,19 @@ afterAll(() => database.drop())
 
 const doctor = (env: Record<string, string>, ...args: string[]) =>
   run(["doctor", ...args], { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: testSecret, ...env })
+
+test("a file of SQLite that does not exist is reported and not created", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "authwire-"))
+  const file = join(folder, "none.db")
+  const { stdout, code } = await doctor({ AUTHWIRE_DATABASE_URL: `sqlite:${file}` })
+  expect(stdout).toMatch(/^wrong +database +there is no file .*none\.db$/m)
+  expect(code).toBe(1)
+  const source = await doctor({}, "--from=authwire", `--url=sqlite:${file}`)
+  expect(source.stderr).toBe(`authwire: --url: there is no file ${file}\n`)
+  expect(source.code).toBe(1)
+  expect(existsSync(file)).toBe(false)
+  rmSync(folder, { recursive: true })
+})
 
 describe("the options of the adapter", () => {
   let server: ServerProcess | undefined

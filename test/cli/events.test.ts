@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { createAuthwireClient } from "@authwire/client"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -70,6 +70,15 @@ describe("authwire events tail", () => {
     await until(async () => rest.lines().length === 1)
     expect(JSON.parse(rest.lines()[0] as string)).toMatchObject({ kind: "user.deleted", userId: "before" })
     expect([await first.end(), await rest.end()]).toEqual([0, 0])
+  })
+
+  test("an unknown tenant is an error, and is also one for export", async () => {
+    const env = { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: testSecret }
+    for (const command of [["events", "tail"], ["export"]]) {
+      const { code, stderr } = await run([...command, "--tenant=nobody"], env)
+      expect(stderr).toMatch(/^authwire: there is no tenant nobody: create it with: authwire tenants create nobody$/m)
+      expect(code).toBe(1)
+    }
   })
 
   test("an unknown kind is rejected with a list of the known kinds", async () => {

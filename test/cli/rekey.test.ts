@@ -108,7 +108,9 @@ describe.each(databaseTargets())("authwire rekey on %s", (target) => {
   test("without the right key nothing is lost or revealed: it reports that, and the service rejects calls", async () => {
     const keyless = { ...env(), AUTHWIRE_ENCRYPTION_KEYS: old }
     const { code, stdout } = await run(["rekey"], keyless)
-    expect(stdout).toBe("rekeyed 0 of 600 accounts\n600 cannot be decrypted with the given keys and were not changed\n")
+    expect(stdout).toBe(
+      "rekeyed 0 of 600 accounts\n600 accounts cannot be decrypted with the configured keys and were not changed\n",
+    )
     expect(code).toBe(1)
     await expectAll()
     await stop()

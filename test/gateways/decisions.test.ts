@@ -261,10 +261,10 @@ describe.each(databaseTargets())("on %s", (target) => {
       await expect(ask({ headers }, other)).rejects.toThrow(/lacks the scope sessions:introspect/)
       await expect(ask({ headers }, null)).rejects.toThrow(/the call has no API key/)
       await expect(ask({ headers }, altered(gateway))).rejects.toThrow(/unknown, revoked or expired/)
-      const narrow = createAuthwireClient({ url: server.grpcUrl, apiKey: gateway })
-      await expect(narrow.users.getUser({ id: "1" })).rejects.toThrow(/lacks the scope/)
-      await expect(narrow.sessions.getSessionAndUser({ sessionToken: "1" })).rejects.toThrow(/lacks the scope/)
-      narrow.close()
+      const limited = createAuthwireClient({ url: server.grpcUrl, apiKey: gateway })
+      await expect(limited.users.getUser({ id: "1" })).rejects.toThrow(/lacks the scope/)
+      await expect(limited.sessions.getSessionAndUser({ sessionToken: "1" })).rejects.toThrow(/lacks the scope/)
+      limited.close()
     })
   })
 
@@ -317,8 +317,8 @@ describe.each(databaseTargets())("on %s", (target) => {
       expect([query, (await authorize(query)).status]).toEqual([query, 500])
     }
     expect((await authorize("policy=optional", {}, "HEAD")).status).toBe(200)
-    const refused = await authorize("policy=optional", {}, "POST")
-    expect([refused.status, refused.headers.allow]).toEqual([405, "GET, HEAD"])
+    const rejected = await authorize("policy=optional", {}, "POST")
+    expect([rejected.status, rejected.headers.allow]).toEqual([405, "GET, HEAD"])
     // Only the proxy's key counts. The request may have a key of its own.
     const { headers } = await signIn()
     const own = await authorize("", { ...headers, authorization: `Bearer ${gateway}` })

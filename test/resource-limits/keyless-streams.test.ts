@@ -68,7 +68,7 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     const call = connection.open(header(paths.pipeline, { key: target.keys.sessions }))
     await areServed([call])
     expect(connection.openStreams).toBe(calls.length + 1)
-    // A closed stream frees its place.
+    // A closed stream frees its slot.
     calls[0]?.stream.close()
     await connection.seen()
     await areServed([watch(connection)])

@@ -71,7 +71,7 @@ const upgrade = (target: ServerEngine) => {
 
     // Migrates down to the tables of the earlier version.
     for (const replica of replicas) await replica.stop()
-    const [down = ""] = codeBelow(page, "Back again")
+    const [down = ""] = codeBelow(page, "Going back to the previous version")
     expect(await runBlock(status, tmpdir(), env)).not.toMatch(/^pending/m)
     for (const _ of pending.matchAll(/^pending /gm)) await runBlock(down, tmpdir(), env)
     expect(await runBlock(status, tmpdir(), env)).toBe(pending)

@@ -143,8 +143,8 @@ test("a token with a part of another token is rejected", async () => {
 test("an undecryptable token with a valid tag, made with the key, is rejected exactly like one with an invalid tag", async () => {
   const { key, kid } = await derive({ secret, salt })
   const header = base64url(JSON.stringify({ alg: "dir", enc: "A256CBC-HS512", kid }))
-  const refusal = async (token: string) => decode({ token, secret, salt }).catch((error: unknown) => error)
-  const wrongTag = await refusal(
+  const errorOf = async (token: string) => decode({ token, secret, salt }).catch((error: unknown) => error)
+  const wrongTag = await errorOf(
     withPart(forge({ key, header, content: "{}" }), 4, () => base64url(new Uint8Array(32))),
   )
   expect(wrongTag).toMatchObject(noMatch)
@@ -154,7 +154,7 @@ test("an undecryptable token with a valid tag, made with the key, is rejected ex
     { content: "", ciphertext: new Uint8Array() },
     { content: "", ciphertext: new Uint8Array(15) },
   ]) {
-    const error = await refusal(forge({ key, header, ...forgery }))
+    const error = await errorOf(forge({ key, header, ...forgery }))
     expect(error).toEqual(wrongTag)
     expect(Object.getOwnPropertyNames(error).toSorted()).toEqual(Object.getOwnPropertyNames(wrongTag).toSorted())
   }

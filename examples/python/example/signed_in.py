@@ -27,7 +27,7 @@ def who_is_signed_in(authwire: Authwire, headers: Headers, cookie: str) -> Ident
     """Returns the user of a request, or None if the request has no valid session.
 
     It works for database sessions and JWT sessions. After a grpc.RpcError the result is unknown: an outage must never
-        look like a sign-out.
+    look like a sign-out.
     """
     wanted = [Header(name=name, value=value) for name, value in headers if name.lower() in ("cookie", "authorization")]
     answer = authwire.introspection.Introspect(IntrospectRequest(headers=wanted, cookie_name=cookie), timeout=TIMEOUT)

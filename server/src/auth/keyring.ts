@@ -238,7 +238,7 @@ function promised() {
   return one
 }
 
-/** Reads with a timeout, which releases the place in the queue. A statement that hangs is abandoned. */
+/** Reads with a timeout, after which the read leaves the queue. A statement that hangs is abandoned. */
 async function inTime<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
   const abort = new AbortController()

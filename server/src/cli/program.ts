@@ -46,7 +46,7 @@ export async function runProgram(args: readonly string[], { environment, version
 
   // Each command is loaded only when it runs, because most of a command's time is spent on loading modules.
   add("serve", "Serve until SIGTERM or SIGINT.", async () => (await import("./commands/serve.js")).serve)
-  addGroup("migrate", "Migrate the database: up, down or status.")
+  addGroup("migrate", "Migrate the database (up, down), or list its migrations (status).")
   add("migrate up", "Apply the pending migrations.", async () => (await import("./commands/migrate.js")).migrateUp)
   add("migrate down", "Revert the last migration.", async () => (await import("./commands/migrate.js")).migrateDown)
   add(
@@ -79,7 +79,7 @@ export async function runProgram(args: readonly string[], { environment, version
     "Check an installation, or an adapter's database, for problems.",
     async () => (await import("./commands/doctor.js")).doctor,
   )
-  addGroup("keys", "API keys: create, list or revoke ID.")
+  addGroup("keys", "Create, list or revoke API keys.")
   add(
     "keys create",
     "Create an API key. It is printed only once.",
@@ -87,10 +87,10 @@ export async function runProgram(args: readonly string[], { environment, version
   )
   add("keys list", "List the API keys.", async () => (await import("./commands/keys.js")).listKeys)
   add("keys revoke", "Revoke an API key.", async () => (await import("./commands/keys.js")).revokeKey, "<ID>")
-  addGroup("tenants", "Tenants: create NAME or list.")
+  addGroup("tenants", "Create or list tenants.")
   add("tenants create", "Create a tenant.", async () => (await import("./commands/tenants.js")).createTenant, "<NAME>")
   add("tenants list", "List the tenants.", async () => (await import("./commands/tenants.js")).listTenants)
-  addGroup("events", "Events: tail.")
+  addGroup("events", "Print events as they are committed (tail).")
   add(
     "events tail",
     "Print an event for each write when it is committed, until SIGINT.",

@@ -89,7 +89,7 @@ async function checkInto(
   /** The ranges of the users' table that contain users without an e-mail address; undefined for the whole table. */
   let unaddressed: Range[] | undefined = []
   /** Users that cannot be imported because another user has the same address. */
-  const refused = new Set<bigint>()
+  const collidingUsers = new Set<bigint>()
 
   async function* read<N extends BulkName>(name: N, ranges?: readonly Range[]): AsyncGenerator<Page<BulkRows[N]>> {
     for await (const page of ahead(origin.pages(name, ranges))) {
@@ -98,22 +98,22 @@ async function checkInto(
     }
   }
 
-  const hasUser = (id: bigint) => facts.keys.users.has(id) && !refused.has(id)
+  const hasUser = (id: bigint) => facts.keys.users.has(id) && !collidingUsers.has(id)
 
   /** Accepts only the first of the rows with the same key, and the first of the users with the same address. */
-  function gate<N extends BulkName>(name: N, onRefused: (kind: "duplicate" | "address-collision") => void = () => {}) {
+  function gate<N extends BulkName>(name: N, onRepeated: (kind: "duplicate" | "address-collision") => void = () => {}) {
     const first = { key: firstOf(facts.keys[name]), address: firstOf(facts.addresses) }
     return (item: Item<BulkRows[N]>): BulkRows[N] | undefined => {
       const { row } = item
       if (row === undefined || ("userId" in row && !hasUser(digestOf(row.userId)))) return undefined
       const { emailKey } = row as Partial<BulkRows["users"]>
-      const refusal = !first.key(() => item.key)
+      const repetition = !first.key(() => item.key)
         ? "duplicate"
         : emailKey !== undefined && !first.address(() => digestOf(emailKey))
           ? "address-collision"
           : undefined
-      if (refusal === undefined) return row
-      onRefused(refusal)
+      if (repetition === undefined) return row
+      onRepeated(repetition)
       return undefined
     }
   }
@@ -179,19 +179,24 @@ async function checkInto(
       const all = [keys, addresses]
       if (sets.some((set, index) => all[index]?.some((digest) => set.repeated().has(digest)))) page.state = "faulty"
     }
-    let refusal: "duplicate" | "address-collision" | undefined
+    let repetition: "duplicate" | "address-collision" | undefined
     const admit = gate(name, (kind) => {
-      refusal = kind
+      repetition = kind
     })
     for await (const page of read(name, rangesOf(name, "faulty"))) {
       for (const item of page.items(false)) {
-        refusal = undefined
+        repetition = undefined
         admit(item)
-        if (refusal === undefined) continue
+        if (repetition === undefined) continue
         accepted[name]--
         skipped[name]++
-        findings.add({ kind: refusal, table: name, row: item.label, detail: "only the first of them can be imported" })
-        if (refusal === "address-collision") refused.add(item.key)
+        findings.add({
+          kind: repetition,
+          table: name,
+          row: item.label,
+          detail: "only the first of them can be imported",
+        })
+        if (repetition === "address-collision") collidingUsers.add(item.key)
       }
     }
   }
@@ -231,15 +236,15 @@ async function checkInto(
     gate: (name) => gate(name),
     has: (name, row) => {
       const digest = keyDigest[name](row)
-      return facts.keys[name].has(digest) && !(name === "users" && refused.has(digest))
+      return facts.keys[name].has(digest) && !(name === "users" && collidingUsers.has(digest))
     },
     skips: (name, row) => {
       const digest = keyDigest[name](row)
-      if (facts.keys[name].has(digest)) return name === "users" && refused.has(digest)
+      if (facts.keys[name].has(digest)) return name === "users" && collidingUsers.has(digest)
       return facts.skipped[name].has(digest)
     },
     mayHaveSurplus(name) {
-      if (remembered === undefined || !remembered.isComplete(name) || refused.size > 0) return true
+      if (remembered === undefined || !remembered.isComplete(name) || collidingUsers.size > 0) return true
       const there = new Set(pages[name].filter(({ state }) => state === "copied").map(({ digest }) => digest))
       for (const { digest, facts: known } of remembered.pages(name)) {
         if (!there.has(digest) && known.read().keys.some((key) => !facts.keys[name].has(key))) return true

@@ -6,7 +6,7 @@ import { StartError } from "../bootstrap/start-error.js"
 import { type Bulk, type BulkName, bulkNames, type Cipher } from "../store/sql/index.js"
 import type { Check, Remembered } from "./check.js"
 import type { AllDifferences, Differences } from "./copy.js"
-import { type FactsPlace, type StoredFacts, storedFacts, writeFacts } from "./facts.js"
+import { type FactsLocation, type StoredFacts, storedFacts, writeFacts } from "./facts.js"
 import type { Origin, Range } from "./item.js"
 import { readFully, writeFully } from "./scratch.js"
 
@@ -28,7 +28,7 @@ interface NotedTable {
   ranges: string
   /** Whether Authwire has exactly the rows of these pages. */
   isComplete: boolean
-  pages: { digest: string; place: FactsPlace }[]
+  pages: { digest: string; location: FactsLocation }[]
 }
 
 const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
@@ -63,7 +63,7 @@ export interface Checkpoint {
 }
 
 export function checkpoint({ file, origin, target, cipher }: CheckpointOptions): Checkpoint {
-  const place = (name: BulkName) => ["import checkpoint", name]
+  const context = (name: BulkName) => ["import checkpoint", name]
 
   async function conditionNow(): Promise<string | undefined> {
     const fingerprints = await Promise.all(bulkNames.map((name) => target[name].fingerprint()))
@@ -110,11 +110,11 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
       const byDigest = Object.fromEntries(
         bulkNames.map((name) => [
           name,
-          new Map(tables[name].pages.map(({ digest, place }) => [digest, storedFacts(place, read)])),
+          new Map(tables[name].pages.map(({ digest, location }) => [digest, storedFacts(location, read)])),
         ]),
       ) as Record<BulkName, Map<string, StoredFacts>>
       return {
-        ranges: (name) => rangesTo(deserialize(Buffer.from(cipher.open(tables[name].ranges, place(name)), "base64"))),
+        ranges: (name) => rangesTo(deserialize(Buffer.from(cipher.open(tables[name].ranges, context(name)), "base64"))),
         facts: (name, digest) => byDigest[name].get(digest),
         isComplete: (name) => tables[name].isComplete,
         pages: (name) => byDigest[name].entries().map(([digest, facts]) => ({ digest, facts })),
@@ -164,9 +164,9 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
     const copied = pages.filter(({ state }) => state === "copied")
     const rows = copied.reduce((sum, { facts }) => sum + facts.rows, 0)
     return {
-      ranges: cipher.seal(ends, place(name)),
+      ranges: cipher.seal(ends, context(name)),
       isComplete: rows === check.accepted[name] && found.surplus + found.kept === 0,
-      pages: copied.map(({ digest, facts }) => ({ digest, place: writeFacts(facts.read(), append) })),
+      pages: copied.map(({ digest, facts }) => ({ digest, location: writeFacts(facts.read(), append) })),
     }
   }
 }

@@ -21,7 +21,7 @@ export interface StoredFacts {
 }
 
 /** The position of stored facts. `lengths` are the numbers of digests: keys, addresses, folded ids and owners. */
-export interface FactsPlace {
+export interface FactsLocation {
   position: number
   lengths: readonly number[]
 }
@@ -49,8 +49,8 @@ export class Facts {
 
   /** Stores the facts of a page in a temporary file. */
   store(facts: PageFacts): StoredFacts {
-    const place = writeFacts(facts, (bytes) => this.#pages.append(bytes))
-    return storedFacts(place, (position, into) => this.#pages.read(position, into))
+    const location = writeFacts(facts, (bytes) => this.#pages.append(bytes))
+    return storedFacts(location, (position, into) => this.#pages.read(position, into))
   }
 
   /** Closes the temporary files. */
@@ -76,7 +76,7 @@ function keySets(): Readonly<Record<BulkName, KeySet>> {
 export function writeFacts(
   { keys, addresses, foldedIds, owners }: PageFacts,
   append: (bytes: Uint8Array) => number,
-): FactsPlace {
+): FactsLocation {
   const parts = [keys, addresses, foldedIds, owners]
   const [position = 0] = parts.map((part) => append(bytesOf(part)))
   return { position, lengths: parts.map(({ length }) => length) }
@@ -84,7 +84,7 @@ export function writeFacts(
 
 /** @param read - Fills `into` with the bytes that begin at a position. */
 export function storedFacts(
-  { position, lengths }: FactsPlace,
+  { position, lengths }: FactsLocation,
   read: (position: number, into: Uint8Array) => void,
 ): StoredFacts {
   return {

@@ -236,9 +236,9 @@ describe.each(databaseTargets())("findRequestSession on %s", (target) => {
     const { sessionToken } = await signIn("ada")
     const token = await jwt("ada")
     expect(await find({ cookie: `${plain}=${sessionToken}` }, {}, "acme")).toBeNull()
-    const refused = find({ cookie: `${plain}=${token}` }, {}, "acme")
-    await expect(refused).rejects.toMatchObject({ reason: "MISSING_SECRET" })
-    await expect(refused).rejects.toBeInstanceOf(Failure)
+    const failing = find({ cookie: `${plain}=${token}` }, {}, "acme")
+    await expect(failing).rejects.toMatchObject({ reason: "MISSING_SECRET" })
+    await expect(failing).rejects.toBeInstanceOf(Failure)
     expect(await find({ cookie: `${plain}=${token}` }, { strategy: "database" }, "acme")).toBeNull()
     deps.secretsOf = () => ["acme's own secret"]
     expect(await find({ cookie: `${plain}=${token}` }, {}, "acme")).toBeNull()

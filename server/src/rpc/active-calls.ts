@@ -64,7 +64,7 @@ export interface ActiveCalls {
    * Starts a call. A call that arrives while the service drains fails with SHUTTING_DOWN.
    *
    * @param kind.carries Whether it is a stream that carries calls. Default: false.
-   * @param kind.away Gives the call's place within the concurrency limit to other calls while it waits.
+   * @param kind.away Gives the call's slot in the concurrency limit to other calls while it waits.
    */
   begin(method: DescMethod, incoming: Incoming, kind?: Kind): Running
   /** Aborts when the service begins to drain. A stream that carries calls then asks its client to move to another one. */

@@ -37,7 +37,7 @@ test("a call beyond the limit is rejected before its request is read", async () 
     rejects: () => true,
     enter: () => Promise.reject(overloaded()),
     leave: () => {
-      throw new Error("left without a place")
+      throw new Error("left without a slot")
     },
     away: (_, waited) => waited,
     load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
@@ -54,19 +54,19 @@ test("a call beyond the limit is rejected before its request is read", async () 
   await router.drain(0)
 })
 
-test("a call holds no place while its request arrives, and releases its place however it ends", async () => {
-  const places: number[] = []
+test("a call holds no slot while its request arrives, and releases its slot however it ends", async () => {
+  const taken: number[] = []
   let inside = 0
   const { router, method } = setUp({
     enter: () => {
-      places.push(++inside)
+      taken.push(++inside)
       return undefined
     },
     rejects: () => false,
     away: (_, waited) => waited,
     load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
     leave: () => {
-      places.push(--inside)
+      taken.push(--inside)
     },
   })
   const request = Promise.withResolvers<Uint8Array>()
@@ -77,10 +77,10 @@ test("a call holds no place while its request arrives, and releases its place ho
   leaving.cancel()
   await expect(left).rejects.toMatchObject({ reason: "CANCELLED" })
   expect(inside).toBe(0)
-  places.length = 0
+  taken.length = 0
   request.resolve(Uint8Array.of())
   await expect(failed).rejects.toMatchObject({ reason: "USER_NOT_FOUND" })
-  expect(places).toEqual([1, 0])
+  expect(taken).toEqual([1, 0])
   failing.end()
   leaving.end()
   await router.drain(0)

@@ -128,8 +128,8 @@ export function createRouter(options: RouterOptions): Router {
         return call.turn?.()
       }
       /**
-       * Handles a unary call. A call whose request has not arrived yet gives its place within the concurrency limit back, and
-       * enters again with the request.
+       * Handles a unary call. A call whose request has not arrived yet returns its slot in the concurrency limit, and takes one
+       * again with the request.
        */
       const handling =
         <I, O>(decode: (input: I) => Message, encode: (answer: Message) => O) =>

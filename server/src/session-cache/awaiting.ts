@@ -47,7 +47,7 @@ const pauseMs = 20
  * or at the latest when the longest lease of that process has expired, because a ping that arrives after the commit is
  * answered behind the news of the commit. While the rows cannot be read, calls keep waiting.
  *
- * A waiting call holds no place in the concurrency limit, so nothing else limits how many calls wait. They share the
+ * A waiting call holds no slot in the concurrency limit, so nothing else limits how many calls wait. They share the
  * reads.
  */
 export function cachesConfirmed({ reach, rows, now, pause }: AwaitingOptions): Confirmed {

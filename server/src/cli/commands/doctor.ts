@@ -7,7 +7,7 @@ import { diagnoseTls } from "../../doctor/tls.js"
 import { createLog } from "../../logging/logger.js"
 import type { Configuration } from "../config/configuration.js"
 import { checkReport } from "./import-report.js"
-import { checkOrigin, openOrigin, withStartError } from "./import-source.js"
+import { checkOrigin, missingFile, openOrigin, withStartError } from "./import-source.js"
 import { type CommandOutput, table } from "./output.js"
 
 /**
@@ -50,6 +50,10 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
 
   async function diagnoseInstallation(): Promise<Diagnosis[]> {
     const options: Diagnosis = { state: "ok", what: "options", detail: "the given options are valid" }
+    const missing = missingFile(complete.databaseUrl)
+    if (missing !== undefined) {
+      return [options, { state: "wrong", what: "database", detail: `there is no file ${missing}` }]
+    }
     try {
       const database = await openConfiguredDatabase(complete, log)
       try {

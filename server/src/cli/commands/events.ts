@@ -9,6 +9,7 @@ import { eventStore } from "../../store/sql/index.js"
 import type { StoredEvent } from "../../store/types.js"
 import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
+import { requireTenant } from "./with-store.js"
 
 /** The polling interval, in milliseconds. A person does not read faster. */
 const pollMs = 250
@@ -29,6 +30,7 @@ export async function tailEvents(
     onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),
   })
   try {
+    await requireTenant(database, tenant)
     const { id: history, before } = await events.history({ signal: stopped })
     const first = after ?? (since > 0 ? before : undefined)
     const from = after === undefined && since > 0 ? Date.now() - since : 0

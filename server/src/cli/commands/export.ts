@@ -6,6 +6,7 @@ import { createLog } from "../../logging/logger.js"
 import { bulk, bulkNames } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
 import { bulkTimeoutMs, withStartError } from "./import-source.js"
+import { requireTenant } from "./with-store.js"
 
 /** `authwire export`: prints all data of a tenant, as one JSON object per line. Throws StartError. */
 export async function exportTenant(configuration: Configuration<"export">): Promise<undefined> {
@@ -13,6 +14,7 @@ export async function exportTenant(configuration: Configuration<"export">): Prom
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const database = await openMigratedDatabase({ ...complete, databaseStatementTimeoutMs: bulkTimeoutMs }, log)
   try {
+    await requireTenant(database, configuration.tenant)
     const tables = bulk(database, { tenant: configuration.tenant, encryptionKeys: encryptionKeys(complete) })
     await withStartError("export", async () => {
       for (const name of bulkNames) {

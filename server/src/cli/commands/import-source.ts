@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from "node:fs"
+import { closeSync, existsSync, openSync, writeSync } from "node:fs"
 import type { Logger } from "pino"
 import { causeOf, type DatabaseConfiguration, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
 import { StartError } from "../../bootstrap/start-error.js"
@@ -9,7 +9,7 @@ import type { Origin } from "../../import/item.js"
 import { noMapping, readMapping } from "../../import/peer/mapping.js"
 import { openSource } from "../../import/peer/open.js"
 import { peerOrigin } from "../../import/peer/origin.js"
-import { bulkNames } from "../../store/sql/index.js"
+import { bulkNames, type Database } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
 import { ConfigurationError } from "../config/error.js"
 import { progressBar } from "./progress.js"
@@ -28,7 +28,7 @@ export async function openOrigin(
   if (from === undefined) throw new ConfigurationError("--from: is required")
   if (from === "authwire") {
     const there = { ...configuration, databaseUrl: url, dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
-    return authwireOrigin(await openMigratedDatabase(there, log), {
+    return authwireOrigin(await openAuthwireSource(there, log), {
       tenant,
       encryptionKeys: encryptionKeys(configuration),
     })
@@ -44,6 +44,26 @@ export async function openOrigin(
 }
 
 type Keys = Parameters<typeof encryptionKeys>[0]
+
+async function openAuthwireSource(configuration: DatabaseConfiguration, log: Logger): Promise<Database> {
+  const missing = missingFile(configuration.databaseUrl)
+  if (missing !== undefined) throw new StartError(`--url: there is no file ${missing}`)
+  try {
+    return await openMigratedDatabase(configuration, log)
+  } catch (error) {
+    // Otherwise the message would seem to concern --database-url.
+    if (error instanceof StartError) {
+      throw new StartError(`--url: ${error.message.replaceAll("--database-url", "--url")}`, { cause: error })
+    }
+    throw error
+  }
+}
+
+/** Returns the file of a SQLite URL if it does not exist. Opening the database would create it. */
+export function missingFile(databaseUrl: string): string | undefined {
+  const [, file] = /^sqlite:(?!:memory:)(.+)$/s.exec(databaseUrl) ?? []
+  return file === undefined || existsSync(file) ? undefined : file
+}
 
 /** Runs work that may fail for an external reason, and converts such an error into a StartError with one line. */
 export async function withStartError<T>(what: string, work: () => Promise<T>): Promise<T> {

@@ -1,17 +1,17 @@
 import { encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-secret.js"
-import { StartError } from "../../bootstrap/start-error.js"
 import type { Check } from "../../import/check.js"
 import { type Checkpoint, type Compared, checkpoint } from "../../import/checkpoint.js"
 import { type AllDifferences, copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
 import { createLog } from "../../logging/logger.js"
-import { bulk, createCipher, type Database, tenantStore } from "../../store/sql/index.js"
+import { bulk, createCipher, type Database } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
 import { checkReport, differencesReport, rememberedReport } from "./import-report.js"
 import { bulkTimeoutMs, checkOrigin, openOrigin, withStartError } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
 import { progressBar } from "./progress.js"
+import { requireTenant } from "./with-store.js"
 
 /**
  * `authwire import`: reads the data that an adapter has written and reports on it. With `--apply` it makes the tenant's
@@ -57,7 +57,8 @@ async function importFrom(
       if (remembered !== undefined) say(rememberedReport(check, total))
       const { errors } = check.findings
       if (errors > 0 && !configuration.skip) {
-        say(`${errors} rows have errors: correct them in the source, or skip them with --skip; nothing was written\n`)
+        const [faulty, them] = errors === 1 ? ["1 row has an error", "it"] : [`${errors} rows have errors`, "them"]
+        say(`${faulty}: correct ${them} in the source, or skip ${them} with --skip; nothing was written\n`)
         return 1
       }
       if (!configuration.apply) {
@@ -138,10 +139,4 @@ function openCheckpoint(configuration: Configuration<"import">, origin: Origin, 
   const keys = encryptionKeys(configuration)
   const target = bulk(database, { tenant, encryptionKeys: keys })
   return checkpoint({ file, origin, target, cipher: createCipher(keys) })
-}
-
-async function requireTenant(database: Database, tenant: string): Promise<void> {
-  const all = await withStartError("the database", () => tenantStore(database).list({}))
-  if (all.some(({ name }) => name === tenant)) return
-  throw new StartError(`there is no tenant ${tenant}: create it with: authwire tenants create ${tenant}`)
 }

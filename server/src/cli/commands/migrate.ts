@@ -58,7 +58,7 @@ async function run(direction: Direction, database: Database, { print }: CommandO
   }
 }
 
-/** Describes the effect of a pending migration on replicas of the last version. */
+/** Describes the effect of a pending migration on replicas of the previous version. */
 function effectOf({ compatible, reason }: Compatibility): string {
   return compatible
     ? `the previous version can run on it: yes, because ${reason}`

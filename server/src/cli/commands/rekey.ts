@@ -22,7 +22,10 @@ export async function rekey(configuration: Configuration<"rekey">, { print }: Co
       onProgress: (progress) => log.info(progress, "rekeying"),
     })
     print(`rekeyed ${resealed} of ${seen} accounts\n`)
-    if (unreadable > 0) print(`${unreadable} cannot be decrypted with the given keys and were not changed\n`)
+    if (unreadable > 0) {
+      const [accounts, were] = unreadable === 1 ? ["account", "was"] : ["accounts", "were"]
+      print(`${unreadable} ${accounts} cannot be decrypted with the configured keys and ${were} not changed\n`)
+    }
     return unreadable > 0 ? 1 : 0
   } catch (error) {
     throw new StartError(

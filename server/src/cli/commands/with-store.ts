@@ -2,7 +2,7 @@ import { causeOf, openMigratedDatabase } from "../../bootstrap/database.js"
 import { StartError } from "../../bootstrap/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { StoreError } from "../../store/error.js"
-import { apiKeyStore, tenantStore } from "../../store/sql/index.js"
+import { apiKeyStore, type Database, tenantStore } from "../../store/sql/index.js"
 import type { Store } from "../../store/store.js"
 import type { Configuration } from "../config/configuration.js"
 
@@ -19,9 +19,25 @@ export async function withStore<T>(
   try {
     return await work({ tenants: tenantStore(database), apiKeys: apiKeyStore(database) })
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error
-    throw new StartError(`the database: ${causeOf(error)}`, { cause: error })
+    throw startErrorOf(error)
   } finally {
     await database.close()
   }
+}
+
+/** Throws StartError if the database has no tenant of this name. */
+export async function requireTenant(database: Database, tenant: string): Promise<void> {
+  try {
+    const all = await tenantStore(database).list({})
+    if (all.some(({ name }) => name === tenant)) return
+  } catch (error) {
+    throw startErrorOf(error)
+  }
+  throw new StartError(`there is no tenant ${tenant}: create it with: authwire tenants create ${tenant}`)
+}
+
+/** Converts an error of the store. Returns every other error unchanged. */
+function startErrorOf(error: unknown): unknown {
+  if (!(error instanceof StoreError)) return error
+  return new StartError(`the database: ${causeOf(error)}`, { cause: error })
 }

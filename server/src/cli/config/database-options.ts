@@ -32,7 +32,7 @@ export const databaseOptions = {
     variable: "AUTHWIRE_DATABASE_POOL_SIZE",
     value: integer(1, 1000),
     default: "10",
-    help: "The maximum number of database connections for calls, per worker. Writers leave a fifth of them to readers. Two more connections are used for health and API keys. (SQLite has one connection.)",
+    help: "The maximum number of database connections for calls, per worker. A fifth of them is reserved for reads. Two more connections are used for health and API keys. (SQLite has one connection.)",
     commands: ["serve"],
   },
   databaseQueueLimit: {

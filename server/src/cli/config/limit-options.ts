@@ -24,7 +24,7 @@ export const limitOptions = {
     variable: "AUTHWIRE_MAX_ACTIVE_CALLS",
     value: integer(1, 1_000_000),
     default: "256",
-    help: "The maximum number of calls that each worker processes at the same time; an API key gets at most nine tenths of them. Further calls wait for a moment, in turn by key, and are then rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
+    help: "The maximum number of calls that each worker processes at the same time; an API key gets at most nine tenths of them. Further calls wait for up to half a second, and the API keys take turns; then the calls are rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
     commands: ["serve"],
   },
   rateLimit: {

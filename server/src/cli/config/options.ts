@@ -45,7 +45,7 @@ export const options = {
     variable: "AUTHWIRE_PROVISIONAL_SIGN_UP",
     value: duration("1s", "1d"),
     default: "0",
-    help: "How long a user that the adapter has created, and that has nothing else yet (no account, session, passkey, verified address or later change), is replaced by the next sign-up with the same address; 15m is a good value. Otherwise a user whose sign-up was interrupted before the account was linked would be locked out. Applications must then create their own users with the typed client, and not with the adapter. Must be the same on all replicas. 0: no user is replaced.",
+    help: "How long after its creation a user of the adapter is replaced by the next sign-up with the same address, if it has nothing else: no account, session, passkey, verified address or later change. 15m is a good value. Without this option, a person whose sign-up was interrupted before the account was linked cannot sign up again. With it, applications must create their own users with the typed client, and not with the adapter. Must be the same on all replicas. 0: no user is replaced.",
     commands: ["serve"],
   },
   ...cleanupOptions,

@@ -45,7 +45,7 @@ const withCommas = (number: number) => String(number).replace(/\B(?=(\d{3})+$)/g
 export const choice = <const T extends string>(choices: readonly T[], placeholder = choices.join("|")) =>
   z
     .enum(choices, { error: `must be one of ${choices.join(", ")}` })
-    .register(shown, { placeholder, allowed: `One of ${choices.join(", ")}.` })
+    .register(shown, { placeholder, allowed: `${choices.length === 1 ? "Only" : "One of"} ${choices.join(", ")}.` })
 
 /** A ratio from 0 to 1. */
 export const ratio = () =>

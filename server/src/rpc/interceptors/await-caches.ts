@@ -46,7 +46,7 @@ async function wait({ tenant, signal, deadline, whileWaiting }: Call, confirmed:
   const end = AbortSignal.any([signal, late.signal])
   const waited = confirmed(tenant, end)
   try {
-    // While it waits, the call gives up its place in the concurrency limit.
+    // While it waits, the call gives up its slot in the concurrency limit.
     await (whileWaiting === undefined ? waited : whileWaiting(waited))
   } catch (error) {
     if (!end.aborted || signal.aborted) throw error

@@ -10,7 +10,7 @@ export interface StoreOptions {
    */
   poolSize?: number
   queueLimit?: number
-  /** How long users with an unfinished sign-up are provisional, in milliseconds. */
+  /** How long users with an incomplete sign-up are provisional, in milliseconds. */
   provisionalMs?: number
   /** How long events are kept, in milliseconds; 0: none are written. */
   eventsKeepMs?: number

@@ -4,72 +4,72 @@ import { createCipher, keyFromSecret } from "./cipher.js"
 
 const [one, two] = [randomBytes(32), randomBytes(32)]
 const cipher = createCipher([one])
-const place = ["default", "github", "1", "u", "access_token"]
+const context = ["default", "github", "1", "u", "access_token"]
 
 describe("createCipher", () => {
   test.each(["", "gho_token", "Zoë 🙂 \u0000", "x".repeat(65_536)])("opens what it sealed (%#)", (value) => {
-    const sealed = cipher.seal(value, place)
+    const sealed = cipher.seal(value, context)
     expect(sealed).toMatch(/^sealed\.1\.[\w-]{8}\.[\w-]+$/)
-    expect(cipher.open(sealed, place)).toBe(value)
+    expect(cipher.open(sealed, context)).toBe(value)
   })
 
   test("opens what was sealed with a secret only with that secret", () => {
-    const sealed = cipher.seal("t", place, "secret")
-    expect(cipher.open(sealed, place, "secret")).toBe("t")
+    const sealed = cipher.seal("t", context, "secret")
+    expect(cipher.open(sealed, context, "secret")).toBe("t")
     for (const other of [undefined, "", "secrets", "Secret"]) {
-      expect(() => cipher.open(sealed, place, other)).toThrow("cannot be decrypted")
+      expect(() => cipher.open(sealed, context, other)).toThrow("cannot be decrypted")
     }
-    expect(() => cipher.open(cipher.seal("t", place), place, "secret")).toThrow("cannot be decrypted")
+    expect(() => cipher.open(cipher.seal("t", context), context, "secret")).toThrow("cannot be decrypted")
   })
 
   test("seals the same value differently each time", () => {
-    expect(new Set(Array.from({ length: 100 }, () => cipher.seal("t", place))).size).toBe(100)
+    expect(new Set(Array.from({ length: 100 }, () => cipher.seal("t", context))).size).toBe(100)
   })
 
   test("returns values that were never sealed unchanged", () => {
-    expect(cipher.open("gho_token", place)).toBe("gho_token")
+    expect(cipher.open("gho_token", context)).toBe("gho_token")
   })
 
-  test("opens nothing at another place, whichever part differs, even if the joined parts are equal", () => {
-    const sealed = cipher.seal("t", place)
-    const others = place.map((_, index) => place.map((part, at) => (at === index ? `${part}x` : part)))
-    for (const other of [...others, ["default", "github1", "", "u", "access_token"], place.slice(1), []]) {
+  test("opens nothing in another context, whichever part differs, even if the joined parts are equal", () => {
+    const sealed = cipher.seal("t", context)
+    const others = context.map((_, index) => context.map((part, at) => (at === index ? `${part}x` : part)))
+    for (const other of [...others, ["default", "github1", "", "u", "access_token"], context.slice(1), []]) {
       expect(() => cipher.open(sealed, other)).toThrow(expect.objectContaining({ reason: "ENCRYPTION_KEY_MISSING" }))
     }
   })
 
   test("opens no value with a changed bit or a missing end", () => {
-    const sealed = cipher.seal("token", place)
+    const sealed = cipher.seal("token", context)
     const [head, text] = [sealed.slice(0, sealed.lastIndexOf(".") + 1), sealed.slice(sealed.lastIndexOf(".") + 1)]
     const bytes = Buffer.from(text, "base64url")
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const changed = Buffer.from(bytes)
       changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
-      expect(() => cipher.open(head + changed.toString("base64url"), place)).toThrow("cannot be decrypted")
+      expect(() => cipher.open(head + changed.toString("base64url"), context)).toThrow("cannot be decrypted")
     }
     for (let length = 0; length < bytes.length; length++) {
       const cut = head + bytes.subarray(0, length).toString("base64url")
-      expect(() => cipher.open(cut, place)).toThrow("cannot be decrypted")
+      expect(() => cipher.open(cut, context)).toThrow("cannot be decrypted")
     }
-    expect(() => cipher.open(head.slice(0, -1), place)).toThrow("cannot be decrypted")
+    expect(() => cipher.open(head.slice(0, -1), context)).toThrow("cannot be decrypted")
   })
 
   test("with several keys the first one seals, and all of them open", () => {
     const rotated = createCipher([two, one])
-    const old = cipher.seal("t", place)
-    expect(rotated.open(old, place)).toBe("t")
+    const old = cipher.seal("t", context)
+    expect(rotated.open(old, context)).toBe("t")
     expect(rotated.isCurrent(old)).toBe(false)
-    const fresh = rotated.seal("t", place)
+    const fresh = rotated.seal("t", context)
     expect(rotated.isCurrent(fresh)).toBe(true)
-    expect(() => cipher.open(fresh, place)).toThrow("cannot be decrypted")
+    expect(() => cipher.open(fresh, context)).toThrow("cannot be decrypted")
     expect(rotated.isCurrent("plain")).toBe(false)
   })
 
   test("an error contains neither the value nor the key", () => {
-    const sealed = createCipher([two]).seal("secret-value", place)
+    const sealed = createCipher([two]).seal("secret-value", context)
     let thrown: unknown
     try {
-      cipher.open(sealed, place)
+      cipher.open(sealed, context)
     } catch (error) {
       thrown = error
     }

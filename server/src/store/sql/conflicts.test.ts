@@ -224,8 +224,8 @@ describeServers("conflicts on %s", (target) => {
     const code = isPostgres ? "22001" : "ER_DATA_TOO_LONG"
     const exact = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL"
     await database.query("UPDATE users SET name = NULL")
-    const narrow = isPostgres ? "ALTER name TYPE varchar(3)" : `MODIFY name VARCHAR(3) ${exact}`
-    await database.query(`ALTER TABLE users ${narrow}`)
+    const shorten = isPostgres ? "ALTER name TYPE varchar(3)" : `MODIFY name VARCHAR(3) ${exact}`
+    await database.query(`ALTER TABLE users ${shorten}`)
     retries.length = 0
     const error: Error = await store.users.create(anyone, user).then(
       () => new Error("created"),

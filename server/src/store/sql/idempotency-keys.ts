@@ -36,12 +36,12 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
       const name = JSON.stringify([owner, key])
       const keyHash = hash("sha256", name, "buffer")
       const row = { tenant: caller.tenant, keyHash }
-      const place = [caller.tenant, keyHash.toString("hex")]
+      const context = [caller.tenant, keyHash.toString("hex")]
 
       const firstTime = () =>
         database.together(caller, [idempotencyKeys.nameOf(row)], async (unit) => {
           const bytes = await work(unit)
-          const answer = cipher.seal(`${digest()} ${Buffer.from(bytes).toString("base64")}`, place, name)
+          const answer = cipher.seal(`${digest()} ${Buffer.from(bytes).toString("base64")}`, context, name)
           await unit.changeAtCommit(idempotencyKeys.inserted({ ...row, answer, created: new Date(clock()) }))
           return bytes
         })
@@ -50,7 +50,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
         const rows = await database.reads(caller).read(idempotencyKeys.byKey, row)
         const found = idempotencyKeys.first(rows)
         if (found === null) return undefined
-        const opened = cipher.open(found.answer, place, name)
+        const opened = cipher.open(found.answer, context, name)
         // An answer without a seal is not from this service. It is rejected, so that write access to the table is not
         // enough to forge answers.
         if (opened === found.answer) throw new StoreError("ENCRYPTION_KEY_MISSING", "a stored answer is not sealed")

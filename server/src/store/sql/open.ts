@@ -71,7 +71,7 @@ export interface SqlStoreOptions extends SqlDatabaseOptions {
    */
   clock?: (() => number) | undefined
   /**
-   * How long a user with an unfinished sign-up is provisional, in milliseconds (see UserStore.create). Default 0:
+   * How long a user with an incomplete sign-up is provisional, in milliseconds (see UserStore.create). Default 0:
    * never.
    */
   provisionalMs?: number | undefined
@@ -133,11 +133,11 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
   const { queueLimit = 1000, random = Math.random, onRetry, observer, tracer } = options
   try {
     // The URLs are parsed before any connection is opened.
-    const places = locationsOf(options.url)
-    const readPlaces = options.readUrl === undefined ? undefined : serversOf(locationsOf(options.readUrl))
-    const writer = await openEngine(places, options)
+    const locations = locationsOf(options.url)
+    const readLocations = options.readUrl === undefined ? undefined : serversOf(locationsOf(options.readUrl))
+    const writer = await openEngine(locations, options)
     const older = { ...limitsOf(options), freshness: "older" } as const
-    const reader = readPlaces && (await (await import("./cluster/open.js")).openReader(readPlaces, writer, older))
+    const reader = readLocations && (await (await import("./cluster/open.js")).openReader(readLocations, writer, older))
     return database(writer, { queueLimit, random, onRetry, reader, observer, tracer })
   } catch (error) {
     throw storeError(error)

@@ -8,7 +8,7 @@ import { limits } from "../limits.js"
 export interface OpenMethods {
   /**
    * Admits a stream and takes a slot for it, which `leave` releases. If there are too many streams in total, the oldest
-   * stream of the connection with the most streams is aborted to make room. No client can therefore prevent others from
+   * stream of the connection with the most streams is aborted to free a slot. No client can therefore prevent others from
    * checking the service's health.
    *
    * @returns RATE_LIMITED if the connection has too many of these streams or makes too many requests.
@@ -24,12 +24,12 @@ export interface OpenStream {
 }
 
 export function openMethods(): OpenMethods {
-  const health = places(limits.openStreams, limits.openStreamsInAll)
+  const health = slots(limits.openStreams, limits.openStreamsInAll)
   // Reflection has lower limits, because its answers are large and it is rarely used.
-  const reflection = places(limits.reflectionStreams, limits.reflectionStreamsInAll)
+  const reflection = slots(limits.reflectionStreams, limits.reflectionStreamsInAll)
   const takeReflection = bucket(limits.reflectionPerSecondInAll, () => performance.now())
   const isReflection = ({ parent }: DescMethod) => parent.typeName.startsWith("grpc.reflection.")
-  const placesOf = (method: DescMethod) => (isReflection(method) ? reflection : health)
+  const slotsOf = (method: DescMethod) => (isReflection(method) ? reflection : health)
 
   const request = (method: DescMethod, connection: Connection): Failure | undefined => {
     const retryAfterMs = isReflection(method) ? takeReflection() : connection.takeHealthRequest()
@@ -40,12 +40,12 @@ export function openMethods(): OpenMethods {
 
   return {
     request,
-    enter: (method, connection, stream) => request(method, connection) ?? placesOf(method).enter(connection, stream),
-    leave: (method, connection, stream) => placesOf(method).leave(connection, stream),
+    enter: (method, connection, stream) => request(method, connection) ?? slotsOf(method).enter(connection, stream),
+    leave: (method, connection, stream) => slotsOf(method).leave(connection, stream),
   }
 }
 
-function places(perConnection: number, most: number) {
+function slots(perConnection: number, most: number) {
   const holders = new Map<Connection, Set<OpenStream>>()
   let inAll = 0
 

@@ -33,10 +33,10 @@ export function shareOf(
     closing.once("close", () => share.end())
     return { share, rejection: undefined }
   }
-  const place = { cut }
+  const stream = { cut }
   closing.once("close", () => {
     share.end()
-    openMethods.leave(desc, connection, place)
+    openMethods.leave(desc, connection, stream)
   })
-  return { share, rejection: openMethods.enter(desc, connection, place) }
+  return { share, rejection: openMethods.enter(desc, connection, stream) }
 }

@@ -59,7 +59,7 @@ export function callerContract(context: ContractContext): void {
       expect(await store.users.get(anyone, id)).toMatchObject({ name: "second" })
     })
 
-    test("a waiting call can be aborted, and its place goes to the next", async () => {
+    test("a waiting call can be aborted, and the next call takes its slot in the queue", async () => {
       const store = await context.database.openStore({ poolSize: 1, queueLimit: 1 })
       const { id } = await store.users.create(anyone, newUser())
       const { release } = await lock(id)

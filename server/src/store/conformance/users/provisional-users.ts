@@ -24,7 +24,7 @@ export function provisionalUserContract(context: ContractContext): void {
   })
 
   const addressed = () => newUser({ email: `${newId()}@example.com` })
-  /** Creates a user with an unfinished sign-up. */
+  /** Creates a user with an incomplete sign-up. */
   const begun = async (user = addressed()) => store.users.create(anyone, user, { provisional: true })
   const holders = async (email: string | undefined) =>
     (await context.database.sql("SELECT id FROM users WHERE tenant = 'default' AND email = ?", [email])).map(
@@ -36,7 +36,7 @@ export function provisionalUserContract(context: ContractContext): void {
     return { outcome, isHolder: (await holders(email)).join() === next.id }
   }
   const replaced = { outcome: { ok: 1 }, isHolder: true }
-  const refused = { outcome: { EMAIL_ALREADY_EXISTS: 1 }, isHolder: false }
+  const rejected = { outcome: { EMAIL_ALREADY_EXISTS: 1 }, isHolder: false }
 
   test("one is found by its id, does not hold its address, and the next user replaces it and takes over nothing", async () => {
     const first = await begun({ ...addressed(), name: "Mallory", extra: { role: "admin" } })
@@ -64,7 +64,7 @@ export function provisionalUserContract(context: ContractContext): void {
     const { email } = await begun()
     context.clock.now += 15 * minutes
     expect(await store.users.getByEmail(anyone, email as string)).not.toBeNull()
-    expect(await replaces(email)).toEqual(refused)
+    expect(await replaces(email)).toEqual(rejected)
   })
 
   const later: [what: string, write: (id: string) => Promise<unknown>][] = [
@@ -101,7 +101,7 @@ export function provisionalUserContract(context: ContractContext): void {
     const { id, email } = await begun()
     await write(id)
     expect(await other.users.getByEmail(anyone, email as string)).toMatchObject({ id })
-    expect(await replaces(email)).toEqual(refused)
+    expect(await replaces(email)).toEqual(rejected)
     expect(await holders(email)).toEqual([id])
   })
 
@@ -119,7 +119,7 @@ export function provisionalUserContract(context: ContractContext): void {
     const email = `${newId()}@example.com`
     await create(email)
     expect(await other.users.getByEmail(anyone, email)).not.toBeNull()
-    expect(await replaces(email)).toEqual(refused)
+    expect(await replaces(email)).toEqual(rejected)
   })
 
   test("a user with a verified address or created by an administrator replaces one, and is not replaced", async () => {
@@ -128,7 +128,7 @@ export function provisionalUserContract(context: ContractContext): void {
       const next = newUser({ email, ...more })
       await other.users.create(anyone, next)
       expect(await holders(email)).toEqual([next.id])
-      expect(await replaces(email)).toEqual(refused)
+      expect(await replaces(email)).toEqual(rejected)
     }
   })
 

@@ -9,9 +9,9 @@ import type { ServerLocation } from "./url.js"
  */
 export function connectionOptions(location: ServerLocation, sockets?: Sockets): ConnectionOptions {
   const { host, port, address = host, socketPath, username: user, password, database, ssl } = location
-  const place = socketPath === undefined ? { host: address, port } : { path: socketPath }
+  const endpoint = socketPath === undefined ? { host: address, port } : { path: socketPath }
   const stream = () => {
-    const socket = connect({ ...place, noDelay: true, keepAlive: true })
+    const socket = connect({ ...endpoint, noDelay: true, keepAlive: true })
     return sockets?.add(socket) ?? socket
   }
   return { ...{ host, port, user, password, database, stream }, ...(ssl === undefined ? {} : { ssl }) }

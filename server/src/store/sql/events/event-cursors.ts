@@ -16,17 +16,17 @@ const saltBytes = 12
 export function eventCursors(encryptionKeys: readonly Buffer[]): Pick<EventStore, "sealer" | "positionOf"> {
   const cipherOf = (salt: string) =>
     createCipher(encryptionKeys.map((key) => derivedKey(key, `Authwire event cursors ${salt}`)))
-  const place = ({ tenant }: Caller) => ["events", tenant]
+  const context = ({ tenant }: Caller) => ["events", tenant]
   return {
     sealer(caller) {
       const salt = randomBytes(saltBytes).toString("base64url")
       const cipher = cipherOf(salt)
-      return ({ history, sequence }) => `${salt}.${cipher.seal(`${history} ${sequence}`, place(caller))}`
+      return ({ history, sequence }) => `${salt}.${cipher.seal(`${history} ${sequence}`, context(caller))}`
     },
 
     positionOf(caller, cursor) {
       const [, salt = "", sealed = ""] = /^([\w-]{16})\.(sealed\..*)$/s.exec(cursor) ?? []
-      const text = opened(() => cipherOf(salt).open(sealed, place(caller)))
+      const text = opened(() => cipherOf(salt).open(sealed, context(caller)))
       const [, history, sequence] = /^(\w+) (\d+)$/.exec(text ?? "") ?? []
       if (history === undefined) {
         const rule = "must be a cursor that EventService.Watch has sent in this tenant"

@@ -147,12 +147,12 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
     expect(ids(seen)).toEqual(order)
 
     // An event that was committed before the write of another one began must precede it.
-    const place = new Map(order.map((id, n) => [id, n]))
+    const position = new Map(order.map((id, n) => [id, n]))
     const latest = committed.map(() => 0)
-    for (const [n, id] of committed.entries()) latest[n] = Math.max(latest[n - 1] ?? -1, place.get(id) as number)
+    for (const [n, id] of committed.entries()) latest[n] = Math.max(latest[n - 1] ?? -1, position.get(id) as number)
     for (const id of committed) {
       const before = followed.get(id) as number
-      if (before > 0) expect(place.get(id)).toBeGreaterThan(latest[before - 1] as number)
+      if (before > 0) expect(position.get(id)).toBeGreaterThan(latest[before - 1] as number)
     }
     // Check that there was real load: many events committed out of the order in which they began.
     const overtaken = committed.filter(

@@ -23,7 +23,7 @@ const head = { name: "events" }
  * previous holder assigned.
  *
  * If one event was committed before the write of another began, its id is lower. If neither has a sequence yet, they
- * get their sequences in that order; see docs/decisions/0015-events.md.
+ * get their sequences in that order; see docs/decisions/0015-event-sequences.md.
  *
  * @param isEnabled whether the writes of this process add events.
  */

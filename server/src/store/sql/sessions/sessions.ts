@@ -114,7 +114,7 @@ export function sessionStore(
 
     // Concurrent calls may read the session, but only one statement can delete the row, and it deletes only what was
     // read. So the returned session is the deleted one. This needs no transaction, which would take two more
-    // statements. The first read is shared with other calls and does not occupy a writer's place.
+    // statements. The first read is shared with other calls and does not occupy a writer's connection.
     async delete(caller, sessionToken) {
       const key = keyOf(caller, sessionToken)
       const read = await sessionByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])

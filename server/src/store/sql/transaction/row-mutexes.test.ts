@@ -57,7 +57,7 @@ test("the waiters of one row cannot fill the whole queue", async () => {
   for (const one of [...waiting, other]) (await one)()
 })
 
-test("a waiter that gives up releases its place in the line and the rows that it had locked", async () => {
+test("a waiter that gives up leaves the queue and releases the rows that it had locked", async () => {
   const { lock } = recorded(1)
   const unlock = await lock("holder", ["b"])
   const leaving = new AbortController()

@@ -78,7 +78,7 @@ const wholeDatabase = ["everything"]
 /**
  * How many transactions run before further work waits to share one. Transactions that are being committed do not count. With a higher
  * number each shared transaction is smaller, and the database has more to do. Work that has waited long begins another transaction
- * anyway: see docs/decisions/0011-writes-that-may-be-repeated.md.
+ * anyway: see docs/decisions/0011-idempotency-keys.md.
  */
 const transactionsAtOnce = 1
 

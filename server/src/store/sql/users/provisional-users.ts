@@ -6,7 +6,7 @@ import type { Change } from "../query/statement.js"
 import type { UserRow } from "../schema/entities.js"
 
 /**
- * Users with an unfinished sign-up. Auth.js creates a user, then links the account, and a process that ends between the
+ * Users with an incomplete sign-up. Auth.js creates a user, then links the account, and a process that ends between the
  * two leaves a user that has no way to sign in. Until the time in `provisional_until` the next user with the same
  * address replaces such a user; see docs/decisions/0012-provisional-sign-ups.md.
  */

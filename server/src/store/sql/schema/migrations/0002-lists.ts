@@ -18,7 +18,7 @@ export const lists = migration({
   name: "0002-lists",
   lastVersion: {
     compatible: true,
-    reason: "the column that it adds has a default for rows that the last version inserts",
+    reason: "the column that it adds has a default for rows that the previous version inserts",
   },
   makes: { table: "users", column: "created" },
   server: `ALTER TABLE users ADD COLUMN created DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),

@@ -12,7 +12,7 @@ export const idempotency = migration({
   name: "0003-idempotency",
   lastVersion: {
     compatible: true,
-    reason: "it adds a table that the last version does not know; that version leaves the header unread",
+    reason: "it adds a table that the previous version does not know; that version ignores the header",
   },
   makes: { table: "idempotency_keys", column: "key_hash" },
   server: `CREATE TABLE idempotency_keys (

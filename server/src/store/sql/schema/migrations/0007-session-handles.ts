@@ -24,7 +24,7 @@ export const sessionHandles = migration({
   name: "0007-session-handles",
   lastVersion: {
     compatible: true,
-    reason: "the columns that it adds may be null or have defaults for rows that the last version inserts",
+    reason: "the columns that it adds may be null or have defaults for rows that the previous version inserts",
   },
   makes: made,
   server: onServer,

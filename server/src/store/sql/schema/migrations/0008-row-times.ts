@@ -22,7 +22,7 @@ export const rowTimes = migration({
   name: "0008-row-times",
   lastVersion: {
     compatible: true,
-    reason: "the columns that it adds have defaults for rows that the last version inserts",
+    reason: "the columns that it adds have defaults for rows that the previous version inserts",
   },
   server: (runner) => onServer(runner, "ADD"),
   sqlite: [

@@ -41,7 +41,7 @@ export const events = migration({
   name: "0009-events",
   lastVersion: {
     compatible: true,
-    reason: "it adds tables that the last version does not know; what that version writes adds no events",
+    reason: "it adds tables that the previous version does not know; the writes of that version add no events",
   },
   makes: made,
   server: (runner) => createTables(runner, { tables: ["events", "event_head"], makes: made, statements: serverTables }),

@@ -9,7 +9,7 @@ export const tokenRefreshes = migration({
   name: "0010-token-refreshes",
   lastVersion: {
     compatible: true,
-    reason: "the columns that it adds may be null, as they are in rows that the last version inserts",
+    reason: "the columns that it adds may be null, as they are in rows that the previous version inserts",
   },
   makes: { table: "accounts", column: "refresh_holder" },
   server: `ALTER TABLE accounts
