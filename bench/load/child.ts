@@ -12,17 +12,22 @@ export interface Child {
 
 type Answer = { value?: unknown; error?: string }
 
+/** The scripts of the folder `sides` that answer with `answerParent`. */
+export const scripts = ["attack-side.ts", "flood-side.ts", "health-side.ts", "probe-side.ts", "side.ts"] as const
+
+export const sidesFolder = new URL("sides/", import.meta.url)
+
 /**
- * Starts a script of this folder that answers with `answerParent`.
+ * Starts a script in a process of its own.
  *
  * @param options.nice - The increase of the niceness, which lowers the priority of the process.
  */
 export async function startChild(
-  script: string,
+  script: (typeof scripts)[number],
   args: readonly string[] = [],
   { nodeArgs = [], nice = 0 }: { nodeArgs?: readonly string[]; nice?: number } = {},
 ): Promise<Child> {
-  const child = fork(new URL(script, import.meta.url), args, {
+  const child = fork(new URL(script, sidesFolder), args, {
     execArgv: ["--disable-warning=ExperimentalWarning", ...nodeArgs],
     env: { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "" },
     serialization: "advanced",

@@ -35,7 +35,7 @@ export async function startSide(
   pids: readonly number[],
   nodeArgs: readonly string[] = [],
 ): Promise<Side> {
-  const { pid, ask, stop } = await startChild("./side.ts", [name, JSON.stringify(endpoints)], { nodeArgs })
+  const { pid, ask, stop } = await startChild("side.ts", [name, JSON.stringify(endpoints)], { nodeArgs })
   const send = (request: Request) => ask(request)
   return {
     pid,
