@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders } from "node:http2"
-import { checkRequest, header, paths } from "@authwire/test-support/attack/requests.js"
+import { UserService } from "@authwire/proto"
+import { checkRequest, header, pathOf, paths } from "@authwire/test-support/attack/requests.js"
 import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
@@ -10,6 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { limits } from "../../server/src/transport/limits.js"
 
 const calls = 1_000
+const createUser = pathOf(UserService.method.createUser)
 
 /** A log line that counts calls. */
 interface Counted {
@@ -90,6 +92,12 @@ describe.each(listeners)("rejected calls at the %s listener", (listener) => {
   test.each(keys)("because they %s are logged one by one only up to ten per second", async (_, keyOf, status) => {
     const found = await endsOf(header(paths.getUser, { key: keyOf() }), Buffer.alloc(5))
     expect(found).toEqual(new Set([`${status} NO_ERROR`]))
+  })
+
+  // They write, so that the audit log has them too.
+  test("because their time is over before their key is known are logged in the same way", async () => {
+    const fields = { ...header(createUser, { key: staticKey(["all"]).text }), "grpc-timeout": "0n" }
+    expect(await endsOf(fields, Buffer.alloc(5))).toEqual(new Set(["4 NO_ERROR"]))
   })
 
   const open: [string, OutgoingHttpHeaders, Buffer, status: string][] = [

@@ -5,7 +5,7 @@ import type { Admission, Interceptor } from "./interceptor.js"
 import { createRouter, type Method, register } from "./router.js"
 
 /** Makes a call that passes `admissions` in this order before `read` reads its request. Resolves to its error. */
-async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise<unknown> {
+async function call(read: () => Uint8Array, admissions: Admission[], timeoutMs?: number): Promise<unknown> {
   const notFound = async () => {
     throw new Failure("USER_NOT_FOUND")
   }
@@ -24,7 +24,7 @@ async function call(read: () => Uint8Array, ...admissions: Admission[]): Promise
     pauseAfter: async () => {},
   })
   const method = router.services[0]?.methods[0] as Method
-  const running = method.begin({ transport: "test", timeoutMs: undefined, header: () => undefined })
+  const running = method.begin({ transport: "test", timeoutMs, header: () => undefined })
   const failure = await method.unaryBytes(read, running.call).catch((error: unknown) => error)
   running.end()
   await router.drain(0)
@@ -58,7 +58,10 @@ test.each([
       }
     const reasonAndAsked = async (rejecting: number) => {
       asked.length = 0
-      const failure = await call(read, ...isLater.map((_, index) => admission(index, index === rejecting)))
+      const failure = await call(
+        read,
+        isLater.map((_, index) => admission(index, index === rejecting)),
+      )
       return [(failure as Failure).reason, ...asked]
     }
     expect(await reasonAndAsked(-1)).toEqual(["USER_NOT_FOUND", 0, 1, 2, "read"])
@@ -67,3 +70,19 @@ test.each([
     expect(await reasonAndAsked(2)).toEqual(["RATE_LIMITED", 0, 1, 2])
   },
 )
+
+test("a call whose deadline has passed counts against every limit, and its request is not read", async () => {
+  const asked: string[] = []
+  const read = () => {
+    asked.push("read")
+    return new Uint8Array()
+  }
+  const key: Admission = () => void asked.push("key")
+  const admitted: Admission = () => void asked.push("limit")
+  const rejected: Admission = () => {
+    throw new Failure("RATE_LIMITED")
+  }
+  expect(await call(read, [key, admitted], 0)).toMatchObject({ reason: "DEADLINE_EXCEEDED" })
+  expect(asked).toEqual(["key", "limit"])
+  expect(await call(read, [key, rejected], 0)).toMatchObject({ reason: "RATE_LIMITED" })
+})

@@ -119,11 +119,10 @@ export function createRouter(options: RouterOptions): Router {
        */
       const admit = (call: Call, first = 0): Promise<void> | undefined => {
         for (let at = first; at < admissions.length; at++) {
-          // A missing or invalid key is reported even if the deadline has already passed.
-          if (at > 0) call.signal.throwIfAborted()
           const pending = admissions[at]?.(call)
           if (pending !== undefined) return pending.then(() => admit(call, at + 1))
         }
+        // Not before: a call whose deadline has passed needs a valid key and counts against the rate limit too.
         call.signal.throwIfAborted()
         return call.turn?.()
       }

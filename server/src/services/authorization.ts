@@ -18,15 +18,16 @@ export function authorizationService(
   deps: RequestSessionDeps & { log: Logger; clock: () => number },
 ): Implementation<typeof Authorization> {
   const { log, clock } = deps
-  // The time of the last log line for each message. There are at most as many entries as rules.
+  // The time of the last log line for each tenant and message. A tenant has at most as many entries as there are rules.
   const loggedAt = new Map<string, number>()
 
   // Logged here, because proxies do not report why a check failed. The line contains nothing of a request.
   const logWrongSetting = (error: unknown, tenant: string): void => {
     if (!(error instanceof Failure) || error.violations[0]?.field !== settingsField) return
     const now = clock()
-    if (now - (loggedAt.get(error.message) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return
-    loggedAt.set(error.message, now)
+    const name = `${tenant} ${error.message}`
+    if (now - (loggedAt.get(name) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return
+    loggedAt.set(name, now)
     log.warn({ tenant, detail: error.message }, "a gateway has an invalid setting: its requests are rejected")
   }
 

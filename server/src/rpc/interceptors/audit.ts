@@ -56,6 +56,9 @@ interface Rejected {
  */
 export function audit({ write, writeOfWrite = write, mayWrite = () => true, now }: AuditOptions): Audit {
   const rejected = new Map<string, Rejected>()
+  // Only these writes may have had an effect. A write that ends before is rejected, whatever ended it: a client needs no
+  // key to cancel a call while its key is looked up.
+  const admitted = new WeakSet<Call>()
   let timer: NodeJS.Timeout | undefined
 
   const lineOf = (entry: Record<string, unknown>, event = "audit"): string =>
@@ -88,8 +91,9 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
     interceptor: {
       admit(method) {
         if (!isWrite(method)) return undefined
-        return () => {
+        return (call) => {
           if (!mayWrite()) throw new Failure("AUDIT_LOG_UNAVAILABLE", { retryAfterMs: 1_000 })
+          admitted.add(call)
           return undefined
         }
       },
@@ -118,7 +122,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
       const isTold = isWrite(method)
       const name = nameOf(method)
       return (call, failure) => {
-        const isRejected = failure !== undefined && rejections.has(failure.reason)
+        const isRejected = failure !== undefined && (rejections.has(failure.reason) || (isTold && !admitted.has(call)))
         if ((!isTold || call.hasWritten === false) && !isRejected) return
         const { identity, auditFields } = call
         const who = { key: identity?.keyId, tenant: identity?.tenant }

@@ -73,3 +73,27 @@ test("clients are not disconnected because the service itself was blocked", asyn
   expect(sessions[0]?.destroyed).toBe(false)
   client.destroy()
 })
+
+test("a connection is closed if no PING can be sent, even if the client has disconnected unnoticed", async () => {
+  server.removeAllListeners("stream")
+  const sent = 100_000
+  server.once("stream", (stream) => {
+    stream.on("error", () => {})
+    stream.respond()
+    stream.end()
+    // A stream with unread data does not close, so that its session waits for it.
+    stream.once("data", () => {
+      stream.pause()
+      setTimeout(() => stream.close(), 50)
+    })
+  })
+  const client = http2.connect(`http://127.0.0.1:${portOf(server)}`)
+  client.on("error", () => {})
+  const stream = client.request({ ":path": "/", ":method": "POST" }, { endStream: false })
+  stream.on("error", () => {})
+  stream.resume().write(Buffer.alloc(sent))
+  await once(stream, "close")
+  const [session] = sessions as [http2.ServerHttp2Session]
+  client.destroy()
+  await once(session, "close")
+})

@@ -24,8 +24,9 @@ export function closeUnresponsive(session: ServerHttp2Session, socket: Socket, m
       if (looked >= looks) socket.destroy()
     } else if (streams > 0 && !session.destroyed) {
       looked = 0
-      session.ping(() => {
-        looked = undefined
+      session.ping((error) => {
+        // A PING that cannot be sent fails at once. It is not an answer: the client may have disconnected unnoticed.
+        if (error === null) looked = undefined
       })
     }
   }

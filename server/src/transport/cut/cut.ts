@@ -53,15 +53,13 @@ const lingering = new WeakMap<Http2Session, { streams: number }>()
 function linger(stream: Http2Stream): void {
   const { session } = stream
   if (session === undefined || stream.destroyed || stream.readableEnded || stream.state.remoteClose === 1) {
-    // The request is complete. Unread data is discarded, so that the stream ends.
-    stream.resume()
+    // The request is complete.
+    discard(stream)
     return
   }
   const count = lingering.get(session) ?? { streams: 0 }
   lingering.set(session, count)
-  // Data that has arrived is always read, because Node permanently counts unread data against the memory of the
-  // connection.
-  stream.resume()
+  discard(stream)
   if (count.streams >= limits.lingeringStreams) {
     stream.close()
     return
@@ -77,4 +75,14 @@ function linger(stream: Http2Stream): void {
     count.streams--
     clearTimeout(timer)
   })
+}
+
+/**
+ * Reads and discards the rest of a request, with the data that has already arrived. Node permanently counts unread data
+ * against the memory of the connection, and a stream with unread data never ends, even if it is closed and its
+ * connection too. The former readers of the data are removed, because they would pause the stream: they no longer read.
+ */
+function discard(stream: Http2Stream): void {
+  stream.removeAllListeners("data")
+  stream.resume()
 }
