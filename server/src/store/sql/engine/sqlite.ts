@@ -3,6 +3,7 @@ import { createRequire } from "node:module"
 import { dirname } from "node:path"
 import type Libsql from "libsql"
 import { DataSource, QueryFailedError, type QueryRunner } from "typeorm"
+import { turnLimit } from "../../../util/turn-limit.js"
 import type { Cell } from "../query/statement.js"
 import { common } from "./data-source.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
@@ -12,6 +13,12 @@ import { type Failure, StatementError } from "./statement-error.js"
  * How long SQLite waits for a lock of another process, in milliseconds. Short, because the wait blocks the event loop.
  */
 const busyTimeoutMs = 20
+
+/**
+ * How long units of work may keep one turn of the event loop busy, in milliseconds. Each unit ends in the turn in which it begins, so
+ * that hundreds of calls could otherwise keep the process from accepting connections for more than half a second.
+ */
+const longestTurnMs = 10
 
 const failures: [prefix: string, failure: Failure][] = [
   ["SQLITE_CONSTRAINT_PRIMARYKEY", "duplicate"],
@@ -73,6 +80,7 @@ function createFile(path: string): void {
  */
 function sqliteEngine(dataSource: DataSource): SqlEngine {
   const statements = new Map<string, Libsql.Statement>()
+  const turn = turnLimit(longestTurnMs)
 
   function prepared(database: Libsql.Database, sql: string): Libsql.Statement {
     let statement = statements.get(sql)
@@ -137,7 +145,10 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
     locksRows: false,
     lookups: { limit: 1, ahead: 1 },
     hasOtherMembers: false,
-    connect: async () => connection,
+    connect: async () => {
+      await turn()
+      return connection
+    },
     withQueryRunner,
     withSchemaLock: (work) =>
       withQueryRunner(async (runner) => {

@@ -1,0 +1,46 @@
+import { setImmediate as nextTurn } from "node:timers/promises"
+import { expect, test } from "@jest/globals"
+import { turnLimit } from "./turn-limit.js"
+
+/** Does work that takes as long as given, one piece after the other, and records the turn of the event loop in which each runs. */
+async function turnsOf(ms: number, durations: readonly number[]): Promise<number[]> {
+  let time = 0
+  const limit = turnLimit(ms, () => time)
+  const turns: number[] = []
+  let turn = 0
+  // Runs first in each turn, because it is scheduled before the work.
+  let next = setImmediate(function count() {
+    turn++
+    next = setImmediate(count)
+  })
+  for (const duration of durations) {
+    await limit()
+    turns.push(turn)
+    time += duration
+  }
+  clearImmediate(next)
+  return turns
+}
+
+test("work that takes little time runs in one turn", async () => {
+  expect(await turnsOf(10, [1, 2, 3, 3])).toEqual([0, 0, 0, 0])
+})
+
+test("work waits for a later turn, in order, when the time of a turn is used up", async () => {
+  expect(await turnsOf(10, [6, 6, 6, 6, 25, 1])).toEqual([0, 0, 1, 1, 2, 3])
+})
+
+test("a turn without work does not count", async () => {
+  let time = 0
+  const limit = turnLimit(10, () => time)
+  await limit()
+  time += 1_000
+  await nextTurn()
+  let isDone = false
+  limit().then(() => {
+    isDone = true
+  })
+  await Promise.resolve()
+  await Promise.resolve()
+  expect(isDone).toBe(true)
+})
