@@ -94,7 +94,7 @@ export const limits = {
   keepAliveMs: 75_000,
   /**
    * The timeout for the answer to a PING over HTTP/2, in milliseconds. A client gets one PING at a time while it has
-   * streams.
+   * streams, and one after the last of them.
    */
   pingMs: 10_000,
   /** How long a socket may make no progress while data is queued for it, in milliseconds. */

@@ -62,6 +62,35 @@ test("a client that does not read is disconnected while it has a stream, and a c
   between.close()
 })
 
+test("a client that does not read the answer of its last stream is disconnected, and one that does is not", async () => {
+  server.removeAllListeners("stream")
+  server.on("stream", (stream) => stream.respond({ ":status": 200 }, { endStream: true }))
+  const ask = (client: http2.ClientHttp2Session) => {
+    client.on("error", () => {})
+    return client.request({ ":path": "/" }).on("error", () => {})
+  }
+  const well = http2.connect(`http://127.0.0.1:${portOf(server)}`)
+  await once(ask(well), "response")
+  let toServer: Socket | undefined
+  // Forwards only what the client sends.
+  const between = createServer((socket) => {
+    toServer = connect(portOf(server), "127.0.0.1")
+    for (const end of [socket, toServer]) end.on("error", () => {})
+    socket.pipe(toServer)
+  })
+  between.listen(0, "127.0.0.1")
+  await once(between, "listening")
+  const deaf = http2.connect(`http://127.0.0.1:${portOf(between)}`)
+  ask(deaf)
+  while (sessions[1] === undefined) await once(server, "session")
+  await once(sessions[1], "close")
+  expect(sessions[0]?.destroyed).toBe(false)
+  well.destroy()
+  deaf.destroy()
+  toServer?.destroy()
+  between.close()
+})
+
 test("clients are not disconnected because the service itself was blocked", async () => {
   const client = await open(portOf(server))
   // The client is in the same process, so both sides are blocked meanwhile.

@@ -9,20 +9,24 @@ import { limits } from "../limits.js"
 const looks = 2
 
 /**
- * Closes an HTTP/2 connection whose client does not answer a PING while it has open streams. Such a client has
- * disappeared without closing, is stalled, or does not read.
+ * Closes an HTTP/2 connection whose client does not answer a PING while it has open streams, or after the last one. Such
+ * a client has disappeared without closing, is stalled, or does not read. After the last stream, megabytes of answers
+ * may still wait in the socket buffer of the operating system, where this process cannot see them.
  *
  * @param ms The time to answer, in milliseconds. Detection can take up to half as much longer.
  */
 export function closeUnresponsive(session: ServerHttp2Session, socket: Socket, ms: number = limits.pingMs): void {
   let streams = 0
+  /** Whether there was a stream since the last PING was sent. The client answers a PING after it has read what was sent before. */
+  let isPingDue = false
   /** The number of checks since the PING was sent; undefined if none is outstanding. */
   let looked: number | undefined
   const look = () => {
     if (looked !== undefined) {
       looked++
       if (looked >= looks) socket.destroy()
-    } else if (streams > 0 && !session.destroyed) {
+    } else if (isPingDue && !session.destroyed) {
+      isPingDue = streams > 0
       looked = 0
       session.ping((error) => {
         // A PING that cannot be sent fails at once. It is not an answer: the client may have disconnected unnoticed.
@@ -33,7 +37,11 @@ export function closeUnresponsive(session: ServerHttp2Session, socket: Socket, m
   const timer = setInterval(look, ms / looks).unref()
   session.on("stream", (stream) => {
     streams++
-    stream.once("close", () => streams--)
+    isPingDue = true
+    stream.once("close", () => {
+      streams--
+      isPingDue = true
+    })
   })
   socket.once("close", () => clearInterval(timer))
 }
