@@ -1,4 +1,4 @@
-import { subject as subjectOption, told as toldOption } from "@authwire/proto"
+import { audit_fields as auditFieldsOption, subject as subjectOption } from "@authwire/proto"
 import { type DescMessage, type DescMethod, getOption, type Message } from "@bufbuild/protobuf"
 import { hashSecret } from "./api-key.js"
 
@@ -17,7 +17,7 @@ export function subjectOf(method: DescMethod): { in: "request" | "answer"; find:
   return { in: where, find: (message) => textsOf(find(message)) }
 }
 
-/** A further field of a call's entry in the audit log (option `told`). */
+/** A further field of a call's entry in the audit log (option `audit_fields`). */
 export interface AuditField {
   in: "request" | "answer"
   name: string
@@ -27,7 +27,7 @@ export interface AuditField {
 
 /** Returns the further audit log fields of a method. Throws if the option names a field that does not exist. */
 export function auditFieldsOf(method: DescMethod): AuditField[] {
-  return getOption(method, toldOption).map((path) => {
+  return getOption(method, auditFieldsOption).map((path) => {
     const { in: where, find } = pathOf(method, path)
     return { in: where, name: path.replaceAll(".", "_"), find: (message) => shown(find(message)) }
   })

@@ -6,8 +6,12 @@ const section = /(?<=<!-- Migrations\. [^>]*-->\n\n)[\s\S]*?(?=\n\n<!-- End of t
 export function withMigrations(page: string): string {
   if (!section.test(page)) throw new Error("the page has no section of migrations")
   const rows = migrations.map((Each) => {
-    const { name = "", lastVersion } = new Each()
-    const cells = [`\`${name.replace(/-\d{13}$/, "")}\``, lastVersion.compatible ? "yes" : "no", lastVersion.reason]
+    const { name = "", previousVersion } = new Each()
+    const cells = [
+      `\`${name.replace(/-\d{13}$/, "")}\``,
+      previousVersion.compatible ? "yes" : "no",
+      previousVersion.reason,
+    ]
     return `| ${cells.join(" | ")} |`
   })
   const head = "| migration | the previous version can run on it | because |\n| --- | --- | --- |"

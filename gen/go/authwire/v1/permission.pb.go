@@ -42,8 +42,8 @@ var file_authwire_v1_permission_proto_extTypes = []protoimpl.ExtensionInfo{
 		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
 		ExtensionType: ([]string)(nil),
 		Field:         50054,
-		Name:          "authwire.v1.told",
-		Tag:           "bytes,50054,rep,name=told",
+		Name:          "authwire.v1.audit_fields",
+		Tag:           "bytes,50054,rep,name=audit_fields",
 		Filename:      "authwire/v1/permission.proto",
 	},
 }
@@ -64,8 +64,8 @@ var (
 	// What else the audit log records about a write: paths in the request or the response, of texts that are identifiers, and
 	// of numbers. A number that is 0 is not logged. `session.id` appears in the log as `session_id`.
 	//
-	// repeated string told = 50054;
-	E_Told = &file_authwire_v1_permission_proto_extTypes[2]
+	// repeated string audit_fields = 50054;
+	E_AuditFields = &file_authwire_v1_permission_proto_extTypes[2]
 )
 
 var File_authwire_v1_permission_proto protoreflect.FileDescriptor
@@ -74,8 +74,8 @@ const file_authwire_v1_permission_proto_rawDesc = "" +
 	"\n" +
 	"\x1cauthwire/v1/permission.proto\x12\vauthwire.v1\x1a google/protobuf/descriptor.proto:6\n" +
 	"\x05scope\x12\x1e.google.protobuf.MethodOptions\x18\x83\x87\x03 \x01(\tR\x05scope::\n" +
-	"\asubject\x12\x1e.google.protobuf.MethodOptions\x18\x84\x87\x03 \x01(\tR\asubject:4\n" +
-	"\x04told\x12\x1e.google.protobuf.MethodOptions\x18\x86\x87\x03 \x03(\tR\x04toldBO\n" +
+	"\asubject\x12\x1e.google.protobuf.MethodOptions\x18\x84\x87\x03 \x01(\tR\asubject:C\n" +
+	"\faudit_fields\x12\x1e.google.protobuf.MethodOptions\x18\x86\x87\x03 \x03(\tR\vauditFieldsBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var file_authwire_v1_permission_proto_goTypes = []any{
@@ -84,7 +84,7 @@ var file_authwire_v1_permission_proto_goTypes = []any{
 var file_authwire_v1_permission_proto_depIdxs = []int32{
 	0, // 0: authwire.v1.scope:extendee -> google.protobuf.MethodOptions
 	0, // 1: authwire.v1.subject:extendee -> google.protobuf.MethodOptions
-	0, // 2: authwire.v1.told:extendee -> google.protobuf.MethodOptions
+	0, // 2: authwire.v1.audit_fields:extendee -> google.protobuf.MethodOptions
 	3, // [3:3] is the sub-list for method output_type
 	3, // [3:3] is the sub-list for method input_type
 	3, // [3:3] is the sub-list for extension type_name

@@ -51,9 +51,9 @@ async function run(direction: Direction, database: Database, { print }: CommandO
     const name = await revertLastMigration(database)
     print(name === undefined ? "nothing is applied\n" : `reverted ${name}\n`)
   } else {
-    for (const { name, applied, known, lastVersion } of await migrationStatus(database)) {
+    for (const { name, applied, known, previousVersion } of await migrationStatus(database)) {
       print(`${known ? (applied ? "applied" : "pending") : "unknown"} ${name}\n`)
-      if (!applied && lastVersion !== undefined) print(`  ${effectOf(lastVersion)}\n`)
+      if (!applied && previousVersion !== undefined) print(`  ${effectOf(previousVersion)}\n`)
     }
   }
 }

@@ -13,7 +13,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 SCOPE_FIELD_NUMBER: _builtins.int
 SUBJECT_FIELD_NUMBER: _builtins.int
-TOLD_FIELD_NUMBER: _builtins.int
+AUDIT_FIELDS_FIELD_NUMBER: _builtins.int
 scope: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.str]
 """The scope that the caller's API key must have, such as `users:read`. `any`: every valid key is accepted, whatever its
 scopes.
@@ -23,7 +23,7 @@ subject: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions
 none, in the response. For a list of ids, the log has one line per id; if the response has a field `processed`, only for
 that many of them. Not set: the call concerns no user with an id.
 """
-told: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
+audit_fields: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
 """What else the audit log records about a write: paths in the request or the response, of texts that are identifiers, and
 of numbers. A number that is 0 is not logged. `session.id` appears in the log as `session_id`.
 """

@@ -31,7 +31,7 @@ export declare const subject: GenExtension<MethodOptions, string>;
  * What else the audit log records about a write: paths in the request or the response, of texts that are identifiers, and
  * of numbers. A number that is 0 is not logged. `session.id` appears in the log as `session_id`.
  *
- * @generated from extension: repeated string told = 50054;
+ * @generated from extension: repeated string audit_fields = 50054;
  */
-export declare const told: GenExtension<MethodOptions, string[]>;
+export declare const audit_fields: GenExtension<MethodOptions, string[]>;
 

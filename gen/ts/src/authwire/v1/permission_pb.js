@@ -9,7 +9,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file authwire/v1/permission.proto.
  */
 export const file_authwire_v1_permission = /*@__PURE__*/
-  fileDesc("ChxhdXRod2lyZS92MS9wZXJtaXNzaW9uLnByb3RvEgthdXRod2lyZS52MTo2CgVzY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIOHAyABKAlSBXNjb3BlOjoKB3N1YmplY3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiEhwMgASgJUgdzdWJqZWN0OjQKBHRvbGQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiGhwMgAygJUgR0b2xkQhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChxhdXRod2lyZS92MS9wZXJtaXNzaW9uLnByb3RvEgthdXRod2lyZS52MTo2CgVzY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIOHAyABKAlSBXNjb3BlOjoKB3N1YmplY3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiEhwMgASgJUgdzdWJqZWN0OkMKDGF1ZGl0X2ZpZWxkcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIaHAyADKAlSC2F1ZGl0RmllbGRzQhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * The scope that the caller's API key must have, such as `users:read`. `any`: every valid key is accepted, whatever its
@@ -34,8 +34,8 @@ export const subject = /*@__PURE__*/
  * What else the audit log records about a write: paths in the request or the response, of texts that are identifiers, and
  * of numbers. A number that is 0 is not logged. `session.id` appears in the log as `session_id`.
  *
- * @generated from extension: repeated string told = 50054;
+ * @generated from extension: repeated string audit_fields = 50054;
  */
-export const told = /*@__PURE__*/
+export const audit_fields = /*@__PURE__*/
   extDesc(file_authwire_v1_permission, 2);
 

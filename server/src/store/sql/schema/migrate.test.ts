@@ -79,7 +79,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     expect(await pendingMigrations(database)).toEqual(names)
     const told = { compatible: expect.any(Boolean), reason: expect.stringMatching(/^[a-z].* .*[a-z]$/) }
     expect(await migrationStatus(database)).toEqual(
-      names.map((name) => ({ name, applied: false, known: true, lastVersion: told })),
+      names.map((name) => ({ name, applied: false, known: true, previousVersion: told })),
     )
     expect(await tablesThere()).toEqual([])
   })
@@ -384,7 +384,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   test("the next one is applied to tables that hold rows, and reverted alone", async () => {
     const Next = migration({
       name: "9000-users-example",
-      lastVersion: { compatible: true, reason: "the column may be null" },
+      previousVersion: { compatible: true, reason: "the column may be null" },
       makes: { table: "users", column: "example" },
       server: "ALTER TABLE users ADD COLUMN example VARCHAR(35) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL",
       sqlite: `ALTER TABLE "users" ADD COLUMN "example" text`,

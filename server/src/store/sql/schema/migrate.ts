@@ -13,21 +13,21 @@ export interface MigrationState {
    * Whether the previous version of the program works on the resulting tables. Undefined for a migration that is not
    * known.
    */
-  lastVersion?: Compatibility | undefined
+  previousVersion?: Compatibility | undefined
 }
 
 /** Returns all migrations in their order. Changes nothing in the database. */
 export function migrationStatus(database: Database): Promise<MigrationState[]> {
   return database.withQueryRunner(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
-    const migrations: (MigrationInterface & { lastVersion?: Compatibility })[] = database.dataSource.migrations
-    const known = new Map(migrations.map((migration) => [nameOf(migration), migration.lastVersion]))
+    const migrations: (MigrationInterface & { previousVersion?: Compatibility })[] = database.dataSource.migrations
+    const known = new Map(migrations.map((migration) => [nameOf(migration), migration.previousVersion]))
     const applied = (await executor.getExecutedMigrations()).map(nameOf)
     return [...new Set([...known.keys(), ...applied])].sort().map((name) => ({
       name,
       applied: applied.includes(name),
       known: known.has(name),
-      lastVersion: known.get(name),
+      previousVersion: known.get(name),
     }))
   })
 }

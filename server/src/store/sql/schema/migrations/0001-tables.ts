@@ -211,7 +211,7 @@ const postgresTables = [
  */
 export const tables = migration({
   name: "0001-tables",
-  lastVersion: { compatible: true, reason: "there is none before it" },
+  previousVersion: { compatible: true, reason: "there is none before it" },
   makes: made,
   server: (runner) => createTables(runner, { tables: names, makes: made, statements: serverTables }),
   sqlite: [

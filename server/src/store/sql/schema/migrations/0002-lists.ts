@@ -16,7 +16,7 @@ import { migration } from "./migration.js"
  */
 export const lists = migration({
   name: "0002-lists",
-  lastVersion: {
+  previousVersion: {
     compatible: true,
     reason: "the column that it adds has a default for rows that the previous version inserts",
   },

@@ -10,7 +10,7 @@ import { migration } from "./migration.js"
  */
 export const idempotency = migration({
   name: "0003-idempotency",
-  lastVersion: {
+  previousVersion: {
     compatible: true,
     reason: "it adds a table that the previous version does not know; that version ignores the header",
   },

@@ -6,7 +6,7 @@ import { migration } from "./migration.js"
  */
 export const leases = migration({
   name: "0004-leases",
-  lastVersion: { compatible: true, reason: "it adds a table that the previous version does not know" },
+  previousVersion: { compatible: true, reason: "it adds a table that the previous version does not know" },
   makes: { table: "leases", column: "holder" },
   server: `CREATE TABLE leases (
     name VARBINARY(63) NOT NULL,

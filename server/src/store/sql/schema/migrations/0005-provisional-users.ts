@@ -6,7 +6,7 @@ import { migration } from "./migration.js"
  */
 export const provisionalUsers = migration({
   name: "0005-provisional-users",
-  lastVersion: {
+  previousVersion: {
     compatible: true,
     reason:
       "the column that it adds may be null, as it is in rows that the previous version inserts; set --provisional-sign-up only when no replica runs that version any more",

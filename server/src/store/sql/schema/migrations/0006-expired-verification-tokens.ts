@@ -6,7 +6,7 @@ import { migration } from "./migration.js"
  */
 export const expiredVerificationTokens = migration({
   name: "0006-expired-verification-tokens",
-  lastVersion: { compatible: true, reason: "it adds an index" },
+  previousVersion: { compatible: true, reason: "it adds an index" },
   makes: { table: "verification_tokens", index: "verification_tokens_expires" },
   server: "ALTER TABLE verification_tokens ADD INDEX verification_tokens_expires (expires)",
   sqlite: `CREATE INDEX "verification_tokens_expires" ON "verification_tokens" ("expires")`,

@@ -22,7 +22,7 @@ const made = { table: "sessions", column: "id" }
  */
 export const sessionHandles = migration({
   name: "0007-session-handles",
-  lastVersion: {
+  previousVersion: {
     compatible: true,
     reason: "the columns that it adds may be null or have defaults for rows that the previous version inserts",
   },

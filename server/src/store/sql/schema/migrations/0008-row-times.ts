@@ -20,7 +20,7 @@ const changes = (change: (table: string, column: string) => string) =>
  */
 export const rowTimes = migration({
   name: "0008-row-times",
-  lastVersion: {
+  previousVersion: {
     compatible: true,
     reason: "the columns that it adds have defaults for rows that the previous version inserts",
   },

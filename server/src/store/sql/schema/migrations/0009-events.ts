@@ -39,7 +39,7 @@ const serverTables = [
  */
 export const events = migration({
   name: "0009-events",
-  lastVersion: {
+  previousVersion: {
     compatible: true,
     reason: "it adds tables that the previous version does not know; the writes of that version add no events",
   },

@@ -7,7 +7,7 @@ import { migration } from "./migration.js"
  */
 export const tokenRefreshes = migration({
   name: "0010-token-refreshes",
-  lastVersion: {
+  previousVersion: {
     compatible: true,
     reason: "the columns that it adds may be null, as they are in rows that the previous version inserts",
   },

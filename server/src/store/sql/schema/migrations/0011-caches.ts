@@ -7,7 +7,7 @@ import { migration } from "./migration.js"
  */
 export const caches = migration({
   name: "0011-caches",
-  lastVersion: { compatible: true, reason: "it adds a table that the previous version does not know" },
+  previousVersion: { compatible: true, reason: "it adds a table that the previous version does not know" },
   makes: { table: "caches", column: "process" },
   server: `CREATE TABLE caches (
     tenant VARBINARY(63) NOT NULL,

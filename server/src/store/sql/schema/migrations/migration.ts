@@ -22,7 +22,7 @@ interface Change {
   /** The number and name of the file, such as `0001-tables`. */
   name: string
   /** What the migration means for replicas of the previous version, which may still run. */
-  lastVersion: Compatibility
+  previousVersion: Compatibility
   /**
    * The steps for MySQL and MariaDB: a statement, or work. Work is run again if the process ended before the migration
    * was recorded. So either the effects of work are invisible before its last statement, or work continues where it
@@ -40,17 +40,17 @@ interface Change {
 /** Creates the class that TypeORM requires for each migration. */
 export function migration({
   name,
-  lastVersion,
+  previousVersion,
   down,
   makes,
   ...up
-}: MigrationSteps): new () => MigrationInterface & Pick<MigrationSteps, "lastVersion"> {
+}: MigrationSteps): new () => MigrationInterface & Pick<MigrationSteps, "previousVersion"> {
   const back = typeof down === "string" ? { server: down, sqlite: down, postgres: down } : down
   return class {
     // TypeORM sorts by the 13 digits at the end, where it expects a timestamp.
     name = `${name}-${name.slice(0, 4).padStart(13, "0")}`
 
-    lastVersion = lastVersion
+    previousVersion = previousVersion
 
     up = (runner: QueryRunner) => run(runner, "up", { ...up, makes })
 
