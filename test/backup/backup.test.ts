@@ -23,7 +23,7 @@ const headings = { mysql: "MySQL", mariadb: "MariaDB", postgres: "PostgreSQL", s
 const [oldKey, newKey] = [randomBytes(32).toString("base64"), randomBytes(32).toString("base64")] as const
 
 test("every command of docs/backup.md is executed here or in files.test.ts", () => {
-  const each = ["MySQL", "MariaDB", "The whole server, by its files", "PostgreSQL", "SQLite", "After restoring"]
+  const each = ["MySQL", "MariaDB", "Copying the files of the whole server", "PostgreSQL", "SQLite", "After restoring"]
   expect(blocksOf(page).map(({ heading }) => heading)).toEqual([
     ...each.flatMap((heading) => [heading, heading]),
     "The encryption keys",
