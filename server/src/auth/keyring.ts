@@ -32,6 +32,8 @@ export interface KeyringOptions {
   log: Logger
   /** A clock for durations, in milliseconds. */
   clock: () => number
+  /** The interval between reads of all valid keys, in milliseconds; half of it after a failure. Default: 2,000. */
+  listIntervalMs?: number
 }
 
 interface Held {
@@ -40,9 +42,6 @@ interface Held {
   asOf: number
 }
 
-/** The interval between reads of all valid keys, in milliseconds, and the shorter one after a failure. */
-const everyMs = 2_000
-const againMs = 1_000
 /** The timeout of a read, in milliseconds. It is so short that a failure is noticed before the last result expires. */
 const patienceMs = 2_000
 /** How long a result is valid, in ms: the 5 s after which a revoked key is rejected, less the duration of a call. */
@@ -66,7 +65,8 @@ const absentMs = 2_000
  * ids costs the database at most 20 lookups per second. A few further calls wait for the next list, which costs nothing
  * more. The rest fail with OVERLOADED, and may retry when that list has been read.
  */
-export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Promise<Keyring> {
+export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
+  const { apiKeys, log, clock, listIntervalMs = 2_000 } = options
   let given = new Map<string, Key>()
   let held = new Map<string, Held>()
   let certificates = new Map<string, Key[]>()
@@ -144,12 +144,15 @@ export async function openKeyring({ apiKeys, log, clock }: KeyringOptions): Prom
       settled.reject(unavailable(error))
     }
     if (stopped) return
-    timer = setTimeout(list, lastError === undefined ? Math.max(everyMs - (clock() - asked), 0) : againMs)
+    timer = setTimeout(
+      list,
+      lastError === undefined ? Math.max(listIntervalMs - (clock() - asked), 0) : listIntervalMs / 2,
+    )
     timer.unref()
   }
 
   const nextList = async (): Promise<void> => {
-    if (waiting >= maxWaiting) throw new Failure("OVERLOADED", { retryAfterMs: everyMs })
+    if (waiting >= maxWaiting) throw new Failure("OVERLOADED", { retryAfterMs: listIntervalMs })
     waiting++
     try {
       await next.promise
