@@ -69,7 +69,7 @@ describeServers("an outage of %s", (engine) => {
     await until(async () => (await issue(key)) === "OK")
     await until(async () => (await stream.ask(TokenService.method.encode, encode)) === "OK")
     expect([await issue(revoked), await issue(stranger)]).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
-    expect(logOf(server).filter(({ msg }) => /keys cannot be read/.test(String(msg)))).toHaveLength(1)
+    expect(logOf(server).filter(({ msg }) => /API keys .* cannot be read/.test(String(msg)))).toHaveLength(1)
     stream.close()
     await watchOfGiven.close()
     expect(await server.stop()).toBe(0)
