@@ -27,7 +27,9 @@ describe("the quick starts", () => {
     expect(
       commands.filter(
         (command) =>
-          !/^(npx @authwire\/server serve --dev$|npm install |authwire keys create |curl |grpcurl )/.test(command),
+          !/^(npx @authwire\/server serve --dev$|npm install |npx @authwire\/server keys create |curl |grpcurl )/.test(
+            command,
+          ),
       ),
     ).toEqual([])
     expect(asks.length).toBeGreaterThan(2)
