@@ -58,7 +58,7 @@ export interface Database {
    * Runs work whose `writes` and transactions are committed together, if they pass the unit as that of their waiter. When they
    * conflict with another transaction, all of the work runs again. In a cluster it also runs again when the connection is lost, although
    * it may have been committed. It therefore has to write something unique, so that the second run fails if the first was
-   * committed. Between the writes it must not read with `statements`.
+   * committed. Between the writes it must not use `reads`.
    */
   together<T>(waiter: Waiter, rows: readonly string[], work: (unit: JointUnit) => Promise<T>): Promise<T>
   /** Reads on a reserved connection, outside of the queue, because authentication must not wait for calls that are already admitted. */
