@@ -13,6 +13,7 @@ import {
   overloadedMaxWaitMs,
 } from "../../server/src/overload/concurrency-limit.js"
 import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
+import { longestTurnMs } from "../../server/src/store/sql/engine/sqlite.js"
 import { rowWaitersOf, writerPermitsOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
 import { limits as all } from "../../server/src/transport/limits.js"
 
@@ -55,7 +56,11 @@ const bounds = [
   ],
   ["time between two requests", "connection of HTTP/1.1", seconds(limits.keepAliveMs)],
   ["time without progress while response bytes wait for the client", "socket of HTTP/1.1", seconds(limits.socketMs)],
-  ["time to answer a PING while there are streams", "connection of HTTP/2", seconds(limits.pingMs)],
+  [
+    "time to answer a PING while there are streams, and after the last one",
+    "connection of HTTP/2",
+    seconds(limits.pingMs),
+  ],
   ["pipelined requests of HTTP/1.1 before the first is answered", "connection", count(limits.pipelinedRequests)],
   [
     "bad requests before a call with a valid key: without a valid key, for an unknown method, unreadable, or beyond the rate of methods that need no key",
@@ -130,6 +135,7 @@ const bounds = [
     `${count(maxWaiting.overloaded)}; ${seconds(overloadedMaxWaitMs)}`,
   ],
   ["calls of a method", "key and worker", perSecond(defaultOf("rate-limit"))],
+  ["time that calls on SQLite keep a turn of the event loop busy", "worker", seconds(longestTurnMs)],
   ["log lines about calls that no key limits", "outcome and worker", perSecond(linesPerSecond)],
   ["buffered lines of the log, and of the audit log", "process", bytes(maxWaitingBytes)],
   ["time to write buffered lines at the end of the process", "process", seconds(exitFlushMs)],
