@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, wri
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
-import { openSqliteEngine } from "./sqlite.js"
+import { longestTurnMs, openSqliteEngine } from "./sqlite.js"
 
 describe("a database file", () => {
   let folder: string
@@ -53,4 +53,21 @@ describe("a database file", () => {
     const tooLong = join(folder, "a".repeat(300))
     await expect(openSqliteEngine(tooLong)).rejects.toMatchObject({ failure: "unavailable" })
   })
+})
+
+test("units of work that keep a turn of the event loop busy leave the next unit to a later turn", async () => {
+  const engine = await openSqliteEngine(":memory:")
+  try {
+    let isLater = false
+    await engine.connect()
+    setImmediate(() => {
+      isLater = true
+    })
+    const until = performance.now() + longestTurnMs
+    while (performance.now() < until);
+    await engine.connect()
+    expect(isLater).toBe(true)
+  } finally {
+    await engine.close()
+  }
 })
