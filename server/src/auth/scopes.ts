@@ -22,8 +22,11 @@ export function scopeOf(method: DescMethod): string | undefined {
 
 /** Throws SCOPE_MISSING unless the caller's key has the scope. */
 export function requireScope(identity: Identity | undefined, scope: string): void {
-  if (identity?.hasScope(scope) === true) return
-  throw new Failure("SCOPE_MISSING", { metadata: { scope }, message: `the API key lacks the scope ${scope}` })
+  if (identity?.hasScope(scope) !== true) throw scopeMissing(scope)
+}
+
+export function scopeMissing(scope: string): Failure {
+  return new Failure("SCOPE_MISSING", { metadata: { scope }, message: `the API key lacks the scope ${scope}` })
 }
 
 /** Every scope that a key can have, besides `all`. */

@@ -130,14 +130,11 @@ export function createService(options: ServiceOptions): Router {
   const rejected = rejections(options.log)
   const { audit, metrics, tracing } = options
   const spans = tracing && callSpans(tracing)
-  const logger = logging(options.log, options.clock, rejected, (method) => {
-    const audited = audit?.of(method)
-    return (call, failure, ms, end) => {
-      spans?.ended(call, failure, end)
-      audited?.(call, failure)
-      metrics?.ended(method, call.transport, failure, ms)
-    }
-  })
+  const logger = logging(options.log, options.clock, rejected, [
+    ...(spans === undefined ? [] : [() => spans.ended]),
+    ...(audit === undefined ? [] : [audit.of]),
+    ...(metrics === undefined ? [] : [metrics.of]),
+  ])
   const rejectOnRecord = rejecter({ rejections: rejected, observer: logger, audit: audit?.rejected })
   const reject: Rejecter = (failure, method, transport, givenId) => {
     const error = rejectOnRecord(failure, method, transport, givenId)

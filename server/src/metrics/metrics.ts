@@ -3,7 +3,8 @@ import { status } from "@grpc/grpc-js"
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
 import type { CleanupObserver } from "../cleanup/cleaner.js"
 import type { FeedObserver } from "../events/feed.js"
-import { codeOf, type Failure, type Reason } from "../rpc/errors.js"
+import { codeOf, type Reason } from "../rpc/errors.js"
+import type { CallEnded } from "../rpc/interceptor.js"
 import { cleanupMetrics } from "./cleanup.js"
 import { type DatabaseMetrics, databaseMetrics } from "./database.js"
 import { eventMetrics } from "./events.js"
@@ -16,8 +17,8 @@ export type MetricValues = object[]
 
 /** The metrics of one process, for Prometheus. */
 export interface Metrics {
-  /** Records a finished call, with its failure if it failed. `ms`: its duration in milliseconds. */
-  ended(method: DescMethod, transport: string, failure: Failure | undefined, ms: number): void
+  /** Returns the function that records each finished call of a method. Runs once per method. */
+  of(method: DescMethod): CallEnded
   /** Records a call that was rejected before it began. `code`: the gRPC status; `reason`: its reason, if it has one. */
   rejected(method: DescMethod, transport: string, code: number, reason?: Reason): void
   /** Records whether the database answers and accepts writes. */
@@ -93,10 +94,11 @@ export function createMetrics(worker?: number): Metrics {
   }
 
   return {
-    ended(method, transport, failure, ms) {
-      const one = seriesOf(method, transport, failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? ""))
+    of: (method) => (call, failure, begun, end) => {
+      const code = failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? "")
+      const one = seriesOf(method, call.transport, code)
       one.inc()
-      one.observe(ms / 1000)
+      one.observe((end - begun) / 1000)
       if (failure !== undefined) failures.inc({ reason: failure.reason })
     },
     rejected(method, transport, code, reason) {

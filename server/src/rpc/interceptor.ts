@@ -1,5 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import type { Call } from "./call.js"
+import type { Failure } from "./errors.js"
 
 /** A unary method as the router sees it. */
 export type Unary = (request: Message, call: Call) => Promise<Message>
@@ -29,6 +30,9 @@ export type Admission = (call: Call) => Promise<void> | undefined
 
 /** Throws if a request violates a rule. */
 export type Check = (request: Message) => void
+
+/** Records a call that has ended, with its failure if it failed. The times are those of the clock for durations. */
+export type CallEnded = (call: Call, failure: Failure | undefined, begun: number, end: number) => void
 
 /** Observes every call. */
 export interface Observer {

@@ -6,14 +6,14 @@ import { anyScope, scopeOf } from "../../auth/scopes.js"
 import { auditFieldsOf, shownSubject, subjectOf } from "../../auth/subject.js"
 import type { Call } from "../call.js"
 import { codeOf, Failure, type Reason } from "../errors.js"
-import type { Interceptor } from "../interceptor.js"
+import type { CallEnded, Interceptor } from "../interceptor.js"
 
 /** The audit log: one line for each write and each rejected call, without the contents of requests and responses. */
 export interface Audit {
   /** Finds the users that writes are about, and rejects writes while they are not allowed. */
   readonly interceptor: Interceptor
   /** Returns the function that records each finished call of a method, and its failure if any. Runs once per method. */
-  of(method: DescMethod): (call: Call, failure: Failure | undefined) => void
+  of(method: DescMethod): CallEnded
   /** Records a call that was rejected before it began. Its caller is unknown, because it was not authenticated. */
   rejected(method: DescMethod, failure: Failure, requestId: string): void
   /** Writes the number of lines that were lost, at the position where they are missing. */

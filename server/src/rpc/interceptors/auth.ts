@@ -1,7 +1,7 @@
 import { claimsKey, parseKey } from "../../auth/api-key.js"
 import { Key } from "../../auth/key.js"
 import type { Keyring } from "../../auth/keyring.js"
-import { anyScope, requireScope, scopeOf } from "../../auth/scopes.js"
+import { anyScope, requireScope, scopeMissing, scopeOf } from "../../auth/scopes.js"
 import { orAborted } from "../../util/abort.js"
 import type { Call } from "../call.js"
 import { Failure, type Reason } from "../errors.js"
@@ -88,17 +88,10 @@ export function access(options: AccessOptions): Interceptor {
     return header === undefined || ignoresHeader ? byCertificate(call) : byKey(header)
   }
 
-  const authenticated = (call: Call): Identity | Promise<Identity> => {
-    const countUnauthenticated = (error: unknown): never => {
-      if (error instanceof Failure && unauthenticated.has(error.reason)) call.connection?.countUnauthenticated()
-      throw error
-    }
-    try {
-      const identity = authenticate(call)
-      return identity instanceof Promise ? identity.catch(countUnauthenticated) : identity
-    } catch (error) {
-      return countUnauthenticated(error)
-    }
+  /** Counts a call whose authentication has failed, and throws the failure. */
+  const fail = (call: Call, error: unknown): never => {
+    if (error instanceof Failure && unauthenticated.has(error.reason)) call.connection?.countUnauthenticated()
+    throw error
   }
 
   return {
@@ -109,13 +102,21 @@ export function access(options: AccessOptions): Interceptor {
         call.identity = identity
         // The stream keeps the newest state of its key.
         if (call.carrier !== undefined) call.carrier.identity = identity
-        if (scope !== anyScope) requireScope(identity, scope)
+        if (scope !== anyScope && !identity.hasScope(scope)) throw scopeMissing(scope)
       }
       return (call) => {
-        const identity = authenticated(call)
-        if (identity instanceof Promise) return orAborted(identity, call.signal).then((one) => authorize(call, one))
-        authorize(call, identity)
-        return undefined
+        let identity: Identity | Promise<Identity>
+        try {
+          identity = authenticate(call)
+        } catch (error) {
+          return fail(call, error)
+        }
+        if (!(identity instanceof Promise)) {
+          authorize(call, identity)
+          return undefined
+        }
+        const found = identity.catch((error) => fail(call, error))
+        return orAborted(found, call.signal).then((one) => authorize(call, one))
       }
     },
     stream(method, next) {

@@ -1,9 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { status } from "@grpc/grpc-js"
 import type { Logger } from "pino"
-import type { Call } from "../call.js"
-import { codeOf, type Failure, toFailure, toStatus } from "../errors.js"
-import type { Observer } from "../interceptor.js"
+import { codeOf, toFailure, toStatus } from "../errors.js"
+import type { CallEnded, Observer } from "../interceptor.js"
 import type { Rejections } from "../rejection-log.js"
 
 /**
@@ -11,23 +10,26 @@ import type { Rejections } from "../rejection-log.js"
  * to the status that the caller gets. Calls that are rejected because there are too many, and most calls that no key
  * limits, are only counted. An unexpected error is in the log with its stack, and not in the status.
  *
- * @param endedOf returns, for a method, the function that is called when a call's line is written or the call is
- *   counted: with the duration in milliseconds, and the end of the call by `clock`
+ * @param others Called once for each method. The functions that they return are called when a call's line is written or
+ *   the call is counted.
  */
 export function logging(
   log: Logger,
   clock: () => number,
   rejections: Rejections,
-  endedOf: (method: DescMethod) => (call: Call, failure: Failure | undefined, ms: number, end: number) => void,
+  others: readonly ((method: DescMethod) => CallEnded)[],
 ): Observer {
   return {
     of: (method) => {
       const name = nameOf(method)
-      const ended = endedOf(method)
-      const record = (call: Call, start: number, end: number, failure: Failure | undefined): void => {
-        ended(call, failure, end - start, end)
+      const ended = others.map((of) => of(method))
+      const record: CallEnded = (call, failure, begun, end) => {
+        for (const one of ended) one(call, failure, begun, end)
         const hasIdentity = call.identity !== undefined
-        if (rejections.count(method, call.transport, failure?.reason ?? "OK", hasIdentity)) return
+        // A call of a key that succeeds has a line in any case.
+        const mayBeCounted = failure !== undefined || !hasIdentity
+        const outcome = failure?.reason ?? "OK"
+        if (mayBeCounted && rejections.count(method, call.transport, outcome, hasIdentity)) return
         const entry = {
           method: name,
           transport: call.transport,
@@ -35,7 +37,7 @@ export function logging(
           reason: failure?.reason,
           key: call.identity?.keyId,
           tenant: call.identity?.tenant,
-          duration_ms: Math.round((end - start) * 1000) / 1000,
+          duration_ms: Math.round((end - begun) * 1000) / 1000,
           request_id: call.requestId,
           trace_id: call.traceId,
         }
@@ -47,10 +49,10 @@ export function logging(
       // The response is sent first, so that no caller waits for the log.
       return {
         begun: clock,
-        answered: (call, begun) => void setImmediate(record, call, begun, clock(), undefined),
+        answered: (call, begun) => void setImmediate(record, call, undefined, begun, clock()),
         failed(call, begun, thrown) {
           const failure = toFailure(thrown)
-          setImmediate(record, call, begun, clock(), failure)
+          setImmediate(record, call, failure, begun, clock())
           return toStatus(failure, call.requestId)
         },
       }

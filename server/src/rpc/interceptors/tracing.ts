@@ -10,15 +10,15 @@ import {
   trace,
 } from "@opentelemetry/api"
 import type { Call } from "../call.js"
-import { codeOf, type Failure } from "../errors.js"
-import type { Interceptor } from "../interceptor.js"
+import { codeOf } from "../errors.js"
+import type { CallEnded, Interceptor } from "../interceptor.js"
 import { isOwnMethod } from "../own-methods.js"
 
 /** The spans of calls. */
 export interface CallSpans {
   readonly interceptor: Interceptor
-  /** Ends the span of a finished call. `end`: the end of the call, by `performance.now()`. */
-  ended(call: Call, failure: Failure | undefined, end: number): void
+  /** Ends the span of a finished call. The times are those of `performance.now()`. */
+  readonly ended: CallEnded
 }
 
 export interface CallSpanOptions {
@@ -74,7 +74,7 @@ export function callSpans({ tracer, propagator }: CallSpanOptions): CallSpans {
       },
     },
 
-    ended({ spans }, failure, end) {
+    ended({ spans }, failure, _begun, end) {
       const span = spans?.[0]
       if (span === undefined) return
       const code = failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? "UNKNOWN")

@@ -1,7 +1,6 @@
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2"
 import { createServer, type Socket } from "node:net"
 import { createServer as createTlsServer, TLSSocket, Server as TlsServer } from "node:tls"
-import type { DescMethod } from "@bufbuild/protobuf"
 import {
   logVerbosity,
   type MethodDefinition,
@@ -25,7 +24,7 @@ import { grpcTimeout } from "../timeout.js"
 import { admits, followCertificate, tlsServerOptions, verifiedNames } from "../tls/tls.js"
 import type { Listener, ListenerOptions } from "../transport.js"
 import { handover } from "./handover.js"
-import { serveStream, serveUnary } from "./method.js"
+import { methodDefinition, serveStream, serveUnary } from "./method.js"
 import { type GrpcStream, takeStreams } from "./streams.js"
 
 /** The length of the HTTP/2 connection preface (RFC 9113, section 3.4), in bytes. */
@@ -137,21 +136,6 @@ export async function openGrpcListener(options: ListenerOptions & { readiness: R
 function http2ServerOf(server: Server): Http2Server | undefined {
   const { http2Servers } = server as unknown as { http2Servers?: Map<Http2Server, unknown> }
   return http2Servers instanceof Map ? [...http2Servers.keys()][0] : undefined
-}
-
-// grpc-js passes messages through as bytes. A request that cannot be decoded is therefore rejected with this service's
-// own error.
-function methodDefinition(method: DescMethod): MethodDefinition<Uint8Array, Uint8Array> {
-  const asIs = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  return {
-    path: `/${method.parent.typeName}/${method.name}`,
-    requestStream: method.methodKind === "client_streaming" || method.methodKind === "bidi_streaming",
-    responseStream: method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming",
-    requestSerialize: asIs,
-    requestDeserialize: asIs,
-    responseSerialize: asIs,
-    responseDeserialize: asIs,
-  }
 }
 
 function incomingOf({ headers }: GrpcStream, connection: Connection, rejection: Incoming["rejection"]): Incoming {

@@ -1,6 +1,6 @@
 import { StatusSchema } from "@authwire/proto/rpc/status"
-import { type Message, toBinary } from "@bufbuild/protobuf"
-import { Metadata } from "@grpc/grpc-js"
+import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
+import { Metadata, type MethodDefinition } from "@grpc/grpc-js"
 import type { Incoming, Running } from "../../rpc/active-calls.js"
 import { Failure, toStatus } from "../../rpc/errors.js"
 import type { Method } from "../../rpc/router.js"
@@ -23,6 +23,23 @@ export interface GrpcArrival {
   readonly share: Share
   readonly handover: Handover
   readonly openMethods: OpenMethods
+}
+
+/**
+ * Returns the definition of a method for grpc-js, which passes messages through as bytes. A request that cannot be decoded is
+ * therefore rejected with this service's own error.
+ */
+export function methodDefinition(method: DescMethod): MethodDefinition<Uint8Array, Uint8Array> {
+  const asIs = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return {
+    path: `/${method.parent.typeName}/${method.name}`,
+    requestStream: method.methodKind === "client_streaming" || method.methodKind === "bidi_streaming",
+    responseStream: method.methodKind === "server_streaming" || method.methodKind === "bidi_streaming",
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  }
 }
 
 export function serveUnary(arrival: GrpcArrival): void {

@@ -6,19 +6,22 @@ import { observedConnection } from "./observed-connection.js"
 import type { Observation } from "./observer.js"
 import { failsBy, StatementError } from "./statement-error.js"
 
-/** The connection that a unit of work borrows from the pool. */
+/** The connection that a unit of work borrows from the pool. It is not open at first. */
 export class Lease {
   readonly #engine: SqlEngine
   readonly #observation: Observation
+  readonly #onClose: (() => void) | undefined
   /** The spans of the statements; see Waiter. They may change between two statements. */
   spans: readonly Span[]
   #opening: Promise<void> | undefined
   #connection: Connection | undefined
 
-  constructor(engine: SqlEngine, observation: Observation = {}, spans: readonly Span[] = []) {
+  /** @param onClose Called when the connection is back in the pool. */
+  constructor(engine: SqlEngine, observation: Observation = {}, spans: readonly Span[] = [], onClose?: () => void) {
     this.#engine = engine
     this.#observation = observation
     this.spans = spans
+    this.#onClose = onClose
   }
 
   get connection(): Connection {
@@ -56,6 +59,7 @@ export class Lease {
         const isStale = failsBy(error, "unavailable") || failsBy(error, "read-only")
         if (!isStale || !this.connection.reused) throw error
         this.connection.discard()
+        this.#connection = undefined
         await this.open(signal)
       }
     }
@@ -63,8 +67,9 @@ export class Lease {
 
   /** Returns the connection to the pool. Resolves when that is done, also for a connection that is still being opened. */
   async close(): Promise<void> {
-    await this.#opening?.catch(() => {})
+    if (this.#connection === undefined) await this.#opening?.catch(() => {})
     this.#connection?.release()
     this.#connection = undefined
+    this.#onClose?.()
   }
 }

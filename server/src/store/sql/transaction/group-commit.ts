@@ -8,12 +8,6 @@ import type { CoalesceOptions } from "../query/batch-loader.js"
 import { type Cell, type Change, makeChanges } from "../query/statement.js"
 import type { Queue } from "./queue.js"
 
-/** A permit to use the database, with the lease of a connection that is not open yet. */
-export interface Slot {
-  readonly lease: Lease
-  release(): Promise<void>
-}
-
 export interface GroupCommitOptions {
   /** The most participants of one transaction, and how many transactions run before further work waits. */
   size: CoalesceOptions
@@ -53,10 +47,10 @@ export interface GroupCommit {
   /**
    * Waits until the work may run statements.
    *
-   * @param acquire Waits for the slot of a new transaction.
+   * @param acquire Waits for the lease of a new transaction. It is not open yet.
    * @param isExclusive Whether the work must not share its transaction.
    */
-  join(waiter: Waiter, acquire: () => Promise<Slot>, isExclusive: boolean): Promise<Participant>
+  join(waiter: Waiter, acquire: () => Promise<Lease>, isExclusive: boolean): Promise<Participant>
 }
 
 /**
@@ -80,7 +74,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
   const admitted: (Group | undefined)[] = []
   /** The number of transactions that are shared, or may be, and are not being committed. */
   let active = 0
-  /** How many of them wait for a slot. Another one would get its slot later than those, so waiters stay in the line. */
+  /** How many of them wait for a lease. Another one would get its lease later than those, so waiters stay in the line. */
   let acquiring = 0
   let isTimed = false
 
@@ -118,7 +112,6 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
 
   class Group {
     readonly #lease: Lease
-    readonly #releaseSlot: () => Promise<void>
     readonly #maxParticipants: number
     #participants = 0
     /** The participants whose work is done. */
@@ -132,9 +125,8 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
     /** Whether it counts among the active transactions. */
     #isActive: boolean
 
-    constructor({ lease, release }: Slot, isExclusive: boolean) {
+    constructor(lease: Lease, isExclusive: boolean) {
       this.#lease = lease
-      this.#releaseSlot = release
       this.#isActive = !isExclusive
       this.#maxParticipants = isExclusive ? 1 : size.limit
     }
@@ -281,7 +273,7 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         const isOwn = this.#done.length === 1 && !this.#hasDeferredChanges
         await this.#rollBack(isUnknown || isOwn ? error : undefined)
       }
-      await this.#releaseSlot()
+      await this.#lease.close()
       this.#letNextBegin()
     }
 
@@ -303,16 +295,16 @@ export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCo
         const group = admitted.shift()
         if (group !== undefined) return group.add(waiter)
       }
-      let slot: Slot | undefined
+      let lease: Lease | undefined
       try {
-        slot = await acquire().finally(() => {
+        lease = await acquire().finally(() => {
           if (!isExclusive) acquiring--
         })
-        await slot.lease.open(waiter.signal)
-        return new Group(slot, isExclusive).add(waiter)
+        await lease.open(waiter.signal)
+        return new Group(lease, isExclusive).add(waiter)
       } catch (error) {
         // Not awaited: a connection that is still being opened must not delay a call that has given up.
-        slot?.release()
+        lease?.close()
         if (!isExclusive) active--
         admitNext()
         throw error

@@ -4,7 +4,7 @@ import type { SqlEngine } from "../engine/engine.js"
 import { Lease } from "../engine/lease.js"
 import { StatementError } from "../engine/statement-error.js"
 import type { Change } from "../query/statement.js"
-import { groupCommit, type Participant, RolledBack, type Slot } from "./group-commit.js"
+import { groupCommit, type Participant, RolledBack } from "./group-commit.js"
 import { queue } from "./queue.js"
 import { semaphore } from "./semaphore.js"
 
@@ -12,7 +12,7 @@ import { semaphore } from "./semaphore.js"
  * Transactions on simulated connections. The statement "wait", and COMMIT, take until the test answers them, which no database does with a
  * COMMIT. The statement "fail" fails.
  */
-function held({ slots = 10 } = {}) {
+function held({ leases = 10 } = {}) {
   // Time stands still, so that no transaction begins because work has waited long, unless the test lets it pass.
   jest.useFakeTimers({ doNotFake: ["setImmediate"] })
   const ran: string[] = []
@@ -36,16 +36,11 @@ function held({ slots = 10 } = {}) {
     return { reused: false, run, release() {}, discard() {} }
   }
   const waiting = queue(100)
-  const permits = semaphore(waiting, { permits: slots, writerPermits: slots })
+  const permits = semaphore(waiting, { permits: leases, writerPermits: leases })
   const groups = groupCommit({ size: { limit: 3, ahead: 1 }, begin: "BEGIN", queue: waiting })
-  const acquire = async (): Promise<Slot> => {
+  const acquire = async (): Promise<Lease> => {
     await permits.acquire("write", undefined)
-    const lease = new Lease({ connect, engine: "mysql" } as SqlEngine)
-    const release = async () => {
-      await lease.close()
-      permits.release("write")
-    }
-    return { lease, release }
+    return new Lease({ connect, engine: "mysql" } as SqlEngine, {}, [], () => permits.release("write"))
   }
   const work = async (
     statements: (participant: Participant) => Promise<unknown>,
@@ -178,8 +173,8 @@ test("an exclusive transaction does not delay shared ones, and its end does not 
   await Promise.all(calls)
 })
 
-test("while a new transaction waits for a slot, all further work stays in the line", async () => {
-  const { ran, settle, answer, write, expectNoneCounted } = held({ slots: 2 })
+test("while a new transaction waits for a lease, all further work stays in the line", async () => {
+  const { ran, settle, answer, write, expectNoneCounted } = held({ leases: 2 })
   const calls = ["wait", "wait"].map((sql) => write(sql, true))
   await settle()
   calls.push(...["a", "b", "c", "d", "e", "f", "g", "h", "i"].map((sql) => write(sql)))
@@ -281,7 +276,7 @@ test.each<[string, (context: Held) => Promise<unknown>]>([
     },
   ],
 ])("a transaction that %s is no longer counted", async (_, fail) => {
-  const context = held({ slots: 2 })
+  const context = held({ leases: 2 })
   await fail(context)
   await context.expectNoneCounted()
 })

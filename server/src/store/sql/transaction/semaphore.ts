@@ -46,6 +46,7 @@ export function semaphore(queue: Queue, { permits, writerPermits }: SemaphoreOpt
     release(kind) {
       held--
       if (kind === "write") heldByWriters--
+      if (queue.size === 0) return
       // The permit goes at once to the first waiter that may have it, so that a newcomer cannot overtake.
       let next: Kind | undefined
       let first = Number.POSITIVE_INFINITY

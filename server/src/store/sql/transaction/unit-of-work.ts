@@ -5,7 +5,7 @@ import { Lease } from "../engine/lease.js"
 import type { DatabaseLoad, Observation } from "../engine/observer.js"
 import { failsBy, StatementError, storeError } from "../engine/statement-error.js"
 import type { Cell } from "../query/statement.js"
-import { groupCommit, type Participant, RolledBack, type Slot } from "./group-commit.js"
+import { groupCommit, type Participant, RolledBack } from "./group-commit.js"
 import { queue } from "./queue.js"
 import type { Backoff } from "./retry.js"
 import { rowMutexes } from "./row-mutexes.js"
@@ -106,37 +106,34 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
   const mutexes = rowMutexes(waiters, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
 
   /** @param hasMetLock Whether the work has met a lock. A retry on another member of the cluster is not limited further. */
-  async function acquireSlot(kind: Kind, waiter: Waiter, hasMetLock: boolean): Promise<Slot> {
+  async function acquireLease(kind: Kind, waiter: Waiter, hasMetLock: boolean): Promise<Lease> {
     const { signal, whileWaiting = (waited) => waited } = waiter
     if (hasMetLock) await whileWaiting(retryPermits.acquire(kind, signal))
-    const lease = new Lease(engine, observation, waiter.spans)
-    const release = async () => {
-      // After an abort the permit stays held until the connection that was being opened has been returned.
-      await lease.close()
-      permits.release(kind)
-      if (hasMetLock) retryPermits.release(kind)
-    }
     try {
       await permits.acquire(kind, signal)
     } catch (error) {
       if (hasMetLock) retryPermits.release(kind)
       throw error
     }
-    return { lease, release }
+    // After an abort the permit stays held until the connection that was being opened has been returned.
+    return new Lease(engine, observation, waiter.spans, () => {
+      permits.release(kind)
+      if (hasMetLock) retryPermits.release(kind)
+    })
   }
 
-  /** Acquires a slot and opens its connection. */
-  async function openSlot(kind: Kind, waiter: Waiter, hasMetLock: boolean): Promise<Slot> {
+  /** Acquires a lease and opens its connection. */
+  async function openLease(kind: Kind, waiter: Waiter, hasMetLock: boolean): Promise<Lease> {
     const begun = performance.now()
-    const slot = await acquireSlot(kind, waiter, hasMetLock)
+    const lease = await acquireLease(kind, waiter, hasMetLock)
     try {
-      await slot.lease.open(waiter.signal)
+      await lease.open(waiter.signal)
     } catch (error) {
-      slot.release()
+      lease.close()
       throw error
     }
     recordWait(begun, waiter, observation)
-    return slot
+    return lease
   }
 
   return {
@@ -145,17 +142,17 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       const unlock = mutex === undefined ? undefined : await mutexes.lock([mutex], waiter)
       let hasMetLock = false
       const attempt = async () => {
-        let slot: Slot | undefined
+        let lease: Lease | undefined
         try {
-          slot = await openSlot("read", waiter, hasMetLock)
+          lease = await openLease("read", waiter, hasMetLock)
           signal?.throwIfAborted()
-          return (await slot.lease.read(sql, cells, signal)).rows
+          return (await lease.read(sql, cells, signal)).rows
         } catch (error) {
           const failure = engine.hasOtherMembers ? movedIfUndone(error, false) : error
           hasMetLock ||= meetsLock(failure)
           throw failure
         } finally {
-          slot?.release()
+          lease?.close()
         }
       }
       try {
@@ -171,21 +168,21 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       const { rows } = unit
       const lockedRows = engine.locksRows ? rows : wholeDatabase
       const unlock = lockedRows.length === 0 ? undefined : await mutexes.lock(lockedRows, unit)
-      let slot: Slot | undefined
+      let lease: Lease | undefined
       let hasMetLock = false
       const release = async () => {
-        const held = slot
-        slot = undefined
-        await held?.release()
+        const held = lease
+        lease = undefined
+        await held?.close()
       }
       try {
         return await work((once) =>
           backoff(unit, async () => {
             let mayBeDone = false
             try {
-              slot ??= await openSlot("write", unit, hasMetLock)
+              lease ??= await openLease("write", unit, hasMetLock)
               mayBeDone = true
-              return await once(slot.lease)
+              return await once(lease)
             } catch (error) {
               const failure = engine.hasOtherMembers ? movedIfUndone(error, mayBeDone) : error
               hasMetLock ||= meetsLock(failure)
@@ -239,7 +236,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           }
           if (participant !== undefined) return participant
           const begun = performance.now()
-          const acquire = () => acquireSlot("write", unit, hasMetLock)
+          const acquire = () => acquireLease("write", unit, hasMetLock)
           participant = await groups.join(unit, acquire, isExclusive || isLong || isStale)
           recordWait(begun, unit, observation)
           return participant

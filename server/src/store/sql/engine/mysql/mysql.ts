@@ -32,6 +32,12 @@ interface Active {
 /** A connection of mysql2 with the parts that its types do not declare. */
 type MysqlConnection = PoolConnection & { readonly stream: Socket }
 
+/** A connection of the pool, with its active statement. It is the same object whenever the connection is used. */
+interface Opened extends Connection {
+  reused: boolean
+  active: Active | undefined
+}
+
 // The server cancels a slow SELECT itself, which keeps the connection usable. It has this much extra time to report
 // that.
 const graceMs = 500
@@ -73,22 +79,14 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
       ...consistency,
     ].join(", ")}`,
   ]
-  /** Every open connection with its active statement. */
-  const open = new Map<MysqlConnection, Active | undefined>()
+  const open = new Map<MysqlConnection, Opened>()
 
   /** Runs one statement on the connection. Ends the connection when that takes too long. */
-  function exchange(
-    connection: MysqlConnection,
-    start: (done: (error: QueryError | null, result?: unknown) => void) => void,
-  ): Promise<Result> {
+  function exchange(connection: MysqlConnection, opened: Opened, sql: string, cells?: Cell[]): Promise<Result> {
     return new Promise((resolve, reject) => {
-      let isOver = false
       const end = () => {
-        // A discarded connection may still finish its statement.
-        if (isOver) return
-        isOver = true
         clearTimeout(timer)
-        if (open.has(connection)) open.set(connection, undefined)
+        opened.active = undefined
       }
       const giveUp = (failure: "timeout" | "unavailable", message: string) => {
         end()
@@ -97,7 +95,7 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
         reject(new StatementError(failure, message))
       }
       const timer = setTimeout(() => giveUp("timeout", "no answer in time"), statementTimeoutMs + graceMs)
-      open.set(connection, { begun: performance.now(), end: () => giveUp("unavailable", "the store is closed") })
+      opened.active = { begun: performance.now(), end: () => giveUp("unavailable", "the store is closed") }
       const done = (error: QueryError | null, result?: unknown) => {
         end()
         if (error === null) return resolve(resultOf(result))
@@ -110,7 +108,8 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
         reject(failure)
       }
       try {
-        start(done)
+        if (cells === undefined) connection.query({ sql, rowsAsArray: true }, done)
+        else connection.execute({ sql, values: cells, rowsAsArray: true }, done)
       } catch (error) {
         done(error as QueryError)
       }
@@ -124,27 +123,38 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
     connection.stream.destroy()
   }
 
-  async function setUp(connection: MysqlConnection) {
+  async function setUp(connection: MysqlConnection): Promise<Connection> {
     // mysql2 also emits errors on an idle connection. Without a listener they would end the process.
     connection.on("error", () => {})
     connection.stream.once("close", () => open.delete(connection))
-    open.set(connection, undefined)
+    const run: Connection["run"] = (sql, cells) => exchange(connection, opened, sql, cells)
+    const opened: Opened = {
+      reused: false,
+      active: undefined,
+      run:
+        cluster === "galera"
+          ? (sql, cells) => run(sql, cells).catch((error) => explained(connection, opened, error))
+          : run,
+      release: () => connection.release(),
+      discard: () => destroy(connection),
+    }
+    open.set(connection, opened)
     try {
-      for (const sql of sessionStatements) await exchange(connection, (done) => connection.query(sql, done))
+      for (const sql of sessionStatements) await run(sql)
     } catch (error) {
       destroy(connection)
       throw error
     }
+    return opened
   }
 
   /**
    * Distinguishes two causes of the failure "locked" on Galera. A read that waits for other nodes fails like a lock
    * timeout when its own node loses them. In this case the node accepts nothing, as with error 1047.
    */
-  async function explained(connection: MysqlConnection, error: unknown): Promise<never> {
+  async function explained(connection: MysqlConnection, opened: Opened, error: unknown): Promise<never> {
     if (!failsBy(error, "locked")) throw error
-    const isReady = { sql: "SHOW GLOBAL STATUS LIKE 'wsrep_ready'", rowsAsArray: true }
-    const { rows } = await exchange(connection, (done) => connection.query(isReady, done))
+    const { rows } = await exchange(connection, opened, "SHOW GLOBAL STATUS LIKE 'wsrep_ready'")
     if (rows[0]?.[1] === "ON") throw error
     destroy(connection)
     onTrouble()
@@ -175,20 +185,10 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
         onTrouble()
         throw new StatementError("unavailable", statementError(error).message, statementError(error).code)
       }
-      const reused = open.has(connection)
-      if (!reused) await setUp(connection)
-      const run: Connection["run"] = (sql, cells) =>
-        exchange(connection, (done) => {
-          if (cells === undefined) connection.query(sql, done)
-          else connection.execute({ sql, values: cells, rowsAsArray: true }, done)
-        })
-      return {
-        reused,
-        run:
-          cluster === "galera" ? (sql, cells) => run(sql, cells).catch((error) => explained(connection, error)) : run,
-        release: () => connection.release(),
-        discard: () => destroy(connection),
-      }
+      const opened = open.get(connection)
+      if (opened === undefined) return setUp(connection)
+      opened.reused = true
+      return opened
     },
 
     withQueryRunner,
@@ -210,16 +210,16 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
 
     async idle(ms) {
       const end = performance.now() + ms
-      while (performance.now() < end && [...open.values()].some((active) => active !== undefined)) await delay(10)
+      while (performance.now() < end && [...open.values()].some(({ active }) => active !== undefined)) await delay(10)
     },
 
     oldestMs() {
       const now = performance.now()
-      return Math.max(0, ...[...open.values()].map((active) => (active === undefined ? 0 : now - active.begun)))
+      return Math.max(0, ...[...open.values()].map(({ active }) => (active === undefined ? 0 : now - active.begun)))
     },
 
     async close() {
-      for (const active of open.values()) active?.end()
+      for (const { active } of open.values()) active?.end()
       await dataSource.destroy().catch(() => {})
       for (const connection of open.keys()) destroy(connection)
     },
