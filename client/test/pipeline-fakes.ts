@@ -21,8 +21,10 @@ export class FakeStream implements PipelineStream {
     return this.calls.length
   }
   send(call: PipelinedCall) {
+    if (call.size > this.maxMessageBytes) return false
     call.owner = this
     this.calls.push(idOf(call))
+    return true
   }
   drop(call: PipelinedCall) {
     this.calls = this.calls.filter((one) => one !== idOf(call))

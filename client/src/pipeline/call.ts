@@ -89,7 +89,7 @@ export class PipelinedCall {
     this.#over()
     const { method } = this.#options
     try {
-      this.#resolve(new PipelinedResponse(method, fromBinary(method.output, bytes)))
+      this.#resolve(responseOf(method, fromBinary(method.output, bytes)))
     } catch {
       this.#reject(new ConnectError(`the response is not a well-formed ${method.output.typeName}`, Code.Internal))
     }
@@ -124,26 +124,18 @@ export class PipelinedCall {
   }
 }
 
-/** The headers are created when they are read, because hardly any caller reads them. */
-class PipelinedResponse implements UnaryResponse {
-  readonly stream = false
-  readonly method: DescMethodUnary
-  readonly message: UnaryResponse["message"]
-
-  constructor(method: DescMethodUnary, message: UnaryResponse["message"]) {
-    this.method = method
-    this.message = message
-  }
-
-  get service() {
-    return this.method.parent
-  }
-
-  get header() {
-    return new Headers()
-  }
-
-  get trailer() {
-    return new Headers()
+/** Creates a response whose headers are created when they are read, because hardly any caller reads them. */
+function responseOf(method: DescMethodUnary, message: UnaryResponse["message"]): UnaryResponse {
+  return {
+    stream: false,
+    service: method.parent,
+    method,
+    message,
+    get header() {
+      return new Headers()
+    },
+    get trailer() {
+      return new Headers()
+    },
   }
 }

@@ -65,31 +65,39 @@ const maxPauseMs = 2_000
 const drainingMs = 500
 
 export function createMember({ connect, explain, metadata, events, now, random }: MemberOptions): Member {
+  const member: { -readonly [Name in keyof Member]: Member[Name] } = {
+    stream: undefined,
+    draining: undefined,
+    isIdle: false,
+    rejectsPipeline: false,
+    error: undefined,
+    open,
+    openNow,
+    endIfIdle,
+    endDraining,
+    reconnect,
+    close,
+  }
   let client: Client | undefined
-  let stream: PipelineStream | undefined
-  let draining: PipelineStream | undefined
   let lastSettings: PipelineSettings | undefined
-  let idle = false
-  let rejectsPipeline = false
   let failures = 0
   let retryAt = Number.NEGATIVE_INFINITY
-  let error: ConnectError | undefined
   let drainingTimer: NodeJS.Timeout | undefined
   let watched: Client | undefined
   let closed = false
 
   function endDraining(): void {
     clearTimeout(drainingTimer)
-    draining?.finish()
-    draining = undefined
+    member.draining?.finish()
+    member.draining = undefined
   }
 
   /** Moves the next calls to another stream. */
   function moveOn(): void {
     endDraining()
-    draining = stream
+    member.draining = member.stream
     drainingTimer = setTimeout(endDraining, drainingMs)
-    stream = undefined
+    member.stream = undefined
     events.draining()
     events.changed([])
   }
@@ -101,7 +109,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
     watched = current
     current.getChannel().watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, () => {
       if (watched === current) watched = undefined
-      if (client === current && stream?.isOpen) moveOn()
+      if (client === current && member.stream?.isOpen) moveOn()
     })
   }
 
@@ -110,16 +118,16 @@ export function createMember({ connect, explain, metadata, events, now, random }
   }
 
   function fail(cause: ConnectError, silent: boolean): void {
-    error = explain(cause)
+    member.error = explain(cause)
     failures++
     const reachable = isConnected()
     const down = cause.code === Code.Unavailable
     // An endpoint that carried pipelines before and sends nothing now is down, not an older server.
-    rejectsPipeline = silent ? lastSettings === undefined : !down || reachable
+    member.rejectsPipeline = silent ? lastSettings === undefined : !down || reachable
     const growingMs = Math.min(maxPauseMs, minPauseMs * 2 ** (failures - 1))
-    const pauseMs = !rejectsPipeline || down ? growingMs : silent ? silentMs : rejectedMs
+    const pauseMs = !member.rejectsPipeline || down ? growingMs : silent ? silentMs : rejectedMs
     retryAt = now() + pauseMs * (1 - random() / 2)
-    if (reachable && rejectsPipeline) return
+    if (reachable && member.rejectsPipeline) return
     client?.close()
     client = undefined
   }
@@ -132,15 +140,15 @@ export function createMember({ connect, explain, metadata, events, now, random }
 
   /** Resets the back-off. */
   function resetBackoff(): void {
-    if (rejectsPipeline) return
+    if (member.rejectsPipeline) return
     failures = 0
     retryAt = Number.NEGATIVE_INFINITY
   }
 
   function open(): void {
-    if (stream !== undefined || closed) return
-    const trusted = idle && isConnected() ? lastSettings : undefined
-    idle = false
+    if (member.stream !== undefined || closed) return
+    const trusted = member.isIdle && isConnected() ? lastSettings : undefined
+    member.isIdle = false
     if (now() < retryAt) return
     client ??= connect()
     const connection = client
@@ -158,78 +166,66 @@ export function createMember({ connect, explain, metadata, events, now, random }
         if (client !== connection) return
         lastSettings = settings
         failures = 0
-        error = undefined
-        rejectsPipeline = false
+        member.error = undefined
+        member.rejectsPipeline = false
         endDraining()
         watch()
         events.changed([])
       },
       draining() {
-        if (stream === opening) moveOn()
+        if (member.stream === opening) moveOn()
       },
       space: events.space,
       closed(unsent, cause) {
         clearTimeout(timer)
-        if (stream === opening) stream = undefined
-        if (draining === opening) endDraining()
+        if (member.stream === opening) member.stream = undefined
+        if (member.draining === opening) endDraining()
         if (!carried && client === connection)
           fail(cause ?? new ConnectError("the service ended the stream", Code.Unavailable), silent)
         events.changed(unsent)
         if (cause !== undefined) events.failed()
       },
     })
-    stream = opening
+    member.stream = opening
   }
 
-  return {
-    get stream() {
-      return stream
-    },
-    get draining() {
-      return draining
-    },
-    get isIdle() {
-      return idle
-    },
-    get rejectsPipeline() {
-      return rejectsPipeline
-    },
-    get error() {
-      return error
-    },
-    open,
-    openNow() {
-      resetBackoff()
-      open()
-    },
-    endIfIdle() {
-      if (stream?.isOpen !== true || !stream.idle()) return
-      stream.finish()
-      stream = undefined
-      idle = true
-    },
-    endDraining,
-    reconnect() {
-      if (!isConnected()) return
-      const [old, last, connection] = [stream, draining, client]
-      clearTimeout(drainingTimer)
-      stream = undefined
-      draining = undefined
-      client = undefined
-      idle = false
-      resetBackoff()
-      discard(old)
-      discard(last)
-      connection?.close()
-    },
-    close() {
-      closed = true
-      stream?.finish()
-      endDraining()
-      stream = undefined
-      idle = false
-      client?.close()
-      client = undefined
-    },
+  function openNow(): void {
+    resetBackoff()
+    open()
   }
+
+  function endIfIdle(): void {
+    const { stream } = member
+    if (stream?.isOpen !== true || !stream.idle()) return
+    stream.finish()
+    member.stream = undefined
+    member.isIdle = true
+  }
+
+  function reconnect(): void {
+    if (!isConnected()) return
+    const { stream, draining } = member
+    const connection = client
+    clearTimeout(drainingTimer)
+    member.stream = undefined
+    member.draining = undefined
+    client = undefined
+    member.isIdle = false
+    resetBackoff()
+    discard(stream)
+    discard(draining)
+    connection?.close()
+  }
+
+  function close(): void {
+    closed = true
+    member.stream?.finish()
+    endDraining()
+    member.stream = undefined
+    member.isIdle = false
+    client?.close()
+    client = undefined
+  }
+
+  return member
 }

@@ -138,8 +138,7 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
   function dispatch(call: PipelinedCall): boolean {
     const stream = pick()
     if (stream !== undefined) {
-      if (call.size > stream.maxMessageBytes) fallback(call)
-      else stream.send(call)
+      if (!stream.send(call)) fallback(call)
       return true
     }
     if ((refreshing && members.length === 0) || members.some((one) => one.stream?.isOpen)) return false

@@ -12,8 +12,8 @@ function setUp(maxInFlight = 1024) {
   const wire = Object.assign(new EventEmitter(), {
     hasSpace: true,
     isEnded: false,
-    write(bytes: Buffer) {
-      requests.push(fromBinary(PipelineRequestSchema, bytes))
+    write(request: PipelineRequest) {
+      requests.push(fromBinary(PipelineRequestSchema, codec.encode(request)))
       return wire.hasSpace
     },
     end: () => {
@@ -21,12 +21,20 @@ function setUp(maxInFlight = 1024) {
     },
     cancel() {},
   })
-  const client = { makeBidiStreamRequest: () => wire } as unknown as Client
+  const codec = { encode: (_: PipelineRequest) => Buffer.alloc(0), decode: (_: Buffer): unknown => undefined }
+  const makeBidiStreamRequest = (_: string, encode: typeof codec.encode, decode: typeof codec.decode) => {
+    Object.assign(codec, { encode, decode })
+    return wire
+  }
+  const client = { makeBidiStreamRequest } as unknown as Client
   const space = { events: 0 }
   const events = { opened() {}, draining() {}, space: () => void space.events++, closed() {} }
   const stream = openPipelineStream(client, new Metadata(), undefined, events)
   const answer = (response: MessageInitShape<typeof PipelineResponseSchema>) =>
-    wire.emit("data", Buffer.from(toBinary(PipelineResponseSchema, create(PipelineResponseSchema, response))))
+    wire.emit(
+      "data",
+      codec.decode(Buffer.from(toBinary(PipelineResponseSchema, create(PipelineResponseSchema, response)))),
+    )
   answer({ settings: { maxInFlight, maxMessageBytes: 1_000_000 } })
   const turn = () => new Promise((resolve) => setImmediate(resolve))
   /** Sends `count` calls and ignores their outcomes. */

@@ -9,8 +9,8 @@ import {
 } from "@authwire/proto/slim"
 import { fromBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
-import { detailsOf, identity, toBuffer, toConnectError } from "../transport/grpc-wire.js"
+import { type Client, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
+import { detailsOf, toBuffer, toConnectError } from "../transport/grpc-wire.js"
 import type { CallOwner, PipelinedCall, Slot } from "./call.js"
 
 /** One stream of PipelineService. */
@@ -19,11 +19,10 @@ export interface PipelineStream extends CallOwner {
   readonly hasSpace: boolean
   /** Whether it takes calls, now or when other calls have ended. */
   readonly isOpen: boolean
-  /** The size of the largest message of a call that it carries, in bytes. */
-  readonly maxMessageBytes: number
   /** The number of its calls, active and unsent. */
   readonly load: number
-  send(call: PipelinedCall): void
+  /** Sends a call. Returns false, and does nothing, if its message is larger than the service accepts. */
+  send(call: PipelinedCall): boolean
   /** Whether it had no call since this was called before. */
   idle(): boolean
   /** Takes no more calls, and ends when its calls are answered. */
@@ -50,6 +49,8 @@ const batchBytes = 64 * 1024
 const batchCancels = 64
 
 const path = `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`
+const encode = (request: PipelineRequest) => toBuffer(PipelineRequestSchema, request)
+const decode = (bytes: Buffer) => fromBinary(PipelineResponseSchema, bytes)
 
 /** @param settings - The settings of an earlier stream to the same endpoint. Calls are then sent without waiting for new ones. */
 export function openPipelineStream(
@@ -58,7 +59,7 @@ export function openPipelineStream(
   settings: PipelineSettings | undefined,
   events: StreamEvents,
 ): PipelineStream {
-  const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(path, identity, identity, metadata)
+  const stream = client.makeBidiStreamRequest(path, encode, decode, metadata)
   const active = new Map<number, Slot>()
   const unsent = new Set<Slot>()
   const cancelledIds: number[] = []
@@ -80,7 +81,7 @@ export function openPipelineStream(
   function flush(): void {
     scheduled = false
     while (!ended && !halfClosed && !blocked && (unsent.size > 0 || cancelledIds.length > 0)) {
-      blocked = !stream.write(toBuffer(PipelineRequestSchema, nextBatch()))
+      blocked = !stream.write(nextBatch())
     }
     if (ended || halfClosed || !finishing || unsent.size > 0) return
     halfClosed = true
@@ -118,6 +119,7 @@ export function openPipelineStream(
   }
 
   function receive(response: PipelineResponse): void {
+    if (ended) return
     if (response.settings !== undefined) {
       settings = response.settings
       events.opened(settings)
@@ -155,18 +157,7 @@ export function openPipelineStream(
     events.closed(left, error)
   }
 
-  stream.on("data", (bytes: Buffer) => {
-    if (ended) return
-    let response: PipelineResponse
-    try {
-      response = fromBinary(PipelineResponseSchema, bytes)
-    } catch (cause) {
-      stream.cancel()
-      close(new ConnectError("a response is not well-formed", Code.Internal, undefined, undefined, cause))
-      return
-    }
-    receive(response)
-  })
+  stream.on("data", receive)
   stream.on("drain", () => {
     blocked = false
     schedule()
@@ -182,17 +173,16 @@ export function openPipelineStream(
     get isOpen() {
       return settings !== undefined && !finishing && !ended
     },
-    get maxMessageBytes() {
-      return settings?.maxMessageBytes ?? 0
-    },
     get load() {
       return active.size + unsent.size
     },
     send(call) {
+      if (call.size > (settings?.maxMessageBytes ?? 0)) return false
       call.owner = this
       used = true
       unsent.add(call.slot)
       schedule()
+      return true
     },
     drop(call) {
       if (!unsent.delete(call.slot)) {

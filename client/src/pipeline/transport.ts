@@ -5,7 +5,7 @@ import { type GrpcTransport, grpcTransport } from "../transport/grpc.js"
 import { channelOptions, type GrpcTargetOptions, grpcServer, grpcTarget } from "../transport/grpc-target.js"
 import { cancelled, toMetadata } from "../transport/grpc-wire.js"
 import { explainTls } from "../transport/tls-error.js"
-import { type CallTrace, callTracer } from "../transport/trace.js"
+import { callTracer } from "../transport/trace.js"
 import { withHeader } from "../transport/traced.js"
 import { PipelinedCall } from "./call.js"
 import { endpointsOf, type Resolve, systemResolve } from "./endpoints.js"
@@ -100,14 +100,17 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
       const sent = trace === undefined ? own : { ...own, ...trace.header }
       if (!isCarried(sent)) {
         const whole = trace === undefined ? callHeader : withHeader(callHeader, trace.header)
-        return traced(trace, alone.unary(method, signal, timeoutMs, whole, input))
+        const outcome = alone.unary(method, signal, timeoutMs, whole, input)
+        return trace === undefined ? outcome : trace.end(outcome)
       }
       try {
         const call = new PipelinedCall({ method, input, header: sent, wholeHeader: callHeader, timeoutMs, signal })
         pool.send(call)
-        return traced(trace, call.response as Promise<UnaryResponse<typeof method.input, typeof method.output>>)
+        const outcome = call.response as Promise<UnaryResponse<typeof method.input, typeof method.output>>
+        return trace === undefined ? outcome : trace.end(outcome)
       } catch (error) {
-        return traced(trace, Promise.reject(error))
+        const outcome = Promise.reject(error)
+        return trace === undefined ? outcome : trace.end(outcome)
       }
     },
     stream: (...call) => alone.stream(...call),
@@ -120,10 +123,6 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
       alone.close()
     },
   }
-}
-
-function traced<T>(trace: CallTrace | undefined, outcome: Promise<T>): Promise<T> {
-  return trace === undefined ? outcome : trace.end(outcome)
 }
 
 /** Returns the headers of a call that the stream does not have. */
