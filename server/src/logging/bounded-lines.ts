@@ -62,8 +62,7 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
   /** Keeps a process that has nothing else to do for a while, so that the last lines can be tried again. */
   let exitTimer: NodeJS.Timeout | undefined
 
-  const fail = (error: Error | undefined): void => {
-    if (isFailing === (error !== undefined)) return
+  const setFailing = (error: Error | undefined): void => {
     isFailing = error !== undefined
     onFailure?.(error)
   }
@@ -77,21 +76,20 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
       isInFlight = false
       if (error) {
         const isFull = "code" in error && error.code === "EAGAIN"
-        if (!isFull) fail(error)
+        if (!isFull && !isFailing) setFailing(error)
         setTimeout(writeNext, isFull ? fullRetryMs : failureRetryMs).unref()
         return
       }
       waiting.shift()
       bytes -= chunk.bytes
-      fail(undefined)
-      if (bytes <= maxWaitingBytes / 2) reportLost()
+      if (isFailing) setFailing(undefined)
+      if (lost > 0 && bytes <= maxWaitingBytes / 2) reportLost()
       if (waiting.length === 0) clearTimeout(exitTimer)
       writeNext()
     })
   }
 
   const reportLost = (): void => {
-    if (lost === 0) return
     const count = lost
     lost = 0
     onLost(count)

@@ -5,13 +5,15 @@ export interface Outbox<T> {
    * @param more Whether more items are likely to come soon. Then the item waits for those of the same turn of the event loop.
    */
   put(item: T, bytes: number, more: boolean): void
+  /** Makes `take` return soon, with an empty batch if there is no item. */
+  interrupt(): void
   /** Closes the queue: no more items will come. */
   close(): void
   /** Ends the queue with an error and drops the waiting items. */
   fail(error: unknown): void
   /** Returns undefined while there is space; otherwise a promise that resolves when there is space again. */
   space(): Promise<void> | undefined
-  /** Waits for items and returns the next batch, in order; undefined at the end. */
+  /** Waits for items, or for `interrupt`, and returns the next batch, in order; undefined at the end. */
   take(): Promise<T[] | undefined>
 }
 
@@ -26,6 +28,7 @@ export function outbox<T>(): Outbox<T> {
   const waiting: { items: T[]; bytes: number }[] = []
   let bytes = 0
   let ended: { error: unknown } | "closed" | undefined
+  let isInterrupted = false
   let wakeReader: (() => void) | undefined
   let wakeWriter: (() => void) | undefined
 
@@ -46,6 +49,10 @@ export function outbox<T>(): Outbox<T> {
       if (!more) wake()
       else if (last === undefined && wakeReader !== undefined) setImmediate(wake)
     },
+    interrupt() {
+      isInterrupted = true
+      wake()
+    },
     close() {
       ended ??= "closed"
       wake()
@@ -62,14 +69,16 @@ export function outbox<T>(): Outbox<T> {
       })
     },
     async take() {
-      while (waiting.length === 0 && ended === undefined) {
+      while (waiting.length === 0 && ended === undefined && !isInterrupted) {
         const { promise, resolve } = Promise.withResolvers<void>()
         wakeReader = resolve
         await promise
       }
       if (typeof ended === "object") throw ended.error
       const batch = waiting.shift()
-      if (batch === undefined) return undefined
+      if (batch === undefined && !isInterrupted) return undefined
+      isInterrupted = false
+      if (batch === undefined) return []
       bytes -= batch.bytes
       if (bytes < waitingBytes) {
         wakeWriter?.()

@@ -34,11 +34,14 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
   const { draining, maxInFlight, maxMessageBytes } = options
   return {
     async *pipeline(requests, call) {
-      const waiting = outbox<PipelineAnswer | "draining">()
+      const waiting = outbox<PipelineAnswer>()
       const calls = carriedCalls(options, call, waiting)
       let moving: NodeJS.Timeout | undefined
+      /** Whether the next message asks the client to move. */
+      let mustMove = false
       const onDrain = () => {
-        waiting.put("draining", 0, false)
+        mustMove = true
+        waiting.interrupt()
         moving = setTimeout(calls.finish, moveMs)
       }
       // This is needed when the client has half-closed the stream, because then nothing is read any more.
@@ -49,9 +52,10 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
         else draining.addEventListener("abort", onDrain, { once: true })
         calls.read(requests)
         for (let batch = await waiting.take(); batch !== undefined; batch = await waiting.take()) {
-          const answers = batch.filter((item) => item !== "draining")
-          yield { $typeName: responseType, answers, draining: answers.length < batch.length }
-          calls.sent(answers)
+          const message = { $typeName: responseType, answers: batch, draining: mustMove } as const
+          mustMove = false
+          yield message
+          calls.sent(batch)
         }
       } finally {
         clearTimeout(moving)
@@ -63,7 +67,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 }
 
 /** The calls that one stream carries. */
-function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer | "draining">) {
+function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer>) {
   const { methods, maxInFlight, pauseAfter } = options
   // The entries drop their call when they are removed (see Entry in rpc/active-calls.ts).
   const active = new Map<number, { running: Running | undefined }>()
@@ -129,12 +133,24 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       const error = wireStatus(thrown)
       end({ $typeName: answerType, id, outcome: { case: "error", value: error } }, sizeOf(error))
     }
-    const request = oneRequest(frame.message)
-    const answer = method.unaryBytes(request.read, running.call)
-    request.keep()
-    answer.then((message) => {
-      if (active.get(id) === entry && !hold(message.length)) fail(toStatus(notTaken, running.call.requestId))
-      else end({ $typeName: answerType, id, outcome: { case: "message", value: message } }, message.length)
+    // The frame does not keep a request that was read.
+    const read = () => {
+      const { message } = frame
+      frame.message = nothing
+      return message
+    }
+    const answered = method.unaryBytes(read, running.call)
+    // A request that has to wait is copied, because otherwise it would keep the whole message of the stream in memory.
+    frame.message = inOwnMemory(frame.message)
+    answered.then((message) => {
+      if (active.get(id) === entry) {
+        if (budgets?.answers.take(message.length) === false) {
+          fail(toStatus(notTaken, running.call.requestId))
+          return
+        }
+        waitingBytes += message.length
+      }
+      end({ $typeName: answerType, id, outcome: { case: "message", value: message } }, message.length)
     }, fail)
   }
 
@@ -145,12 +161,6 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     } catch (error) {
       return toFailure(error)
     }
-  }
-
-  const hold = (bytes: number): boolean => {
-    if (budgets?.answers.take(bytes) === false) return false
-    waitingBytes += bytes
-    return true
   }
 
   const cancel = (id: number): void => {
@@ -218,27 +228,10 @@ function sizeOfRequest({ message, header }: PipelineCall): number {
   return bytes
 }
 
-/**
- * Holds a request until it is read, and no longer. A request that has to wait is copied, because otherwise it would keep the whole message of the
- * stream in memory. This is not a closure inside of `begin`, which would keep the variables of `begin` for the duration of the call.
- */
-function oneRequest(message: Uint8Array): { read: () => Uint8Array; keep: () => void } {
-  let left: Uint8Array | undefined = message
-  return {
-    read() {
-      const read = left
-      left = undefined
-      if (read === undefined) throw new Error("a request is read twice")
-      return read
-    },
-    keep() {
-      if (left !== undefined) left = inOwnMemory(left)
-    },
-  }
-}
-
 /** The headers that belong to one call and are not inherited from the stream. */
 const ofOneCall: ReadonlySet<string> = new Set(["x-request-id", idempotencyHeader, "traceparent", "tracestate"])
+
+const nothing = new Uint8Array()
 
 const unknownMethod = new Failure("METHOD_UNKNOWN")
 const notTaken = new Failure("ANSWERS_NOT_TAKEN")

@@ -4,7 +4,7 @@ import { StoreError } from "../error.js"
 import type { Waiter } from "../store.js"
 import type { Connection, SqlEngine } from "./engine/engine.js"
 import { Lease } from "./engine/lease.js"
-import type { DatabaseLoad, Observation } from "./engine/observer.js"
+import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/observer.js"
 import { failsBy, storeError } from "./engine/statement-error.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
 import { type Cell, type Change, makeChanges, type Statement, type Statements } from "./query/statement.js"
@@ -67,8 +67,7 @@ export interface Database {
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   /** Does the same while it holds a lock that excludes other processes, for changes of the tables. The work may run more than once. */
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
-  /** See DatabaseObserver. */
-  lookedUp(count: number): void
+  readonly observer: DatabaseObserver | undefined
   load(): DatabaseLoad
   /** Throws DATABASE_UNAVAILABLE when the database does not answer or accepts no writes. */
   ping(waiter: Waiter): Promise<void>
@@ -250,7 +249,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
     withSchemaLock: (work) => units.runOutside(() => retrying({}, () => engine.withSchemaLock(work))),
 
-    lookedUp: (count) => observation.observer?.lookedUp(count),
+    observer: observation.observer,
 
     load: units.load,
 

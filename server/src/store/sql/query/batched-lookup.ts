@@ -52,7 +52,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
   }
 
   const load = async (tenant: Cell, keys: readonly Cell[][], waiter: Waiter) => {
-    database.lookedUp(keys.length)
+    database.observer?.lookedUp(keys.length)
     if (keys.length > 1) for (const span of waiter.spans ?? []) span.setAttribute("authwire.lookups", keys.length)
     const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
     const rows = await database.reads(waiter).read(select, { tenant, keys })

@@ -98,7 +98,11 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
       opened.active = { begun: performance.now(), end: () => giveUp("unavailable", "the store is closed") }
       const done = (error: QueryError | null, result?: unknown) => {
         end()
-        if (error === null) return resolve(resultOf(result))
+        if (error === null) {
+          if (Array.isArray(result)) resolve({ rows: result as Cell[][], matched: 0 })
+          else resolve({ rows: [], matched: (result as ResultSetHeader).affectedRows })
+          return
+        }
         const failure = statementError(error)
         // A server rejects it if it shuts down or is read-only now. A new connection may reach its successor.
         if (failure.failure === "unavailable" || failure.failure === "read-only") {
@@ -224,9 +228,4 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
       for (const connection of open.keys()) destroy(connection)
     },
   }
-}
-
-function resultOf(result: unknown): Result {
-  if (Array.isArray(result)) return { rows: result as Cell[][], matched: 0 }
-  return { rows: [], matched: (result as ResultSetHeader).affectedRows }
 }
