@@ -102,8 +102,7 @@ function clientsOver(calls: Transport): ServiceClients {
  * what was written. Throws INVALID_ARGUMENT with the path of the text.
  */
 function requestTransport(inner: Transport, headers: Headers): Transport {
-  const merge = (header: HeadersInit | undefined) => {
-    if (header === undefined) return headers
+  const merge = (header: HeadersInit) => {
     const merged = new Headers(headers)
     for (const [name, value] of new Headers(header)) merged.set(name, value)
     return merged
@@ -111,9 +110,10 @@ function requestTransport(inner: Transport, headers: Headers): Transport {
   return {
     unary(method, signal, timeoutMs, header, input, contextValues) {
       checkText("", input)
-      return inner.unary(method, signal, timeoutMs, merge(header), input, contextValues)
+      const whole = header === undefined ? headers : merge(header)
+      return inner.unary(method, signal, timeoutMs, whole, input, contextValues)
     },
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
-      inner.stream(method, signal, timeoutMs, merge(header), input, contextValues),
+      inner.stream(method, signal, timeoutMs, merge(header ?? {}), input, contextValues),
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
 import { invalid } from "../error.js"
-import { isDate, wellFormed } from "./field.js"
+import { isDate, notWellFormed } from "./field.js"
 
 /**
  * The maximum nesting depth of objects and arrays, including the outermost. The service rejects deeper nesting, because
@@ -45,7 +45,7 @@ export function jsonObject(
   const inside = [...above, value]
   const entries = Object.entries(value).flatMap(([key, item]): [string, JsonValue][] => {
     const at = `${path}.${key.toWellFormed()}`
-    wellFormed(at, key)
+    if (!key.isWellFormed()) throw notWellFormed(at)
     const json = toJson(at, key, item, { dates }, inside)
     return json === undefined ? [] : [[key, json]]
   })
@@ -67,7 +67,8 @@ function toJson(
     case "undefined":
       return undefined
     case "string":
-      return wellFormed(path, value)
+      if (!value.isWellFormed()) throw notWellFormed(path)
+      return value
     case "boolean":
       return value
     case "number":

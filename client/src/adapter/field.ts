@@ -12,7 +12,8 @@ const maxCounter = 0xffff_ffff
 
 export const text: Check<string> = (name, value) => {
   if (typeof value !== "string") throw invalid(name, "must be a string")
-  return wellFormed(name, value)
+  if (!value.isWellFormed()) throw notWellFormed(name)
+  return value
 }
 
 export const finite: Check<number> = (name, value) => {
@@ -42,20 +43,19 @@ export function optional<T>(check: Check<T>): Check<T | undefined> {
   return (name, value) => (value === undefined || value === null ? undefined : check(name, value))
 }
 
-/** Rejects a string that UTF-8, and so protobuf, cannot encode. */
-export const wellFormed = (name: string, value: string): string => {
-  if (!value.isWellFormed()) throw invalid(name, "must be well-formed Unicode")
-  return value
+/** Returns the error for a string that UTF-8, and so protobuf, cannot encode. */
+export function notWellFormed(name: string) {
+  return invalid(name, "must be well-formed Unicode")
 }
 
 /** Checks every string in a request, at any depth. The error names the path. */
 export function checkText(path: string, value: unknown): void {
-  if (typeof value === "string") wellFormed(path, value)
+  if (typeof value === "string" && !value.isWellFormed()) throw notWellFormed(path)
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return
   for (const key in value) {
     const name = Array.isArray(value) ? `[${key}]` : key.toWellFormed()
     const at = path === "" || Array.isArray(value) ? path + name : `${path}.${name}`
-    wellFormed(at, key)
+    if (!key.isWellFormed()) throw notWellFormed(at)
     checkText(at, (value as Record<string, unknown>)[key])
   }
 }

@@ -55,6 +55,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
   const { store, log, readiness, instruments } = options
   const { metrics, tracing } = instruments
   tuneMemory()
+  const clock = performance.now.bind(performance)
   const listeners: Listener[] = []
   let cleaner: Cleaner | undefined
   let certificate: CertificateSource | undefined
@@ -80,7 +81,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       providers,
       log,
       now: Date.now,
-      clock: () => performance.now(),
+      clock,
     })
     const { maxDeadlineMs, maxMessageBytes, maxActiveCalls, rateLimit, rateLimitOverrides } = configuration
     feed = eventFeed({
@@ -94,7 +95,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       readiness,
       log,
       newId: randomUUID,
-      clock: () => performance.now(),
+      clock,
       access: access.interceptor,
       audit,
       metrics,

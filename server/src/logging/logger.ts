@@ -29,7 +29,7 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
     lastLevel: 0,
     write: (line: string) => lines.write(pretty === undefined ? line : pretty(line), destination.lastLevel >= warn),
   }
-  const log = pino({ level: options.level, base, timestamp }, destination)
+  const log = pino({ level: options.level, base, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return log
 }
 
@@ -40,17 +40,4 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
 function prettyLine() {
   const { prettyFactory }: typeof PinoPretty = createRequire(import.meta.url)("pino-pretty")
   return prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })
-}
-
-let time = 0
-let text = ""
-
-// The same as pino's isoTime, but formatted only once per millisecond.
-function timestamp(): string {
-  const now = Date.now()
-  if (now !== time) {
-    time = now
-    text = `,"time":"${new Date(now).toISOString()}"`
-  }
-  return text
 }

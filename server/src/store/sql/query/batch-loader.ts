@@ -61,15 +61,11 @@ export function coalesce<Key, Row>(
     flush()
   }
 
-  function startBatch(): void {
+  async function startBatch(): Promise<void> {
     const batch = waiting.slice(0, limit)
     waiting = waiting.slice(limit)
     started++
     active++
-    answerBatch(batch)
-  }
-
-  async function answerBatch(batch: readonly PendingLookup<Key, Row>[]): Promise<void> {
     const [first, second] = batch
     const shared = second === undefined ? undefined : sharedSignal(batch)
     try {

@@ -51,7 +51,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     return statement(select, parameters)
   }
 
-  const load = async (tenant: Cell, keys: readonly Cell[][], waiter: Waiter) => {
+  const loadOf = (tenant: Cell) => async (keys: readonly Cell[][], waiter: Waiter) => {
     database.observer?.lookedUp(keys.length)
     if (keys.length > 1) for (const span of waiter.spans ?? []) span.setAttribute("authwire.lookups", keys.length)
     const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
@@ -67,8 +67,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     const { tenant } = caller
     let lookup = lookups.get(tenant)
     if (lookup === undefined) {
-      const tenantIs = database.tables.users.cell("tenant", tenant)
-      lookup = coalesce(database.lookups, (keys, waiter) => load(tenantIs, keys, waiter))
+      lookup = coalesce(database.lookups, loadOf(database.tables.users.cell("tenant", tenant)))
       lookups.set(tenant, lookup)
     }
     return lookup(cells, caller)
