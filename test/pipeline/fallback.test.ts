@@ -34,7 +34,7 @@ describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a serv
   const both = async (count: number) =>
     tally(await Promise.all(Array.from({ length: count }, (_, index) => (index % 2 === 0 ? read() : write()))))
 
-  const rejections: Passage[] = ["unknown", 404, 502, 503, 403]
+  const rejections: Passage[] = ["unknown", "garbled", 404, 502, 503, 403]
   test.each(rejections)(
     "that rejects pipelines (%s) gets separate calls, and later another pipeline",
     async (passage) => {

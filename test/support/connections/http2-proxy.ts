@@ -9,6 +9,8 @@ export type Passage =
   | "unknown"
   /** Accepts it and never responds. */
   | "swallowed"
+  /** Accepts it and sends a message that is not one of the schema. */
+  | "garbled"
   /** Responds with a page of this HTTP status. */
   | number
 
@@ -78,7 +80,10 @@ export async function http2Proxy(serverUrl: string): Promise<Http2Proxy> {
       const trailers = { "grpc-status": "12", "grpc-message": "unknown method" }
       stream.respond({ ":status": 200, "content-type": "application/grpc", ...trailers }, { endStream: true })
     } else if (passage === "swallowed") stream.resume()
-    else {
+    else if (passage === "garbled") {
+      stream.respond({ ":status": 200, "content-type": "application/grpc" })
+      stream.write(Buffer.from([0, 0, 0, 0, 2, 0xff, 0xff]))
+    } else {
       stream.respond({ ":status": passage, "content-type": "text/html" })
       stream.end("<h1>Something is wrong</h1>")
     }
