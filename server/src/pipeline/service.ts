@@ -2,7 +2,7 @@ import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } f
 import type { DescMethod } from "@bufbuild/protobuf"
 import { overloaded } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
-import type { Running } from "../rpc/active-calls.js"
+import type { ActiveCall } from "../rpc/active-calls.js"
 import type { Call, Implementation } from "../rpc/call.js"
 import { Failure, toFailure, toStatus } from "../rpc/errors.js"
 import { idempotencyHeader } from "../rpc/interceptors/idempotency.js"
@@ -70,7 +70,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer>) {
   const { methods, maxInFlight, pauseAfter } = options
   // The entries drop their call when they are removed (see Entry in rpc/active-calls.ts).
-  const active = new Map<number, { running: Running | undefined }>()
+  const active = new Map<number, { call: ActiveCall | undefined }>()
   const budgets = stream.connection
   let finishing = false
   /** Whether the stream has ended. A call that arrives later could not be answered, so it is ignored. */
@@ -107,7 +107,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       reject(frame, method.desc, rejection)
       return
     }
-    const running = method.begin({
+    const call = method.begin({
       transport: "pipeline",
       timeoutMs: frame.timeoutMs,
       header: (name) => {
@@ -117,15 +117,15 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       },
       carrier: stream,
     })
-    const entry: { running: Running | undefined } = { running }
+    const entry: { call: ActiveCall | undefined } = { call }
     active.set(id, entry)
     const end = (answer: PipelineAnswer, bytes: number): void => {
-      running.end()
+      call.end()
       budgets?.requests.give(requestBytes)
       // The client has cancelled the call, and its id may belong to another call by now.
       if (active.get(id) !== entry) return
       active.delete(id)
-      entry.running = undefined
+      entry.call = undefined
       answers.put(answer, bytes, active.size > 0)
       closeIfDone()
     }
@@ -139,13 +139,13 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       frame.message = nothing
       return message
     }
-    const answered = method.unaryBytes(read, running.call)
+    const answered = method.unaryBytes(read, call)
     // A request that has to wait is copied, because otherwise it would keep the whole message of the stream in memory.
     frame.message = inOwnMemory(frame.message)
     answered.then((message) => {
       if (active.get(id) === entry) {
         if (budgets?.answers.take(message.length) === false) {
-          fail(toStatus(notTaken, running.call.requestId))
+          fail(toStatus(notTaken, call.requestId))
           return
         }
         waitingBytes += message.length
@@ -167,8 +167,8 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     const entry = active.get(id)
     if (entry === undefined) return
     active.delete(id)
-    entry.running?.cancel()
-    entry.running = undefined
+    entry.call?.cancel()
+    entry.call = undefined
     closeIfDone()
   }
 
@@ -213,7 +213,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     /** Cancels all calls because the client has gone. */
     cancelAll(): void {
       isOver = true
-      for (const { running } of active.values()) running?.cancel()
+      for (const { call } of active.values()) call?.cancel()
       active.clear()
       budgets?.answers.give(waitingBytes)
       waitingBytes = 0

@@ -37,19 +37,6 @@ export interface Incoming {
   carrier?: Call
 }
 
-/** An active call. */
-export interface Running {
-  readonly call: Call
-  /**
-   * Cancels the call because the caller has gone.
-   *
-   * @param isLate Whether the deadline is known to have passed. Default: the clock decides.
-   */
-  cancel(isLate?: boolean): void
-  /** Ends the call. Must be called exactly once. */
-  end(): void
-}
-
 export interface Kind {
   carries?: boolean
   away?: Away | undefined
@@ -66,7 +53,7 @@ export interface ActiveCalls {
    * @param kind.carries Whether it is a stream that carries calls. Default: false.
    * @param kind.away Gives the call's slot in the concurrency limit to other calls while it waits.
    */
-  begin(method: DescMethod, incoming: Incoming, kind?: Kind): Running
+  begin(method: DescMethod, incoming: Incoming, kind?: Kind): ActiveCall
   /** Aborts when the service begins to drain. A stream that carries calls then asks its client to move to another one. */
   readonly draining: AbortSignal
   /**
@@ -117,23 +104,18 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
       if (rejection !== undefined) abort.abort(rejection)
       running.add(entry)
       if (drain.signal.aborted && incoming.carrier === undefined) abort.abort(new Failure("SHUTTING_DOWN"))
-      return {
-        call: new ActiveCall(method, incoming, deadline, abort, away),
-        cancel: (isLate = false) => {
-          // grpc-js reports the end of every call as a cancellation.
-          if (entry.abort === undefined) return
-          // Transports also cancel a call whose deadline has passed.
-          const expired = isLate || (deadline !== undefined && Date.now() >= deadline)
-          abort.abort(new Failure(expired ? "DEADLINE_EXCEEDED" : "CANCELLED"))
-        },
-        end: () => {
+      return new ActiveCall(method, incoming, {
+        deadline,
+        abort,
+        away,
+        onEnd: () => {
           clearTimeout(timer)
           running.delete(entry)
           // See Entry.
           entry.abort = undefined
           if (running.size === 0) drained?.()
         },
-      }
+      })
     },
 
     async drain(graceMs) {
@@ -153,7 +135,14 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
   }
 }
 
-/** A call as the interceptors and services see it. */
+interface ActiveCallOptions {
+  deadline: number | undefined
+  abort: AbortController
+  away: Away | undefined
+  onEnd: () => void
+}
+
+/** A call as the interceptors and services see it, and with `cancel` and `end` as its listener does. */
 export class ActiveCall implements Call {
   readonly method: DescMethod
   readonly transport: string
@@ -166,6 +155,8 @@ export class ActiveCall implements Call {
   readonly connection: CallConnection | undefined
   readonly #incoming: Incoming
   readonly #abort: AbortController
+  readonly #onEnd: () => void
+  #hasEnded = false
   identity: Identity | undefined
   subject: string | readonly string[] | undefined
   auditFields: Record<string, string | number> | undefined
@@ -174,19 +165,14 @@ export class ActiveCall implements Call {
   traceId: string | undefined
   spans: readonly Span[] | undefined
 
-  constructor(
-    method: DescMethod,
-    incoming: Incoming,
-    deadline: number | undefined,
-    abort: AbortController,
-    away?: Away,
-  ) {
+  constructor(method: DescMethod, incoming: Incoming, { deadline, abort, away, onEnd }: ActiveCallOptions) {
     this.method = method
     this.transport = incoming.transport
     this.requestId = requestIdOf(incoming.header("x-request-id"))
     this.deadline = deadline
     this.#abort = abort
     this.signal = abort.signal
+    this.#onEnd = onEnd
     this.whileWaiting = away && ((waited) => away(this, waited))
     const { turn } = incoming
     this.turn = turn && (() => turn(this))
@@ -197,6 +183,25 @@ export class ActiveCall implements Call {
 
   abort(reason: unknown): void {
     this.#abort.abort(reason)
+  }
+
+  /**
+   * Cancels the call because the caller has gone.
+   *
+   * @param isLate Whether the deadline is known to have passed. Default: the clock decides.
+   */
+  cancel(isLate = false): void {
+    // grpc-js reports the end of every call as a cancellation.
+    if (this.#hasEnded) return
+    // Transports also cancel a call whose deadline has passed.
+    const expired = isLate || (this.deadline !== undefined && Date.now() >= this.deadline)
+    this.abort(new Failure(expired ? "DEADLINE_EXCEEDED" : "CANCELLED"))
+  }
+
+  /** Ends the call. Must be called exactly once. */
+  end(): void {
+    this.#hasEnded = true
+    this.#onEnd()
   }
 
   header(name: string): string | undefined {

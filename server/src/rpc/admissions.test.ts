@@ -24,9 +24,9 @@ async function call(read: () => Uint8Array, admissions: Admission[], timeoutMs?:
     pauseAfter: async () => {},
   })
   const method = router.services[0]?.methods[0] as Method
-  const running = method.begin({ transport: "test", timeoutMs, header: () => undefined })
-  const failure = await method.unaryBytes(read, running.call).catch((error: unknown) => error)
-  running.end()
+  const call = method.begin({ transport: "test", timeoutMs, header: () => undefined })
+  const failure = await method.unaryBytes(read, call).catch((error: unknown) => error)
+  call.end()
   await router.drain(0)
   return failure
 }

@@ -43,14 +43,14 @@ test("a call beyond the limit is rejected before its request is read", async () 
     load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
   })
   expect(method.rejects("a key")).toBe(true)
-  const running = method.begin(incoming)
+  const call = method.begin(incoming)
   const read = () => {
     throw new Error("it was read")
   }
   const rejection = { reason: "OVERLOADED", retryAfterMs: 1_000 }
-  await expect(method.unaryBytes(read, running.call)).rejects.toMatchObject(rejection)
+  await expect(method.unaryBytes(read, call)).rejects.toMatchObject(rejection)
   expect(pauses).toHaveLength(1)
-  running.end()
+  call.end()
   await router.drain(0)
 })
 
@@ -71,9 +71,9 @@ test("a call holds no slot while its request arrives, and releases its slot howe
   })
   const request = Promise.withResolvers<Uint8Array>()
   const failing = method.begin(incoming)
-  const failed = method.unaryBytes(() => request.promise, failing.call)
+  const failed = method.unaryBytes(() => request.promise, failing)
   const leaving = method.begin(incoming)
-  const left = method.unaryBytes(() => new Promise(() => {}), leaving.call)
+  const left = method.unaryBytes(() => new Promise(() => {}), leaving)
   leaving.cancel()
   await expect(left).rejects.toMatchObject({ reason: "CANCELLED" })
   expect(inside).toBe(0)

@@ -2,7 +2,7 @@ import { create, type DescMethod, type DescService, fromBinary, type Message, to
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted, waitsUntil } from "../util/abort.js"
-import { activeCalls, type Incoming, type Running } from "./active-calls.js"
+import { type ActiveCall, activeCalls, type Incoming } from "./active-calls.js"
 import type { Call, Implementation } from "./call.js"
 import { Failure } from "./errors.js"
 import type { Check, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
@@ -16,7 +16,7 @@ export interface Method {
   /** Whether callers without a key may call the method, as with health and reflection. */
   readonly isOpen: boolean
   /** Starts a call when its header has arrived. */
-  begin(incoming: Incoming): Running
+  begin(incoming: Incoming): ActiveCall
   /** Whether a call of this key would be rejected at once, because too many calls of the key wait already. */
   rejects(key: string): boolean
   /**

@@ -65,8 +65,8 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
         connection: { countUnauthenticated } as unknown as CallConnection,
         ...(carrier === undefined ? {} : { carrier }),
       }
-      const { call, end } = active.begin(method, incoming)
-      end()
+      const call = active.begin(method, incoming)
+      call.end()
       try {
         await admit?.(method)?.(call)
         return { key: call.identity?.keyId, tenant: call.tenant, call }

@@ -38,9 +38,9 @@ describe("a request", () => {
       },
     })
     const header = (name: string) => (name === "idempotency-key" ? "a-key-of-the-test" : undefined)
-    const { call, end } = active.begin(linkAccount, { transport: "grpc", timeoutMs: undefined, header })
+    const call = active.begin(linkAccount, { transport: "grpc", timeoutMs: undefined, header })
     await unary?.(linkAccount, async () => create(linkAccount.output))(request, call)
-    end()
+    call.end()
     if (given === undefined) throw new Error("the store was not asked")
     return given
   }

@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf"
-import type { Incoming, Running } from "../../rpc/active-calls.js"
+import type { ActiveCall, Incoming } from "../../rpc/active-calls.js"
 import { Failure } from "../../rpc/errors.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
@@ -9,7 +9,7 @@ import { asRejected, asUnreadable } from "./foreign-errors.js"
  * A call at the HTTP listener. It begins once its header is read; Connect reads the request once the call is admitted.
  */
 export interface HttpCall {
-  readonly running: Running
+  readonly active: ActiveCall
   /** Resolves when the request may be read. Rejects with the error if the call is rejected. */
   readonly admitted: Promise<void>
   /** Fails the call because its request cannot be read. */
@@ -26,17 +26,17 @@ export interface HttpStreamCall extends HttpCall {
 }
 
 export function beginUnary(method: Method, incoming: Incoming): HttpUnaryCall {
-  const running = method.begin(incoming)
+  const active = method.begin(incoming)
   const request = Promise.withResolvers<Message>()
   const admitted = Promise.withResolvers<void>()
   const read = () => {
     admitted.resolve()
     return request.promise
   }
-  const answer = method.unary(read, running.call)
-  answer.catch(admitted.reject).finally(running.end)
+  const answer = method.unary(read, active)
+  answer.catch(admitted.reject).finally(() => active.end())
   return {
-    running,
+    active,
     admitted: admitted.promise,
     fail: request.reject,
     answer(message) {
@@ -48,8 +48,8 @@ export function beginUnary(method: Method, incoming: Incoming): HttpUnaryCall {
 
 /** @param onRequest Called for each request of the stream except the first. Throws if there are too many. */
 export function beginStream(method: Method, incoming: Incoming, onRequest: () => void): HttpStreamCall {
-  const running = method.begin(incoming)
-  const { signal } = running.call
+  const active = method.begin(incoming)
+  const { signal } = active
   const requests = Promise.withResolvers<AsyncIterable<Message>>()
   // They may fail before the method reads them.
   requests.promise.catch(() => {})
@@ -63,11 +63,11 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
       yield message
     }
   }
-  const stream = method.stream(read(), running.call)[Symbol.asyncIterator]()
+  const stream = method.stream(read(), active)[Symbol.asyncIterator]()
   let isMade = false
   let isOver = false
   const end = () => {
-    if (!isOver) running.end()
+    if (!isOver) active.end()
     isOver = true
   }
   const first = stream.next()
@@ -81,7 +81,7 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
   // Connect may still find an error in the header and never start the stream.
   signal.addEventListener("abort", () => isMade || end(), { once: true })
   return {
-    running,
+    active,
     admitted: admitted.promise,
     fail(failure) {
       requests.reject(failure)

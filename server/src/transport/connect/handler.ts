@@ -153,7 +153,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       connection,
       turn: (one) => acquireSlot(connection, one, closing),
     })
-    closing.once("close", () => call.running.cancel())
+    closing.once("close", () => call.active.cancel())
     call.admitted.catch(() => limitTime(closing, cut))
     answerCheck(call, request, closing)
       .catch((error: unknown) => failedAnswer(statusOf(error, requestId)))
@@ -191,7 +191,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     contextValues.set(arrivalKey, arrival)
     // The request must not be destroyed when the iteration ends early, because the error still has to be sent.
     const iterator = request.iterator({ destroyOnReturn: false })
-    const body = arriving(iterator, share, () => callOf(arrival).running.call)
+    const body = arriving(iterator, share, () => callOf(arrival).active)
     handler({ ...asked, body })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
@@ -243,7 +243,7 @@ async function requestGate(context: HandlerContext): Promise<void> {
           if (tooMany !== undefined) throw tooMany
         })
   arrival.call = call
-  arrival.closing.once("close", () => call.running.cancel())
+  arrival.closing.once("close", () => call.active.cancel())
   call.admitted.catch(() => limitTime(arrival.closing, arrival.cut))
   await call.admitted
   if (!method.isOpen) markAdmitted(arrival.closing)

@@ -1,7 +1,7 @@
 import { StatusSchema } from "@authwire/proto/rpc/status"
 import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf"
 import { Metadata, type MethodDefinition } from "@grpc/grpc-js"
-import type { Incoming, Running } from "../../rpc/active-calls.js"
+import type { ActiveCall, Incoming } from "../../rpc/active-calls.js"
 import { Failure, toStatus } from "../../rpc/errors.js"
 import type { Method } from "../../rpc/router.js"
 import { wireStatus } from "../../rpc/wire-status.js"
@@ -44,29 +44,29 @@ export function methodDefinition(method: DescMethod): MethodDefinition<Uint8Arra
 
 export function serveUnary(arrival: GrpcArrival): void {
   const { method, stream, share } = arrival
-  const running = begin(arrival)
+  const active = begin(arrival)
   let handed: HandedCall | undefined
   const read = async (): Promise<Uint8Array> => {
     handed = await give(arrival)
     return (handed.call as UnaryCall).request
   }
   method
-    .unaryBytes(read, running.call)
+    .unaryBytes(read, active)
     .then((answer) => {
       if (share.answers(answer.length)) {
         handed?.call.sendMetadata(answerHeader)
         handed?.answer?.(null, answer)
-      } else throw toStatus(new Failure("ANSWERS_NOT_TAKEN"), running.call.requestId)
+      } else throw toStatus(new Failure("ANSWERS_NOT_TAKEN"), active.requestId)
     })
     // Also runs if grpc-js throws because it cannot send. The client has then disconnected and receives no status.
     .catch((error: unknown) => endWithStatus(stream.stream, wireStatus(error)))
-    .finally(running.end)
+    .finally(() => active.end())
 }
 
 export async function serveStream(arrival: GrpcArrival): Promise<void> {
   const { method, stream, share, connection, openMethods } = arrival
-  const running = begin(arrival)
-  const { signal } = running.call
+  const active = begin(arrival)
+  const { signal } = active
   const { codec } = method
   let handing: Promise<StreamCall> | undefined
   let handed: StreamCall | undefined
@@ -74,7 +74,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
     handing ??= orAborted(give(arrival), signal).then(({ call }) => {
       handed = call as StreamCall
       // grpc-js reports a broken request stream as an error event. The iteration below also receives it.
-      handed.on("error", () => running.cancel())
+      handed.on("error", () => active.cancel())
       handed.sendMetadata(answerHeader)
       return handed
     })
@@ -103,7 +103,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
   const waits = waitsUntil(signal)
   let last: Promise<void> | undefined
   try {
-    for await (const answer of method.stream(requests(), running.call)) {
+    for await (const answer of method.stream(requests(), active)) {
       const to = handed ?? (await call())
       const bytes = codec.encode(answer)
       share.sent()
@@ -121,12 +121,12 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
     const to = await call()
     to.end()
   } catch (thrown) {
-    const error = thrown instanceof Failure ? toStatus(thrown, running.call.requestId) : thrown
+    const error = thrown instanceof Failure ? toStatus(thrown, active.requestId) : thrown
     if (handed === undefined) endWithStatus(stream.stream, wireStatus(error))
     else failWhenSent(handed, last, error)
   } finally {
     waits.end()
-    running.end()
+    active.end()
   }
 }
 
@@ -145,10 +145,10 @@ const answerHeader = new Metadata()
 answerHeader.set("cache-control", "no-store")
 for (const [name, value] of Object.entries(onlyIdentity)) answerHeader.set(name, value)
 
-function begin({ method, incoming, stream: { stream } }: GrpcArrival): Running {
-  const running = method.begin(incoming)
-  stream.once("close", () => running.cancel())
-  return running
+function begin({ method, incoming, stream: { stream } }: GrpcArrival): ActiveCall {
+  const active = method.begin(incoming)
+  stream.once("close", () => active.cancel())
+  return active
 }
 
 /** Lets grpc-js read the request of a call that was admitted and has its slot. */
