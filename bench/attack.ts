@@ -65,6 +65,8 @@ process.exitCode = results.attacks.every(holds) ? 0 : 1
 
 async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKey">> {
   const folder = mkdtempSync(join(tmpdir(), "authwire-attack-"))
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true })
+  process.once("exit", removeFolder)
   const start = () =>
     startAuthwire(`sqlite:${join(folder, "attack.db")}`, {
       args: ["--migrate", "--shutdown-grace-ms=0"],
@@ -108,7 +110,8 @@ async function attack(index: number): Promise<Omit<AttackFigure, "name" | "hasKe
     return { seconds: wasSeconds, begun, idleBytes, peakBytes, health, left }
   } finally {
     await server.stop()
-    rmSync(folder, { recursive: true, force: true })
+    process.off("exit", removeFolder)
+    removeFolder()
   }
 }
 

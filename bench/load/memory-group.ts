@@ -8,7 +8,7 @@ import { join } from "node:path"
 export interface MemoryGroup {
   /** Runs a function. The processes that it starts belong to the group. */
   within<T>(start: () => Promise<T>): Promise<T>
-  /** Removes the group. All of its processes must have ended. */
+  /** Removes the group. All of its processes must have ended. The exit of this process ends them and removes the group too. */
   remove(): void
 }
 
@@ -38,6 +38,11 @@ export function memoryGroup(bytes: number): MemoryGroup | undefined {
       continue
     }
     const move = (to: string) => writeFileSync(join(to, "cgroup.procs"), String(process.pid))
+    const clear = () => {
+      move(join(root, own))
+      endGroup(folder)
+    }
+    process.once("exit", clear)
     return {
       async within(start) {
         // A child process inherits the group of its parent.
@@ -48,8 +53,26 @@ export function memoryGroup(bytes: number): MemoryGroup | undefined {
           move(join(root, own))
         }
       },
-      remove: () => rmdirSync(folder),
+      remove() {
+        process.off("exit", clear)
+        rmdirSync(folder)
+      },
     }
   }
   return undefined
+}
+
+/** Ends the processes of a group and removes it. Blocks for two seconds at most, because an exit cannot wait otherwise. */
+function endGroup(folder: string): void {
+  for (let tries = 1; ; tries++) {
+    try {
+      const pids = readFileSync(join(folder, "cgroup.procs"), "utf8").match(/\d+/g) ?? []
+      for (const pid of pids) process.kill(Number(pid), "SIGKILL")
+      rmdirSync(folder)
+      return
+    } catch (error) {
+      if (tries === 200) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
+  }
 }

@@ -16,6 +16,15 @@ export interface ServerProcess {
 const authwire = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 const production = { ...process.env, NODE_ENV: "production", NODE_OPTIONS: "" }
 
+// A signal ends a process without its exit handlers, which end the servers here.
+for (const [signal, code] of [
+  ["SIGHUP", 129],
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const) {
+  process.once(signal, () => process.exit(code))
+}
+
 /**
  * Starts `authwire serve` with both listeners on free ports. Its settings are those of production, with the API key of
  * this run. Its log is discarded.
@@ -41,6 +50,7 @@ export async function startAuthwire(
     },
     stdio: ["ignore", "pipe", "ignore"],
   })
+  endWithThisProcess(child)
   let output = ""
   child.stdout.on("data", (chunk: Buffer) => {
     output += chunk.toString()
@@ -57,6 +67,7 @@ export async function startAuthwire(
 /** Starts a script that reports its port to the parent: the hand-written JSON server, or the server of the floors. */
 async function startScript(path: "./rest.ts" | "./echo.ts", databaseUrl: string): Promise<ServerProcess> {
   const child = fork(new URL(path, import.meta.url), [databaseUrl], { execArgv: [], env: production })
+  endWithThisProcess(child)
   const [port] = await Promise.race([once(child, "message"), once(child, "exit")])
   if (child.exitCode !== null) throw new Error(`${path} did not start`)
   const url = `http://127.0.0.1:${port}`
@@ -72,17 +83,19 @@ export const servers = {
 
 export type ServerName = keyof typeof servers
 
-function serverOf(child: ChildProcess, endpoints: Endpoints): ServerProcess {
-  const ended = once(child, "exit")
-  // Ensures that the server does not outlive this process.
+function endWithThisProcess(child: ChildProcess): void {
   const kill = () => child.kill()
   process.once("exit", kill)
   child.once("exit", () => process.off("exit", kill))
+}
+
+function serverOf(child: ChildProcess, endpoints: Endpoints): ServerProcess {
+  const ended = once(child, "exit")
   return {
     pid: child.pid as number,
     endpoints,
     async stop() {
-      kill()
+      child.kill()
       await ended
     },
   }

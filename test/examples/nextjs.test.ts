@@ -178,6 +178,21 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       await expectSignedIn("Mary Shelley")
     })
 
+    test("an update of the session with anything but a name changes nothing", async () => {
+      await signInByMail("update@example.com")
+      for (const data of [undefined, null, "", [], {}, { user: null }, { user: {} }, { user: { name: { x: 1 } } }]) {
+        const answer = await page.evaluate(async (data) => {
+          const { csrfToken } = await (await fetch("/api/auth/csrf")).json()
+          const headers = { "content-type": "application/json" }
+          const body = JSON.stringify({ csrfToken, data })
+          return (await fetch("/api/auth/session", { method: "POST", headers, body })).json()
+        }, data)
+        expect([data, answer?.user]).toMatchObject([data, { email: "update@example.com" }])
+        expect([data, answer.user.name ?? null]).toEqual([data, null])
+      }
+      expect(await cookie()).toBeDefined()
+    })
+
     test("signing out, in two tabs", async () => {
       await signInByMail("tabs@example.com")
       const token = await cookie()

@@ -3,6 +3,7 @@ import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/te
 import { command, createKey } from "@authwire/test-support/processes/keys.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { altered } from "@authwire/test-support/schema/altered.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { check, type Question, toCheckRequest, ways } from "./ask.js"
 import { visit } from "./visit.js"
@@ -315,6 +316,15 @@ describe.each(databaseTargets())("on %s", (target) => {
     expect(answer.headers).toMatchObject({ "x-auth-location": "/in", "www-authenticate": "Bearer" })
     for (const query of ["redirect=yes", "policy=optional&policy=required", "redirect=header&redirect=header"]) {
       expect([query, (await authorize(query)).status]).toEqual([query, 500])
+    }
+    const warned = (detail: string) =>
+      server
+        .log()
+        .split("\n")
+        .filter((line) => line.includes("an invalid setting") && line.includes(detail))
+    for (const detail of ["redirect must be header, or absent", "contains a setting twice"]) {
+      await until(() => warned(detail).length > 0)
+      expect(warned(detail)).toHaveLength(1)
     }
     expect((await authorize("policy=optional", {}, "HEAD")).status).toBe(200)
     const rejected = await authorize("policy=optional", {}, "POST")

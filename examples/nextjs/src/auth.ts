@@ -48,7 +48,9 @@ export const { handlers, auth, signIn, signOut, getSession, unstable_update } = 
       // A JWT session is the only copy of the user's data after the sign-in, so it must contain what the pages show.
       jwt: ({ token, user, trigger, session }) => {
         if (user) return { ...token, role: user.role }
-        return trigger === "update" ? { ...token, name: session.user.name } : token
+        // A browser can also ask for an update, with any data or none. An exception would sign the user out.
+        const name: unknown = trigger === "update" ? session?.user?.name : undefined
+        return typeof name === "string" ? { ...token, name } : token
       },
       // The given session contains the session token, which must stay in the cookie. Return only the fields that are
       // needed.

@@ -21,6 +21,7 @@ import { createTokenModule } from "@authwire/token"
 import { status } from "@grpc/grpc-js"
 import type { Logger } from "pino"
 import type { EventFeed } from "../events/feed.js"
+import { invalidSettings } from "../gateway/invalid-settings.js"
 import type { Readiness } from "../health/readiness.js"
 import type { Metrics } from "../metrics/metrics.js"
 import { concurrencyLimit } from "../overload/concurrency-limit.js"
@@ -113,7 +114,7 @@ export function createService(options: ServiceOptions): Router {
     register(AuthenticatorService, authenticatorService(store)),
     register(TokenService, tokenService({ tokens, secretsOf, secureCookie })),
     register(IntrospectionService, introspectionService(asking)),
-    register(Authorization, authorizationService({ ...asking, log, clock })),
+    register(Authorization, authorizationService(asking)),
     register(EventService, eventService({ events: store.events, feed: options.feed })),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]
@@ -130,9 +131,11 @@ export function createService(options: ServiceOptions): Router {
   const rejected = rejections(options.log)
   const { audit, metrics, tracing } = options
   const spans = tracing && callSpans(tracing)
-  const logger = logging(options.log, options.clock, rejected, [
+  const settings = invalidSettings(log, clock)
+  const logger = logging(log, clock, rejected, [
     ...(spans === undefined ? [] : [() => spans.ended]),
     ...(audit === undefined ? [] : [audit.of]),
+    (method) => (method === Authorization.method.check ? settings : undefined),
     ...(metrics === undefined ? [] : [metrics.of]),
   ])
   const rejectOnRecord = rejecter({ rejections: rejected, observer: logger, audit: audit?.rejected })

@@ -17,12 +17,12 @@ export function logging(
   log: Logger,
   clock: () => number,
   rejections: Rejections,
-  others: readonly ((method: DescMethod) => CallEnded)[],
+  others: readonly ((method: DescMethod) => CallEnded | undefined)[],
 ): Observer {
   return {
     of: (method) => {
       const name = nameOf(method)
-      const ended = others.map((of) => of(method))
+      const ended = others.flatMap((of) => of(method) ?? [])
       const record: CallEnded = (call, failure, begun, end) => {
         for (const one of ended) one(call, failure, begun, end)
         const hasIdentity = call.identity !== undefined

@@ -7,6 +7,7 @@ import {
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect"
+import { settingsField } from "../../gateway/policy.js"
 import { Failure } from "../../rpc/errors.js"
 
 /** The path for proxies that do not speak gRPC. */
@@ -84,7 +85,7 @@ export function readAuthorizeRequest(url: string, headers: Headers): AuthorizeRe
 }
 
 function wrong(description: string): Failure {
-  return new Failure("INVALID_FIELD", { violations: [{ field: "attributes.context_extensions", description }] })
+  return new Failure("INVALID_FIELD", { violations: [{ field: settingsField, description }] })
 }
 
 /** Converts a decision into the answer to the proxy. Its headers carry the information for the application. */

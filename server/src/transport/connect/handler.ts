@@ -19,7 +19,7 @@ import type { Method, Router } from "../../rpc/router.js"
 import type { OpenMethods } from "../budgets/open-methods.js"
 import { shareOf } from "../budgets/share-of.js"
 import { acquireSlot, type Connection } from "../connection.js"
-import { closeWhenAnswered, cut as cutStream, markAdmitted } from "../cut/cut.js"
+import { closeWhenAnswered, cut as cutStream, endWhenReset, markAdmitted } from "../cut/cut.js"
 import { endRequest } from "../cut/end-request.js"
 import { limits } from "../limits.js"
 import { clampTimeouts } from "../timeout.js"
@@ -99,8 +99,10 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     // Node has already parsed pipelined requests of an HTTP/1.1 connection and emits them even after the connection was
     // destroyed.
     if (!("stream" in request) && request.socket.destroyed) return false
-    if ("stream" in request) closeWhenAnswered(request.stream)
-    else endRequest(request, response as ServerResponse)
+    if ("stream" in request) {
+      closeWhenAnswered(request.stream)
+      endWhenReset(request.stream)
+    } else endRequest(request, response as ServerResponse)
     return true
   }
 

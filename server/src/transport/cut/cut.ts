@@ -32,6 +32,23 @@ function closeSoon(this: Http2Stream): void {
   setImmediate(linger, this)
 }
 
+/**
+ * Ends a stream when its client resets it. If the reset has the code NO_ERROR, Node would wait until the request is read and
+ * the answer is sent, which then never happens.
+ */
+export function endWhenReset(stream: Http2Stream): void {
+  stream.once("aborted", destroySoon)
+}
+
+// Node emits "aborted" in the middle of its own work on the stream.
+function destroySoon(this: Http2Stream): void {
+  process.nextTick(destroy, this)
+}
+
+function destroy(stream: Http2Stream): void {
+  stream.destroy()
+}
+
 const admitted = new WeakSet<object>()
 
 /**

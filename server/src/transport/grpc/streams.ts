@@ -3,7 +3,7 @@ import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { toBinary } from "@bufbuild/protobuf"
 import { status as codes } from "@grpc/grpc-js"
 import type { Method, Router } from "../../rpc/router.js"
-import { closeWhenAnswered } from "../cut/cut.js"
+import { closeWhenAnswered, endWhenReset } from "../cut/cut.js"
 
 /** A stream for a known method, of which only the header was read. */
 export interface GrpcStream {
@@ -33,6 +33,7 @@ export function takeStreams(
   server.on("stream", (stream, headers, ...rest) => {
     stream.on("error", ignore)
     closeWhenAnswered(stream)
+    endWhenReset(stream)
     stream.once("close", letGo)
     const method = methods.get(headers[":path"] ?? "")
     if (isGrpc(headers) && !isCompressed(headers) && method !== undefined) {

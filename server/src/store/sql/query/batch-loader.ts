@@ -1,3 +1,4 @@
+import { orAborted } from "../../../util/abort.js"
 import type { Waiter } from "../../store.js"
 
 /** Finds the row of a key, or undefined. Throws the reason of the waiter's signal when it aborts first. */
@@ -73,7 +74,7 @@ export function coalesce<Key, Row>(
         batch.map(({ key }) => key),
         shared === undefined
           ? { signal: first?.signal, whileWaiting: first?.whileWaiting, spans: first?.spans }
-          : { signal: shared.signal, spans: spansOf(batch) },
+          : { signal: shared.signal, whileWaiting: whileWaitingOf(batch), spans: spansOf(batch) },
       )
       for (const [index, waiter] of batch.entries()) waiter.resolve(rows[index])
     } catch (reason) {
@@ -95,6 +96,19 @@ export function coalesce<Key, Row>(
 /** The spans of all callers. Few calls are recorded, so that most batches have none. */
 function spansOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["spans"] {
   return batch.some(({ spans }) => spans !== undefined) ? batch.flatMap(({ spans = [] }) => spans) : undefined
+}
+
+/** Every caller waits as long as the load waits, or until it gives up: the rest of the wait is not its own. */
+function whileWaitingOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["whileWaiting"] {
+  if (batch.every(({ whileWaiting }) => whileWaiting === undefined)) return undefined
+  return async (waited) => {
+    await Promise.allSettled(
+      batch.map(({ signal, whileWaiting }) =>
+        signal?.aborted ? undefined : whileWaiting?.(orAborted(waited, signal)),
+      ),
+    )
+    return waited
+  }
 }
 
 /**
