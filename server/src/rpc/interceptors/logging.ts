@@ -10,7 +10,7 @@ import type { Rejections } from "../rejection-log.js"
  * to the status that the caller gets. Calls that are rejected because there are too many, and most calls that no key
  * limits, are only counted. An unexpected error is in the log with its stack, and not in the status.
  *
- * @param others Called once for each method. The functions that they return are called when a call's line is written or
+ * @param others Called once for each method. The functions that they return, if any, are called when a call's line is written or
  *   the call is counted.
  */
 export function logging(
