@@ -196,6 +196,15 @@ test("a hub that is created again writes the same row with a higher version, and
   expect(row("a")).toMatchObject({ leaseMs: 200, confirmed: 2n })
 })
 
+test("after they are stopped, no hub grants a lease or writes a row", async () => {
+  const { hubs, open, writes } = playing()
+  const [one, two] = [open("a"), open("b")]
+  expect(await one.ping(1_000)).toBe(true)
+  hubs.stop()
+  expect(await two.ping(1_000)).toBe(false)
+  expect([writes("a"), writes("b")]).toEqual([1, 0])
+})
+
 test("streams are counted over all tenants: per key, per tenant, and in total", () => {
   const { hubs, open } = playing({ ofKey: 2, ofTenant: 3, ofAll: 5 })
   const one = open("a", "1")

@@ -1,11 +1,11 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import type { StoreDatabase } from "../store/conformance.js"
 import { StoreError } from "../store/error.js"
-import type { ApiKeyStore, Store } from "../store/store.js"
+import type { ApiKeyStore, Store, Waiter } from "../store/store.js"
 import type { ApiKey } from "../store/types.js"
 import { hashSecret, type KeyParts, newKey } from "./api-key.js"
 import { Key } from "./key.js"
@@ -208,5 +208,157 @@ describe.each(databaseTargets())("a keyring on %s", (target) => {
     expect(asked.lookups).toBe(before)
     isDown = false
     await until(() => keyring.get(id) !== undefined)
+  })
+})
+
+describe("a keyring whose reads and clock are in the hands of the test", () => {
+  const listIntervalMs = 2_000
+  let time: number
+  let rows: Map<string, ApiKey>
+  /** Runs before each read is answered. */
+  let reading: () => void
+  let keyring: Keyring
+
+  const row = (id: string, more: Partial<ApiKey> = {}): ApiKey => ({
+    id,
+    name: "n",
+    tenant: "default",
+    scopes: ["all"],
+    secretHash: hashSecret("s"),
+    created: new Date(0),
+    ...more,
+  })
+  /** Whether reads are never answered. */
+  let hangs: boolean
+  let signals: (AbortSignal | undefined)[]
+
+  const open = async () => {
+    const read = async <T>(found: T, { signal }: Waiter): Promise<T> => {
+      signals.push(signal)
+      reading()
+      return hangs ? new Promise<never>(() => {}) : found
+    }
+    keyring = await openKeyring({
+      apiKeys: {
+        get: (waiter, id) => read(rows.get(id) ?? null, waiter),
+        listValid: (waiter) => read([...rows.values()], waiter),
+      } as Partial<ApiKeyStore> as ApiKeyStore,
+      log: pino({ enabled: false }),
+      clock: () => time,
+      listIntervalMs,
+    })
+  }
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] })
+    time = 500
+    rows = new Map()
+    reading = () => {}
+    hangs = false
+    signals = []
+  })
+  afterEach(() => {
+    keyring.stop()
+    jest.useRealTimers()
+  })
+
+  test("a key that was looked up is looked up again after 4.5 s, and is not found if it was revoked since", async () => {
+    await open()
+    rows.set("a", row("a"))
+    expect((await keyring.seek("a"))?.keyId).toBe("a")
+    rows.set("a", row("a", { revoked: new Date(0) }))
+    time += 4_500
+    expect(keyring.get("a")?.keyId).toBe("a")
+    time += 1
+    expect(keyring.get("a")).toBeUndefined()
+    expect(await keyring.seek("a")).toBeUndefined()
+  })
+
+  test("the age of a key counts from the beginning of the read that found it, of the list or of the key alone", async () => {
+    reading = () => {
+      time += 1_500
+    }
+    rows.set("a", row("a"))
+    await open()
+    expect(keyring.get("a")?.keyId).toBe("a")
+    time += 3_000
+    expect(keyring.get("a")?.keyId).toBe("a")
+    time += 1
+    expect(keyring.get("a")).toBeUndefined()
+    expect((await keyring.seek("a"))?.keyId).toBe("a")
+    time += 3_000
+    expect(keyring.get("a")?.keyId).toBe("a")
+    time += 1
+    expect(keyring.get("a")).toBeUndefined()
+  })
+
+  test("an id that was unknown is looked up again after two seconds", async () => {
+    await open()
+    expect(await keyring.seek("a")).toBeUndefined()
+    rows.set("a", row("a"))
+    time += 2_000
+    expect(await keyring.seek("a")).toBeUndefined()
+    time += 1
+    expect((await keyring.seek("a"))?.keyId).toBe("a")
+  })
+
+  test("as many calls wait for each list, and they fail if it cannot be read", async () => {
+    await open()
+    for (let n = 0; n < 20; n++) await keyring.seek(`unknown ${n}`)
+    const wait = async () => {
+      const calls = Array.from({ length: 9 }, (_, n) => keyring.seek(`further ${n}`))
+      const last = calls.pop()
+      await expect(last).rejects.toMatchObject({ reason: "OVERLOADED" })
+      const all = Promise.allSettled(calls)
+      await jest.advanceTimersByTimeAsync(listIntervalMs)
+      return (await all).map((one) => (one.status === "fulfilled" ? one.value?.keyId : one.reason.reason))
+    }
+    const nobody = Array.from({ length: 7 }, () => undefined)
+    expect(await wait()).toEqual([undefined, ...nobody])
+    rows.set("further 0", row("further 0"))
+    expect(await wait()).toEqual(["further 0", ...nobody])
+    rows.clear()
+    reading = () => {
+      throw new StoreError("DATABASE_UNAVAILABLE", "it is down")
+    }
+    time += 1_000 - (time % 1_000) - 1
+    expect(await wait()).toEqual(Array.from({ length: 8 }, () => "DATABASE_UNAVAILABLE"))
+  })
+
+  test("a read that is not answered is abandoned after two seconds", async () => {
+    hangs = true
+    const opening = open()
+    await jest.advanceTimersByTimeAsync(2_000)
+    await opening
+    expect(signals.map((one) => one?.aborted)).toEqual([true])
+    await expect(keyring.seek("a")).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
+    hangs = false
+    await jest.advanceTimersByTimeAsync(listIntervalMs)
+    hangs = true
+    const looking = keyring.seek("a")
+    const { length } = signals
+    const failed = expect(looking).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
+    await jest.advanceTimersByTimeAsync(2_000)
+    await failed
+    expect(signals[length - 1]?.aborted).toBe(true)
+  })
+
+  test("a keyring that is stopped while it reads the list reads nothing any more", async () => {
+    await open()
+    hangs = true
+    await jest.advanceTimersByTimeAsync(listIntervalMs)
+    keyring.stop()
+    await jest.advanceTimersByTimeAsync(10 * listIntervalMs)
+    expect(signals).toHaveLength(2)
+  })
+
+  test("a key of the configuration replaces the one of the database with its id, and so does its certificate name", async () => {
+    rows.set("a", row("a", { certificateName: "DNS:old", tenant: "other" }))
+    await open()
+    expect(await keyring.ofCertificate(["DNS:old"])).toMatchObject({ tenant: "other" })
+    keyring.give([new Key({ id: "a", tenant: "default", scopes: ["all"], certificateName: "DNS:new" })])
+    expect(await keyring.ofCertificate(["DNS:old"])).toBeUndefined()
+    expect(await keyring.ofCertificate(["DNS:new"])).toMatchObject({ tenant: "default" })
+    expect(keyring.get("a")).toMatchObject({ tenant: "default" })
   })
 })

@@ -17,7 +17,7 @@ afterEach(() => {
 
 const identity: Identity = { keyId: "key", tenant: "default", hasScope: () => true }
 
-function connect() {
+function connect(closesAfterMs = idleMs) {
   const session = Object.assign(new EventEmitter(), {
     closed: false,
     goaway: jest.fn(),
@@ -33,7 +33,7 @@ function connect() {
     },
   })
   const known = new Connection(1_000_000, undefined, keyBudgets(1_000_000))
-  closeUnneeded(session as unknown as ServerHttp2Session, socket as unknown as Socket, known, idleMs)
+  closeUnneeded(session as unknown as ServerHttp2Session, socket as unknown as Socket, known, closesAfterMs)
   const open = () => {
     const stream = new EventEmitter()
     session.emit("stream", stream)
@@ -102,4 +102,65 @@ test("a call with a valid key that arrives before the client has disconnected is
   jest.advanceTimersByTime(5_000)
   expect(socket.destroyed).toBe(true)
   expect(jest.getTimerCount()).toBe(0)
+})
+
+test("an idle connection without a call with a valid key is closed after 30 seconds, and another one later", () => {
+  const [stranger, customer] = [connect(900_000), connect(900_000)]
+  const stream = customer.open()
+  customer.known.admit(identity, stream)
+  stream.emit("close")
+  jest.advanceTimersByTime(limits.unauthenticatedIdleMs - 1)
+  expect(stranger.session.close).not.toHaveBeenCalled()
+  jest.advanceTimersByTime(1)
+  expect(stranger.session.close).toHaveBeenCalledTimes(1)
+  jest.advanceTimersByTime(900_000 - limits.unauthenticatedIdleMs - 1)
+  expect(customer.session.close).not.toHaveBeenCalled()
+  jest.advanceTimersByTime(1)
+  expect(customer.session.close).toHaveBeenCalledTimes(1)
+})
+
+test("a client without a valid key that was told to reconnect is disconnected, although it has streams", () => {
+  const { socket, open, known } = connect()
+  open()
+  for (let call = 0; call < limits.unauthenticatedRequests; call++) known.countUnauthenticated()
+  jest.advanceTimersByTime(4_999)
+  expect(socket.destroyed).toBe(false)
+  jest.advanceTimersByTime(1)
+  expect(socket.destroyed).toBe(true)
+  expect(jest.getTimerCount()).toBe(0)
+})
+
+test("the connections of a key share its budgets, with what they held before; those of another key do not", () => {
+  const budgets = keyBudgets(1_000_000)
+  const admitted = (keyId: string, requestBytes: number, answerBytes: number) => {
+    const one = new Connection(1_000_000, undefined, budgets)
+    expect([one.requests.take(requestBytes), one.answers.take(answerBytes)]).toEqual([true, true])
+    one.admit({ ...identity, keyId }, new EventEmitter())
+    return one
+  }
+  const { requestBytes, keyRequestBytes, answerBytes, keyAnswerBytes } = limits
+  const first = admitted("key", requestBytes, answerBytes)
+  const others = [1, 2].map(() => admitted("key", 0, answerBytes))
+  const last = admitted("key", 0, 0)
+  const left = { requests: keyRequestBytes - requestBytes, answers: keyAnswerBytes - 3 * answerBytes }
+  expect([last.requests.take(left.requests + 1), last.answers.take(left.answers + 1)]).toEqual([false, false])
+  expect([last.requests.take(left.requests), last.answers.take(left.answers)]).toEqual([true, true])
+  for (const one of [first, ...others]) expect([one.requests.isTight, one.answers.isTight]).toEqual([true, true])
+  const foreign = admitted("another", 0, 0)
+  expect([foreign.requests.isTight, foreign.answers.isTight]).toEqual([false, false])
+  first.requests.give(requestBytes)
+  first.answers.give(answerBytes)
+  expect([last.requests.take(1), last.answers.isTight]).toEqual([true, true])
+})
+
+test("a key may have a limited number of streams over all of its connections", () => {
+  const budgets = keyBudgets(1_000_000)
+  const connections = [1, 2].map(() => new Connection(1_000_000, undefined, budgets))
+  const streams = Array.from({ length: limits.keyStreams }, () => new EventEmitter())
+  const admit = (n: number, stream = new EventEmitter(), keyId = "key") =>
+    connections[n % 2]?.admit({ ...identity, keyId }, stream)
+  expect(streams.map((stream, n) => admit(n, stream))).toEqual(streams.map(() => true))
+  expect([admit(0), admit(1), admit(1, undefined, "another")]).toEqual([false, false, true])
+  streams[0]?.emit("close")
+  expect([admit(1), admit(1)]).toEqual([true, false])
 })

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection } from "@authwire/proto/reflection/v1"
 import { expect, jest, test } from "@jest/globals"
@@ -57,4 +59,35 @@ test("requests that need no key are limited per second and connection; a client 
   )
   expect(asked.filter((failure) => failure !== undefined)).toEqual([])
   expect(request(serverReflectionInfo, connection())?.reason).toBe("RATE_LIMITED")
+})
+
+test("a stream that was aborted for another one frees its slot once, although it also closes", () => {
+  const open = openMethods()
+  const entered: { at: Connection; stream: ReturnType<typeof stream> }[] = []
+  const enter = () => {
+    const one = { at: connection(), stream: stream() }
+    one.stream.cut.mockImplementation(() => open.leave(serverReflectionInfo, one.at, one.stream))
+    entered.push(one)
+    expect(open.enter(serverReflectionInfo, one.at, one.stream)).toBeUndefined()
+  }
+  for (let n = 0; n < limits.reflectionStreamsInAll + 10; n++) enter()
+  expect(entered.filter((one) => one.stream.cut.mock.calls.length > 0)).toHaveLength(10)
+})
+
+test("a connection is not kept when its streams have ended", async () => {
+  setFlagsFromString("--expose-gc")
+  const gc: () => void = runInNewContext("gc")
+  const open = openMethods()
+  const used = () => {
+    const one = connection()
+    const its = stream()
+    open.enter(watch, one, its)
+    open.leave(watch, one, its)
+    return new WeakRef(one)
+  }
+  const ref = used()
+  // A WeakRef keeps its target until the end of the turn in which it was created.
+  await new Promise(setImmediate)
+  gc()
+  expect(ref.deref()).toBeUndefined()
 })

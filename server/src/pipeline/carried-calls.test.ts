@@ -1,0 +1,266 @@
+import { type PipelineRequest, PipelineRequestSchema, type PipelineResponse, UserService } from "@authwire/proto"
+import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf"
+import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
+import { pino } from "pino"
+import { Budget } from "../overload/budget.js"
+import type { Incoming, Running } from "../rpc/active-calls.js"
+import type { Call } from "../rpc/call.js"
+import { Failure } from "../rpc/errors.js"
+import { rejecter } from "../rpc/rejection.js"
+import { rejections } from "../rpc/rejection-log.js"
+import type { Method, Read } from "../rpc/router.js"
+import { pipelineService } from "./service.js"
+
+const size = 1_000
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] })
+})
+afterEach(() => {
+  jest.useRealTimers()
+})
+
+const settle = () => new Promise(setImmediate)
+
+/** A stream that has begun to read, and whose calls are answered by the test. */
+async function open({ header = {}, maxInFlight = 10 }: { header?: Record<string, string>; maxInFlight?: number } = {}) {
+  const begun: {
+    incoming: Incoming
+    cancel: jest.Mock<Running["cancel"]>
+    end: jest.Mock<Running["end"]>
+    read: Read<Uint8Array>
+    answer(bytes: number): void
+    fail(): void
+  }[] = []
+  const method: Partial<Method> = {
+    desc: UserService.method.getUser as DescMethod,
+    rejects: () => false,
+    begin(incoming) {
+      const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
+      const fail = () => reject(new Failure("CANCELLED"))
+      const one = {
+        incoming,
+        cancel: jest.fn(fail),
+        end: jest.fn(),
+        fail,
+        answer: (n: number) => resolve(new Uint8Array(n)),
+      }
+      begun.push({ ...one, read: () => new Uint8Array() })
+      return { ...one, call: { answer: promise, at: begun.length - 1 } as unknown as Call }
+    },
+    unaryBytes(read, call) {
+      const { answer, at } = call as unknown as { answer: Promise<Uint8Array>; at: number }
+      Object.assign(begun[at] as object, { read })
+      return answer
+    },
+  }
+  const draining = new AbortController()
+  const service = pipelineService({
+    methods: new Map([["any", method as Method]]),
+    draining: draining.signal,
+    maxInFlight,
+    maxMessageBytes: 1_000,
+    reject: rejecter({
+      rejections: rejections(pino({ enabled: false })),
+      observer: { rejected: () => {} },
+      audit: undefined,
+    }),
+    limitUnknown: () => {},
+    pauseAfter: async () => {},
+  })
+  const budgets = { requests: new Budget(size), answers: new Budget(size) }
+  const abort = new AbortController()
+  const sent: PipelineRequest[] = []
+  let isHalfClosed = false
+  let wake = () => {}
+  async function* requests(): AsyncGenerator<PipelineRequest> {
+    for (;;) {
+      const next = sent.shift()
+      if (next !== undefined) yield next
+      else if (isHalfClosed) return
+      else await new Promise<void>((resolve) => (wake = resolve))
+    }
+  }
+  const call = { signal: abort.signal, header: (name: string) => header[name], connection: budgets } as unknown as Call
+  const stream = service.pipeline(requests(), call)[Symbol.asyncIterator]() as AsyncIterator<PipelineResponse>
+  await stream.next()
+  let taking: ReturnType<typeof stream.next> | undefined = stream.next()
+  taking.catch(() => {})
+  await settle()
+  return {
+    begun,
+    abort,
+    draining,
+    /** Takes the next message. The one before has been sent then. */
+    async next() {
+      const { value } = await (taking ?? stream.next())
+      taking = undefined
+      return value as PipelineResponse | undefined
+    },
+    end: () => stream.return?.(),
+    async send(request: MessageInitShape<typeof PipelineRequestSchema>) {
+      sent.push(create(PipelineRequestSchema, request))
+      wake()
+      await settle()
+    },
+    async halfClose() {
+      isHalfClosed = true
+      wake()
+      await settle()
+    },
+    /** The bytes that are taken of the budgets of requests and of answers. */
+    taken: () =>
+      [budgets.requests, budgets.answers].map((budget) => {
+        let free = size
+        while (!budget.take(free)) free--
+        budget.give(free)
+        return size - free
+      }),
+  }
+}
+
+const one = (id: number, bytes = 0, header: Record<string, string> = {}) => ({
+  calls: [{ id, method: "any", message: new Uint8Array(bytes), header }],
+})
+
+test("the bytes of requests and answers count until a call is over and its answer is sent", async () => {
+  const { begun, next, send, taken } = await open()
+  const answering = next()
+  await send(one(1, 100, { "x-a": "12345" }))
+  await send(one(2, 200))
+  expect(taken()).toEqual([308, 0])
+  begun[0]?.answer(30)
+  await settle()
+  expect((await answering)?.answers).toMatchObject([{ id: 1, outcome: { case: "message" } }])
+  // The client has not taken it yet.
+  expect(taken()).toEqual([200, 30])
+  const failing = next()
+  await settle()
+  expect(taken()).toEqual([200, 0])
+  begun[1]?.fail()
+  expect((await failing)?.answers).toMatchObject([{ id: 2, outcome: { case: "error" } }])
+  expect(taken()).toEqual([0, 0])
+  expect(begun.map(({ end }) => end.mock.calls.length)).toEqual([1, 1])
+})
+
+test("a call beyond the number of calls or the memory of its connection is rejected, and takes nothing", async () => {
+  const { begun, next, send, taken } = await open({ maxInFlight: 2 })
+  await send(one(1, 600))
+  await send(one(2, 401))
+  await send(one(3, 400))
+  await send(one(4, 0))
+  expect(taken()).toEqual([size, 0])
+  const rejected = [(await next())?.answers, (await next())?.answers].flat()
+  expect(rejected.map((answer) => [answer?.id, answer?.outcome.case])).toEqual([
+    [2, "error"],
+    [4, "error"],
+  ])
+  expect(begun).toHaveLength(2)
+})
+
+test("an answer for which there is no memory is replaced by an error", async () => {
+  const { begun, next, send, taken } = await open()
+  await send(one(1))
+  begun[0]?.answer(size + 1)
+  const answered = await next()
+  expect(answered?.answers).toMatchObject([{ id: 1, outcome: { case: "error", value: { code: 8 } } }])
+  expect(taken()).toEqual([0, 0])
+})
+
+test("the answer of a cancelled call is not given to a later call with its id, and takes nothing", async () => {
+  const { begun, next, send, taken } = await open()
+  await send(one(7, 100))
+  // The method may answer although it was cancelled.
+  begun[0]?.cancel.mockImplementation(() => {})
+  await send({ cancelledIds: [7], ...one(7, 50) })
+  expect(begun[0]?.cancel).toHaveBeenCalledTimes(1)
+  begun[0]?.answer(300)
+  await settle()
+  expect(taken()).toEqual([50, 0])
+  begun[1]?.answer(3)
+  expect((await next())?.answers).toMatchObject([{ id: 7, outcome: { case: "message", value: { length: 3 } } }])
+  expect(begun.map(({ end }) => end.mock.calls.length)).toEqual([1, 1])
+})
+
+test("the id of an active call ends the stream", async () => {
+  const { begun, next, send } = await open()
+  await send(one(1))
+  await send(one(1))
+  await expect(next()).rejects.toMatchObject({ reason: "INVALID_FIELD", violations: [{ field: "calls.id" }] })
+  expect(begun).toHaveLength(1)
+  expect(begun[0]?.cancel).toHaveBeenCalledTimes(1)
+})
+
+test("a call has the key of its stream, and neither its id, its trace nor its idempotency key", async () => {
+  const ofStream = { "x-request-id": "s", "idempotency-key": "s", traceparent: "s", tracestate: "s" }
+  const { begun, send } = await open({
+    header: { authorization: "Bearer stream", "user-agent": "s", ...ofStream },
+  })
+  const names = ["authorization", "user-agent", ...Object.keys(ofStream)]
+  await send(one(1, 0, { authorization: "Bearer another" }))
+  await send(one(2, 0, Object.fromEntries(names.map((name) => [name, "own"]))))
+  const headers = begun.map(({ incoming }) => names.map((name) => incoming.header(name)))
+  expect(headers).toEqual([
+    ["Bearer stream", "s", undefined, undefined, undefined, undefined],
+    ["Bearer stream", "own", "own", "own", "own", "own"],
+  ])
+})
+
+test("a request is read once", async () => {
+  const { begun, send } = await open()
+  await send(one(1, 5))
+  expect(begun[0]?.read()).toHaveLength(5)
+  expect(() => begun[0]?.read()).toThrow()
+})
+
+test.each(["aborted", "left"])("when the stream is %s, its calls are cancelled and its memory is free", async (how) => {
+  const { begun, next, send, end, abort, taken } = await open()
+  await send(one(1, 100))
+  await send(one(2, 100))
+  await send(one(3, 100))
+  begun[0]?.answer(50)
+  await settle()
+  const [first] = (await next())?.answers ?? []
+  expect([first?.id, taken()]).toEqual([1, [200, 50]])
+  begun[1]?.answer(60)
+  await settle()
+  expect(taken()).toEqual([100, 110])
+  if (how === "left") await end()
+  else {
+    abort.abort(new Failure("CANCELLED"))
+    await expect(next()).rejects.toMatchObject({ reason: "CANCELLED" })
+  }
+  await settle()
+  expect(begun.map(({ cancel }) => cancel.mock.calls.length)).toEqual([0, 0, 1])
+  expect(taken()).toEqual([0, 0])
+  // A message that is still read afterwards begins nothing.
+  await send(one(4, 100))
+  expect([begun.length, taken()]).toEqual([3, [0, 0]])
+})
+
+test("a stream without an answer to send ends at once when its client has gone", async () => {
+  const { next, halfClose, send, abort } = await open()
+  await send(one(1))
+  await halfClose()
+  const waiting = next()
+  abort.abort(new Failure("CANCELLED"))
+  await expect(waiting).rejects.toMatchObject({ reason: "CANCELLED" })
+})
+
+test("a draining service ends the stream a second later, or when its calls are answered", async () => {
+  for (const hasCall of [false, true]) {
+    const { begun, next, send, draining } = await open()
+    if (hasCall) await send(one(1))
+    const told = next()
+    await settle()
+    draining.abort()
+    expect(await told).toMatchObject({ draining: true, answers: [] })
+    const last = next()
+    await jest.advanceTimersByTimeAsync(1_000)
+    if (hasCall) {
+      begun[0]?.answer(1)
+      expect((await last)?.answers).toHaveLength(1)
+      expect(await next()).toBeUndefined()
+    } else expect(await last).toBeUndefined()
+  }
+})

@@ -1,0 +1,216 @@
+import { once } from "node:events"
+import { createServer, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { buffer } from "node:stream/consumers"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals"
+import { pino } from "pino"
+import type { Caller, TokenRefreshStore } from "../store/store.js"
+import type { Account, RefreshableAccount, UserAccountKey } from "../store/types.js"
+import { type AccessTokens, accessTokens } from "./access-tokens.js"
+import type { Provider } from "./provider.js"
+
+// The limits and the sharing of refreshes in one process, over a store in memory. test/provider-tokens has several
+// processes and a real database.
+
+const now = Date.UTC(2030, 0, 1)
+const seconds = now / 1_000
+const nobodyAsked = () => {}
+const rejected = (reason: string) =>
+  expect.objectContaining({ status: "rejected", reason: expect.objectContaining({ reason }) })
+
+/** The refresh tokens that the provider received, each with the response to it. */
+let received: { token: string; response: ServerResponse }[]
+let answers: (response: ServerResponse, token: string) => void
+const answer = (response: ServerResponse, token: string) =>
+  response
+    .setHeader("content-type", "application/json")
+    .end(JSON.stringify({ access_token: `new ${token}`, token_type: "bearer", expires_in: 3_600 }))
+const server = createServer(async (request, response) => {
+  const token = new URLSearchParams((await buffer(request)).toString()).get("refresh_token") as string
+  received.push({ token, response })
+  answers(response, token)
+})
+let provider: Provider
+beforeAll(async () => {
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  provider = {
+    tokenEndpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`,
+    issuer: undefined,
+    clientId: "app",
+    authMethod: "none",
+    clientSecret: undefined,
+    timeoutMs: 20_000,
+  }
+})
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+let accounts: Map<string, RefreshableAccount>
+let tokens: AccessTokens
+let begun: number
+/** Holds all leases until it resolves. */
+let gate: Promise<void>
+
+const nameOf = ({ tenant }: Caller, { userId, provider }: UserAccountKey) => `${tenant} ${userId} ${provider}`
+
+/** Stores an account whose access token has expired, and returns its key. */
+function stored(
+  tenant: string,
+  userId: string,
+  more: Partial<Account> = {},
+  refresh: RefreshableAccount["refresh"] = { kind: "idle" },
+) {
+  const account: Account = {
+    provider: "p",
+    providerAccountId: "same",
+    userId,
+    type: "oauth",
+    extra: {},
+    access_token: "old",
+    refresh_token: `r of ${tenant} ${userId}`,
+    expires_at: seconds,
+    ...more,
+  }
+  accounts.set(`${tenant} ${userId} ${account.provider}`, { account, refresh })
+  return { userId, provider: account.provider, providerAccountId: undefined } as unknown as UserAccountKey
+}
+
+beforeEach(() => {
+  received = []
+  answers = answer
+  accounts = new Map()
+  begun = 0
+  gate = Promise.resolve()
+  const tokenRefreshes: TokenRefreshStore = {
+    get: async (caller, key) => accounts.get(nameOf(caller, key)) ?? null,
+    async begin(caller, read) {
+      begun++
+      await gate
+      return { ...(accounts.get(nameOf(caller, read as UserAccountKey)) as RefreshableAccount), taken: true }
+    },
+    release: async () => {},
+    async complete(caller, sent, _, { access_token, expires_at }) {
+      const account = { ...sent, access_token, expires_at } as Account
+      accounts.set(nameOf(caller, sent as UserAccountKey), { account, refresh: { kind: "idle" } })
+      return account
+    },
+    fail: async (_, sent) => sent,
+  }
+  tokens = accessTokens({
+    tokenRefreshes,
+    providers: { of: () => provider },
+    log: pino({ enabled: false }),
+    now: () => now,
+    clock: () => performance.now(),
+  })
+})
+
+const get = (tenant: string, key: UserAccountKey, signal?: AbortSignal) =>
+  tokens.get({ tenant, signal }, key, 0, nobodyAsked).then(({ access_token }) => access_token)
+
+test("calls share a refresh only if tenant, user and provider are the same", async () => {
+  const owners = [
+    ["one", "u", "p"],
+    ["two", "u", "p"],
+    ["one", "v", "p"],
+    ["one", "u", "q"],
+  ] as const
+  const keys = owners.map(([tenant, userId, name]) =>
+    stored(tenant, userId, { provider: name, refresh_token: `${tenant} ${userId} ${name}` }),
+  )
+  const calls = owners.flatMap(([tenant], n) => [1, 2].map(() => get(tenant, keys[n] as UserAccountKey)))
+  expect(await Promise.all(calls)).toEqual(
+    owners.flatMap(([tenant, userId, name]) => [1, 2].map(() => `new ${tenant} ${userId} ${name}`)),
+  )
+  expect(received.map(({ token }) => token).toSorted()).toEqual(owners.map((owner) => owner.join(" ")).toSorted())
+})
+
+test("a token that expires now is refreshed, even if no validity is asked for", async () => {
+  const key = stored("one", "u")
+  expect(await get("one", key)).toBe("new r of one u")
+  const later = stored("one", "u", { expires_at: seconds + 1 })
+  expect(await get("one", later)).toBe("old")
+})
+
+test("while the refresh token has failed, the provider is not asked", async () => {
+  const key = stored("one", "u", {}, { kind: "failed", failure: "refused", ms: 1_000 })
+  await expect(get("one", key)).rejects.toMatchObject({ reason: "REFRESH_REFUSED", retryAfterMs: 1_000 })
+  expect([begun, received]).toEqual([0, []])
+})
+
+test("of one provider, 32 accounts are refreshed at the same time", async () => {
+  const held = Promise.withResolvers<void>()
+  gate = held.promise
+  const calls = Array.from({ length: 100 }, (_, n) => get("one", stored("one", `u${n}`)))
+  const other = get("two", stored("two", "u"))
+  await new Promise(setImmediate)
+  expect(begun).toBe(32 + 1)
+  held.resolve()
+  expect(new Set(await Promise.all(calls)).size).toBe(100)
+  expect(await other).toBe("new r of two u")
+})
+
+test("1,000 calls may wait for one provider of a tenant; others are not affected, and later calls may wait again", async () => {
+  const key = stored("one", "u")
+  answers = (response, token) => void (token === "r of two u" && answer(response, token))
+  for (let round = 0; round < 2; round++) {
+    const abort = new AbortController()
+    const calls = Array.from({ length: 1_000 }, () => get("one", key, abort.signal))
+    const all = Promise.allSettled(calls)
+    await new Promise(setImmediate)
+    await expect(get("one", key)).rejects.toMatchObject({ reason: "OVERLOADED" })
+    expect(await get("two", stored("two", "u"))).toBe("new r of two u")
+    abort.abort(new Error("gone"))
+    expect((await all).every((one) => one.status === "rejected" && one.reason.message === "gone")).toBe(true)
+  }
+  server.closeAllConnections()
+})
+
+test("1,000 accounts may wait for one provider of a tenant, although the calls have gone", async () => {
+  const held = Promise.withResolvers<void>()
+  gate = held.promise
+  const abort = new AbortController()
+  const calls = Array.from({ length: 1_000 }, (_, n) => get("one", stored("one", `u${n}`), abort.signal))
+  const all = Promise.allSettled(calls)
+  await new Promise(setImmediate)
+  abort.abort(new Error("gone"))
+  await all
+  const further = stored("one", "further")
+  expect(await Promise.allSettled([get("one", further)])).toEqual([rejected("OVERLOADED")])
+  held.resolve()
+  // The accounts for which no call waits any more are given up, and their places are free.
+  await until(() =>
+    get("one", further).then(
+      (token) => token === "new r of one further",
+      () => false,
+    ),
+  )
+  expect(received.map(({ token }) => token)).toEqual(["r of one further"])
+})
+
+test("a call gives up if the tokens keep changing without a valid one", async () => {
+  const key = stored("one", "u")
+  let changes = 0
+  // Another process stores another token whenever this one gets the lease.
+  const changing = accessTokens({
+    tokenRefreshes: {
+      get: async () => ({ ...(accounts.get("one u p") as RefreshableAccount) }),
+      async begin(_, read) {
+        changes++
+        const account = { ...read, access_token: `old ${changes}` }
+        accounts.set("one u p", { account, refresh: { kind: "idle" } })
+        return { account, refresh: { kind: "idle" }, taken: false }
+      },
+    } as Partial<TokenRefreshStore> as TokenRefreshStore,
+    providers: { of: () => provider },
+    log: pino({ enabled: false }),
+    now: () => now,
+    clock: () => performance.now(),
+  })
+  await expect(changing.get({ tenant: "one" }, key, 0, nobodyAsked)).rejects.toMatchObject({ reason: "CONFLICT" })
+  expect([changes, received]).toEqual([10, []])
+})

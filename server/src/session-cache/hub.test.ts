@@ -1,0 +1,281 @@
+import { describe, expect, test } from "@jest/globals"
+import type { Failure } from "../rpc/errors.js"
+import type { Look } from "./feed.js"
+import { cacheHub, longest, minStaleMs, type News, type Ping, type Said } from "./hub.js"
+
+/** A hub whose clock, timers, looks and writes are in the hands of the test. */
+function start() {
+  let time = 1_000
+  let sequence = 0n
+  let listener: ((look: Look) => void) | undefined
+  let timers: { at: number; call: () => void }[] = []
+  /** The writes of the row, each with the functions that end it. */
+  const writes: { row: Said; done: () => void; fail: () => void }[] = []
+  const hub = cacheHub({
+    feed: {
+      now: () => time,
+      follow(follower) {
+        listener = follower
+        return () => {
+          listener = undefined
+        }
+      },
+    },
+    row: {
+      keep: (row) => new Promise((done, reject) => writes.push({ row, done, fail: () => reject(new Error("down")) })),
+    },
+    now: () => time,
+    after(ms, call) {
+      const timer = { at: time + ms, call }
+      timers.push(timer)
+      return () => {
+        timers = timers.filter((one) => one !== timer)
+      }
+    },
+  })
+  const settle = () => new Promise(setImmediate)
+
+  function open() {
+    const failures: Failure[] = []
+    const stream = hub.open({ ready() {}, fail: (failure) => failures.push(failure) })
+    return {
+      failures,
+      say: (ping: Partial<Ping>) => stream.receive({ maxStaleMs: 0, nonce: 0n, confirmed: 0n, done: false, ...ping }),
+      take: (): Partial<News> => stream.take() ?? {},
+      end: () => stream.end(),
+    }
+  }
+
+  const playing = {
+    hub,
+    writes,
+    open,
+    isFollowing: () => listener !== undefined,
+    /** Lets the time pass without running timers. */
+    wait(ms: number) {
+      time += ms
+    },
+    async runTimers() {
+      for (let due = timers[0]; due !== undefined && due.at <= time; due = timers[0]) {
+        timers.shift()
+        due.call()
+        await settle()
+      }
+    },
+    /** A look at the database that begins now and finds changes of these keys. */
+    look(keys: readonly string[] = [], more: Partial<Look> = {}) {
+      if (keys.length > 0) sequence++
+      listener?.({ began: time, sequence, keys, isNews: keys.length > 0, isBroken: false, ...more })
+    },
+    async written(how: "done" | "fail" = "done") {
+      writes.at(-1)?.[how]()
+      await settle()
+    },
+    /** A client that has a lease. */
+    async leased(maxStaleMs: number) {
+      const client = open()
+      client.say({ maxStaleMs, nonce: 1n })
+      time += 1
+      playing.look()
+      await playing.written()
+      expect(client.take().nonce).toBe(1n)
+      return client
+    },
+  }
+  return playing
+}
+
+describe("requests that break a rule", () => {
+  const broken = (field: string) => expect.objectContaining({ violations: [expect.objectContaining({ field })] })
+
+  test("a first request with too short a lease, or with none", () => {
+    const { open } = start()
+    for (const maxStaleMs of [0, minStaleMs - 1])
+      expect(() => open().say({ maxStaleMs, nonce: 1n })).toThrow(broken("max_stale_ms"))
+    open().say({ maxStaleMs: minStaleMs, nonce: 1n })
+  })
+
+  test("another lease later", () => {
+    const client = start().open()
+    client.say({ maxStaleMs: 1_000 })
+    client.say({ maxStaleMs: 1_000 })
+    client.say({})
+    for (const maxStaleMs of [999, 1_001, 60_000])
+      expect(() => client.say({ maxStaleMs })).toThrow(broken("max_stale_ms"))
+  })
+
+  test("the confirmation of a sequence that was not sent", async () => {
+    const { open, look } = start()
+    const client = open()
+    look(["a"])
+    client.say({ maxStaleMs: 1_000, confirmed: 1n })
+    expect(() => client.say({ confirmed: 2n })).toThrow(broken("confirmed"))
+  })
+})
+
+describe("bounds", () => {
+  test("a client with too many pending keys is told to clear its cache, once", () => {
+    const { open, look } = start()
+    const client = open()
+    look(Array.from({ length: 4_096 }, (_, n) => `a${n}`))
+    expect(client.take()).toMatchObject({ reset: false, keys: { length: 4_096 } })
+    look(Array.from({ length: 4_096 }, (_, n) => `a${n}`))
+    look(["b"])
+    expect(client.take()).toMatchObject({ reset: true, keys: [] })
+    look(["c"])
+    expect(client.take()).toMatchObject({ reset: false, keys: ["c"] })
+  })
+
+  test("of more than 1,000 cut streams, the leases are merged into one that ends last and knows least", async () => {
+    const { hub, leased, open, look, wait, writes, written, runTimers } = start()
+    for (let n = 1; n < 1_000; n++) (await leased(2_000)).end()
+    ;(await leased(40_000)).end()
+    look(["a"])
+    const late = await leased(2_000)
+    late.end()
+    expect(hub.load).toEqual({ streams: 0, leases: 1_000 })
+    wait(5_000)
+    expect(hub.load).toEqual({ streams: 0, leases: 1 })
+    const next = open()
+    next.say({ maxStaleMs: 50_000, nonce: 1n })
+    wait(1)
+    look()
+    await written()
+    expect(writes.at(-1)?.row).toMatchObject({ leaseMs: 50_000, confirmed: 0n })
+    next.say({ done: true })
+    next.end()
+    wait(31_000)
+    await runTimers()
+    expect(writes.at(-1)?.row).toMatchObject({ leaseMs: 40_000, confirmed: 0n })
+    wait(5_000)
+    expect(hub.load.leases).toBe(0)
+  })
+
+  test("without a stream, the database is not read", async () => {
+    const { leased, isFollowing } = start()
+    const client = await leased(1_000)
+    expect(isFollowing()).toBe(true)
+    client.end()
+    expect(isFollowing()).toBe(false)
+  })
+})
+
+describe("a lease", () => {
+  test("is granted by a look that began after the ping, and not before the row is written", async () => {
+    const { open, look, wait, writes, written, runTimers } = start()
+    const client = open()
+    client.say({ maxStaleMs: 1_000, nonce: 1n })
+    // It may have begun before the ping.
+    look()
+    expect(writes).toEqual([])
+    wait(1)
+    look()
+    expect(writes).toMatchObject([{ row: { leaseMs: 1_000, confirmed: 0n, ms: longest(60_000) } }])
+    expect(client.take()).toEqual({})
+    await written("fail")
+    look()
+    expect([client.take(), writes.length]).toEqual([{}, 1])
+    wait(250)
+    await runTimers()
+    expect(writes).toHaveLength(2)
+    expect(client.take()).toEqual({})
+    await written()
+    expect(client.take().nonce).toBe(1n)
+  })
+
+  test("counts as long as its client may use it by its own clock", async () => {
+    const { hub, leased, wait } = start()
+    const client = await leased(1_000)
+    wait(1_039)
+    client.end()
+    expect(hub.load.leases).toBe(1)
+    wait(1)
+    expect(hub.load.leases).toBe(0)
+  })
+
+  test("is not granted by a row that ends before it", async () => {
+    const { leased, look, wait, writes, written } = start()
+    const client = await leased(10_000)
+    wait(55_000)
+    client.say({ nonce: 2n })
+    wait(1)
+    look()
+    expect(client.take()).toEqual({})
+    expect(writes).toHaveLength(2)
+    await written()
+    expect(client.take().nonce).toBe(2n)
+  })
+
+  test("is not granted by a row that a write may have replaced by one of a shorter lease", async () => {
+    const { leased, open, look, wait, writes, written, runTimers } = start()
+    const short = await leased(1_000)
+    const long = await leased(10_000)
+    long.say({ done: true })
+    long.end()
+    wait(31_000)
+    await runTimers()
+    expect(writes.at(-1)?.row).toMatchObject({ leaseMs: 1_000 })
+    await written("fail")
+    const next = open()
+    next.say({ maxStaleMs: 10_000, nonce: 1n })
+    short.say({ nonce: 2n })
+    wait(1)
+    look()
+    expect([next.take(), short.take().nonce]).toEqual([{}, 2n])
+    wait(250)
+    await runTimers()
+    await written()
+    expect(next.take().nonce).toBe(1n)
+  })
+})
+
+test("a client that never confirms delays the others only as long as its lease lasts", async () => {
+  const { leased, look, wait, writes, written, runTimers } = start()
+  const [mute, good] = [await leased(1_000), await leased(1_000)]
+  look(["a"])
+  good.say({ confirmed: 1n })
+  wait(500)
+  good.say({ nonce: 2n })
+  look()
+  await runTimers()
+  expect(writes.at(-1)?.row).toMatchObject({ confirmed: 0n })
+  wait(1_000)
+  await runTimers()
+  await written()
+  expect(writes.at(-1)?.row).toMatchObject({ confirmed: 1n })
+  expect(mute.take().keys).toEqual(["a"])
+})
+
+test("a hub that was stopped writes nothing any more", async () => {
+  const { hub, leased, open, look, wait, writes, runTimers } = start()
+  await leased(1_000)
+  hub.stop()
+  open().say({ maxStaleMs: 10_000, nonce: 1n })
+  wait(60_000)
+  look()
+  await runTimers()
+  expect(writes).toHaveLength(1)
+})
+
+test("after missed changes all streams fail, and the row has the sequence of the database that is there now", async () => {
+  const { leased, open, look, wait, writes, written, runTimers } = start()
+  const clients = [await leased(1_000), await leased(1_000)]
+  for (const key of ["a", "b", "c"]) look([key])
+  for (const client of clients) client.say({ confirmed: client.take().sequence as bigint })
+  wait(100)
+  await runTimers()
+  expect(writes.at(-1)?.row).toMatchObject({ confirmed: 3n })
+  await written()
+  look([], { sequence: 1n, isBroken: true })
+  for (const client of clients) {
+    expect(client.failures).toMatchObject([{ reason: "CONFLICT" }])
+    client.end()
+  }
+  const next = open()
+  next.say({ maxStaleMs: 1_000, nonce: 1n })
+  wait(2_000)
+  look([], { sequence: 1n })
+  await runTimers()
+  await written()
+  expect(writes.at(-1)?.row).toMatchObject({ confirmed: 1n })
+})
