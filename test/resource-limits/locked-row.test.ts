@@ -1,5 +1,10 @@
-import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
+import { createAuthwireClient } from "@authwire/client"
+import {
+  type DatabaseTarget,
+  databaseTargets,
+  testServersTogether,
+} from "@authwire/test-support/databases/databases.js"
+import type { Later } from "@authwire/test-support/endings.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -11,85 +16,99 @@ const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 // seconds. The limit lies between that time and the delay of a slow machine.
 const soonMs = 6_000
 
-describeServers("rows that another transaction has locked on %s", (target) => {
-  describe.each(["grpc", "http"] as const)("through the %s listener", (listener) => {
-    let authwire: Authwire
-    let client: AuthwireClient
-    let others: string[]
+describe("rows that another transaction has locked", () => {
+  const started = new Map<DatabaseTarget, Authwire>()
+  beforeAll(async () => {
+    const servers = databaseTargets().filter((target) => target !== "sqlite")
+    await Promise.all(servers.map(async (target) => started.set(target, await startAuthwire(target))))
+  })
+  afterAll(() => Promise.all([...started.values()].map((authwire) => authwire.close())))
+
+  /** Connects a client to the service that uses a server, and creates other users. */
+  async function open(later: Later, target: DatabaseTarget, listener: "grpc" | "http") {
+    const authwire = started.get(target) as Authwire
+    const { database } = authwire
+    const client = createAuthwireClient({ url: authwire.server[`${listener}Url`], timeoutMs: 30_000 })
+    later(async () => client.close())
     const user = async () => {
       const { id } = await client.adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null })
       return id
     }
+    const others = await Promise.all(range(20).map(user))
+    return {
+      authwire,
+      client,
+      user,
 
-    beforeAll(async () => {
-      authwire = await startAuthwire(target)
-      client = createAuthwireClient({ url: authwire.server[`${listener}Url`], timeoutMs: 30_000 })
-      others = await Promise.all(range(20).map(user))
-    })
-    afterAll(async () => {
-      client?.close()
-      await authwire?.close()
-    })
+      /** Runs `work` while another transaction has locked the users. */
+      async whileLocked(ids: readonly string[], work: () => Promise<void>) {
+        await database.query("BEGIN")
+        try {
+          for (const id of ids)
+            await database.query("SELECT id FROM users WHERE tenant = 'default' AND id = ? FOR UPDATE", [id])
+          await work()
+        } finally {
+          await database.query("ROLLBACK")
+        }
+      },
 
-    /** Runs `work` while another transaction has locked the first of the users. */
-    async function whileLocked(ids: readonly string[], work: () => Promise<void>) {
-      const { database } = authwire
-      await database.query("BEGIN")
-      try {
-        for (const id of ids)
-          await database.query("SELECT id FROM users WHERE tenant = 'default' AND id = ? FOR UPDATE", [id])
-        await work()
-      } finally {
-        await database.query("ROLLBACK")
-      }
+      /**
+       * Makes calls for the other users one after another for two seconds. Returns the longest duration, in
+       * milliseconds.
+       */
+      async longestOf(call: (id: string) => Promise<unknown>) {
+        let longest = 0
+        const end = performance.now() + 2000
+        for (let n = 0; performance.now() < end; n++) {
+          const start = performance.now()
+          await call(others[n % others.length] as string)
+          longest = Math.max(longest, performance.now() - start)
+        }
+        return longest
+      },
     }
+  }
 
-    /**
-     * Makes calls for the other users one after another for two seconds. Returns the longest duration, in milliseconds.
-     */
-    async function longestOf(call: (id: string) => Promise<unknown>) {
-      let longest = 0
-      const end = performance.now() + 2000
-      for (let n = 0; performance.now() < end; n++) {
-        const start = performance.now()
-        await call(others[n % others.length] as string)
-        longest = Math.max(longest, performance.now() - start)
-      }
-      return longest
-    }
-
-    test("40 writers of one row do not delay other calls, and none is rejected", async () => {
-      const id = await user()
-      const account = { provider: "p", type: "oauth" as const, userId: id }
-      const writes = range(40).map((n) => [
-        () => client.adapter.updateUser({ id, name: String(n) }),
-        () => client.adapter.createSession({ sessionToken: crypto.randomUUID(), userId: id, expires }),
-        () => client.adapter.linkAccount({ ...account, providerAccountId: crypto.randomUUID() }),
-      ])
-      let writing: Promise<unknown>[] = []
-      await whileLocked([id], async () => {
-        writing = writes.map((kinds, n) => (kinds[n % kinds.length] as (typeof kinds)[0])())
-        for (const call of writing) call.catch(() => {})
-        const [read, written] = await Promise.all([
-          longestOf((other) => client.adapter.getUser(other)),
-          longestOf((other) => client.adapter.updateUser({ id: other, name: "x" })),
+  // Each test runs on all servers at the same time.
+  describe.each(["grpc", "http"] as const)("through the %s listener", (listener) => {
+    describe("40 writers of one row", () => {
+      testServersTogether("do not delay other calls, and none is rejected, on %s", async (later, target) => {
+        const { authwire, client, user, whileLocked, longestOf } = await open(later, target, listener)
+        const id = await user()
+        const account = { provider: "p", type: "oauth" as const, userId: id }
+        const writes = range(40).map((n) => [
+          () => client.adapter.updateUser({ id, name: String(n) }),
+          () => client.adapter.createSession({ sessionToken: crypto.randomUUID(), userId: id, expires }),
+          () => client.adapter.linkAccount({ ...account, providerAccountId: crypto.randomUUID() }),
         ])
-        expect(read).toBeLessThan(soonMs)
-        expect(written).toBeLessThan(soonMs)
+        let writing: Promise<unknown>[] = []
+        await whileLocked([id], async () => {
+          writing = writes.map((kinds, n) => (kinds[n % kinds.length] as (typeof kinds)[0])())
+          for (const call of writing) call.catch(() => {})
+          const [read, written] = await Promise.all([
+            longestOf((other) => client.adapter.getUser(other)),
+            longestOf((other) => client.adapter.updateUser({ id: other, name: "x" })),
+          ])
+          expect(read).toBeLessThan(soonMs)
+          expect(written).toBeLessThan(soonMs)
+        })
+        expect(await Promise.all(writing)).toHaveLength(40)
+        expect(await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [id])).toEqual([{ n: 13 }])
       })
-      expect(await Promise.all(writing)).toHaveLength(40)
-      expect(await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [id])).toEqual([{ n: 13 }])
     })
 
-    test("writers of as many rows as there are connections do not delay readers", async () => {
-      const ids = await Promise.all(range(24).map(user))
-      let writing: Promise<unknown>[] = []
-      await whileLocked(ids, async () => {
-        writing = ids.map((userId) => client.adapter.createSession({ sessionToken: userId, userId, expires }))
-        for (const call of writing) call.catch(() => {})
-        expect(await longestOf((other) => client.adapter.getUser(other))).toBeLessThan(soonMs)
+    describe("writers of as many rows as there are connections", () => {
+      testServersTogether("do not delay readers, on %s", async (later, target) => {
+        const { client, user, whileLocked, longestOf } = await open(later, target, listener)
+        const ids = await Promise.all(range(24).map(user))
+        let writing: Promise<unknown>[] = []
+        await whileLocked(ids, async () => {
+          writing = ids.map((userId) => client.adapter.createSession({ sessionToken: userId, userId, expires }))
+          for (const call of writing) call.catch(() => {})
+          expect(await longestOf((other) => client.adapter.getUser(other))).toBeLessThan(soonMs)
+        })
+        expect(await Promise.all(writing)).toHaveLength(ids.length)
       })
-      expect(await Promise.all(writing)).toHaveLength(ids.length)
     })
   })
 })

@@ -67,12 +67,15 @@ export function describeServers(
 }
 
 /**
- * A test on each server of this run except sqlite, on all at the same time, and at the same time as the other
- * concurrent tests of its block. It is for tests that mostly wait: the wait then is the same for all servers. It
- * registers its clean-ups with `later`. Without a server it is skipped.
+ * A test on each of the servers, by default on each of this run except sqlite: on all at the same time, and at the same
+ * time as the other concurrent tests of its block. It is for tests that mostly wait. It registers its clean-ups with
+ * `later`. Without a server it is skipped.
  */
-export function testServersTogether(name: string, work: (later: Later, engine: ServerEngine) => Promise<void>): void {
-  const engines = runServers()
+export function testServersTogether(
+  name: string,
+  work: (later: Later, engine: ServerEngine) => Promise<void>,
+  engines: readonly ServerEngine[] = runServers(),
+): void {
   // Longer than usual, because each may start its servers while all others do.
   if (engines.length > 0) test.concurrent.each(engines)(name, withEndings(work), 120_000)
   else test.skip(name.replace("%s", "a server"), () => {})
