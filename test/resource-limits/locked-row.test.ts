@@ -1,12 +1,9 @@
 import { createAuthwireClient } from "@authwire/client"
-import {
-  type DatabaseTarget,
-  databaseTargets,
-  testServersTogether,
-} from "@authwire/test-support/databases/databases.js"
+import { type DatabaseTarget, databaseTargets, testOnAllServers } from "@authwire/test-support/databases/databases.js"
 import type { Later } from "@authwire/test-support/endings.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwires } from "@authwire/test-support/processes/authwires.js"
+import { describe, expect, test } from "@jest/globals"
 
 const expires = new Date("2099-12-31T00:00:00Z")
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
@@ -17,16 +14,11 @@ const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 const soonMs = 6_000
 
 describe("rows that another transaction has locked", () => {
-  const started = new Map<DatabaseTarget, Authwire>()
-  beforeAll(async () => {
-    const servers = databaseTargets().filter((target) => target !== "sqlite")
-    await Promise.all(servers.map(async (target) => started.set(target, await startAuthwire(target))))
-  })
-  afterAll(() => Promise.all([...started.values()].map((authwire) => authwire.close())))
+  const authwireOn = useAuthwires()
 
   /** Connects a client to the service that uses a server, and creates other users. */
   async function open(later: Later, target: DatabaseTarget, listener: "grpc" | "http") {
-    const authwire = started.get(target) as Authwire
+    const authwire = authwireOn(target)
     const { database } = authwire
     const client = createAuthwireClient({ url: authwire.server[`${listener}Url`], timeoutMs: 30_000 })
     later(async () => client.close())
@@ -69,46 +61,41 @@ describe("rows that another transaction has locked", () => {
     }
   }
 
-  // Each test runs on all servers at the same time.
   describe.each(["grpc", "http"] as const)("through the %s listener", (listener) => {
-    describe("40 writers of one row", () => {
-      testServersTogether("do not delay other calls, and none is rejected, on %s", async (later, target) => {
-        const { authwire, client, user, whileLocked, longestOf } = await open(later, target, listener)
-        const id = await user()
-        const account = { provider: "p", type: "oauth" as const, userId: id }
-        const writes = range(40).map((n) => [
-          () => client.adapter.updateUser({ id, name: String(n) }),
-          () => client.adapter.createSession({ sessionToken: crypto.randomUUID(), userId: id, expires }),
-          () => client.adapter.linkAccount({ ...account, providerAccountId: crypto.randomUUID() }),
+    testOnAllServers("40 writers of one row do not delay other calls, and none is rejected", async (later, target) => {
+      const { authwire, client, user, whileLocked, longestOf } = await open(later, target, listener)
+      const id = await user()
+      const account = { provider: "p", type: "oauth" as const, userId: id }
+      const writes = range(40).map((n) => [
+        () => client.adapter.updateUser({ id, name: String(n) }),
+        () => client.adapter.createSession({ sessionToken: crypto.randomUUID(), userId: id, expires }),
+        () => client.adapter.linkAccount({ ...account, providerAccountId: crypto.randomUUID() }),
+      ])
+      let writing: Promise<unknown>[] = []
+      await whileLocked([id], async () => {
+        writing = writes.map((kinds, n) => (kinds[n % kinds.length] as (typeof kinds)[0])())
+        for (const call of writing) call.catch(() => {})
+        const [read, written] = await Promise.all([
+          longestOf((other) => client.adapter.getUser(other)),
+          longestOf((other) => client.adapter.updateUser({ id: other, name: "x" })),
         ])
-        let writing: Promise<unknown>[] = []
-        await whileLocked([id], async () => {
-          writing = writes.map((kinds, n) => (kinds[n % kinds.length] as (typeof kinds)[0])())
-          for (const call of writing) call.catch(() => {})
-          const [read, written] = await Promise.all([
-            longestOf((other) => client.adapter.getUser(other)),
-            longestOf((other) => client.adapter.updateUser({ id: other, name: "x" })),
-          ])
-          expect(read).toBeLessThan(soonMs)
-          expect(written).toBeLessThan(soonMs)
-        })
-        expect(await Promise.all(writing)).toHaveLength(40)
-        expect(await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [id])).toEqual([{ n: 13 }])
+        expect(read).toBeLessThan(soonMs)
+        expect(written).toBeLessThan(soonMs)
       })
+      expect(await Promise.all(writing)).toHaveLength(40)
+      expect(await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [id])).toEqual([{ n: 13 }])
     })
 
-    describe("writers of as many rows as there are connections", () => {
-      testServersTogether("do not delay readers, on %s", async (later, target) => {
-        const { client, user, whileLocked, longestOf } = await open(later, target, listener)
-        const ids = await Promise.all(range(24).map(user))
-        let writing: Promise<unknown>[] = []
-        await whileLocked(ids, async () => {
-          writing = ids.map((userId) => client.adapter.createSession({ sessionToken: userId, userId, expires }))
-          for (const call of writing) call.catch(() => {})
-          expect(await longestOf((other) => client.adapter.getUser(other))).toBeLessThan(soonMs)
-        })
-        expect(await Promise.all(writing)).toHaveLength(ids.length)
+    testOnAllServers("writers of as many rows as there are connections do not delay readers", async (later, target) => {
+      const { client, user, whileLocked, longestOf } = await open(later, target, listener)
+      const ids = await Promise.all(range(24).map(user))
+      let writing: Promise<unknown>[] = []
+      await whileLocked(ids, async () => {
+        writing = ids.map((userId) => client.adapter.createSession({ sessionToken: userId, userId, expires }))
+        for (const call of writing) call.catch(() => {})
+        expect(await longestOf((other) => client.adapter.getUser(other))).toBeLessThan(soonMs)
       })
+      expect(await Promise.all(writing)).toHaveLength(ids.length)
     })
   })
 })

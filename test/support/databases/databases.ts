@@ -71,14 +71,25 @@ export function describeServers(
  * time as the other concurrent tests of its block. It is for tests that mostly wait. It registers its clean-ups with
  * `later`. Without a server it is skipped.
  */
-export function testServersTogether(
+export function testServersTogether<Target extends DatabaseTarget = ServerEngine>(
   name: string,
-  work: (later: Later, engine: ServerEngine) => Promise<void>,
-  engines: readonly ServerEngine[] = runServers(),
+  work: (later: Later, target: Target) => Promise<void>,
+  targets: readonly Target[] = runServers() as Target[],
 ): void {
   // Longer than usual, because each may start its servers while all others do.
-  if (engines.length > 0) test.concurrent.each(engines)(name, withEndings(work), 120_000)
+  if (targets.length > 0) test.concurrent.each(targets)(name, withEndings(work), 120_000)
   else test.skip(name.replace("%s", "a server"), () => {})
+}
+
+/**
+ * The same, but not at the same time as other tests of its block: when it has ended on all servers, the next one begins.
+ */
+export function testOnAllServers<Target extends DatabaseTarget = ServerEngine>(
+  name: string,
+  work: (later: Later, target: Target) => Promise<void>,
+  targets?: readonly Target[],
+): void {
+  describe(name, () => testServersTogether("on %s", work, targets))
 }
 
 /** A cluster in which every member accepts writes. */
