@@ -38,6 +38,8 @@ export default {
   globalTeardown: "<rootDir>/test/support/global-teardown.js",
   testSequencer: "<rootDir>/test/support/sequencer.js",
   maxWorkers: 2,
+  // Enough for two tests that wait on each of the three servers.
+  maxConcurrency: 6,
   // Only ends tests that hang. It is long because a machine that builds four languages at the same time may be slow.
   testTimeout: 60_000,
 }

@@ -4,10 +4,10 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/p
 import {
   createDatabase,
   createDatabaseOn,
-  describeServers,
   ownServers,
   startPrivateDatabase,
   tcpProxy,
+  testServersTogether,
 } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { createClient } from "@connectrpc/connect"
@@ -120,50 +120,56 @@ async function watchHealth(server: ServerProcess) {
   }
 }
 
-describeServers(
-  "with the database (%s)",
-  (target) => {
-    test("killed, every method rejects with UNAVAILABLE; after a restart, the server and its health recover", async () => {
+// On all servers at the same time, because these tests wait for probes of the database and for calls that hang.
+describe("with the database", () => {
+  testServersTogether(
+    "(%s) killed, every method rejects with UNAVAILABLE; after a restart, the server and its health recover",
+    async (later, target) => {
       const engine = await startPrivateDatabase(target)
       if (engine === null) throw new Error("no such server")
-      try {
-        const database = await createDatabaseOn(engine)
-        const server = await startServer({ databaseUrl: database.url })
-        const client = createAuthwireClient({ url: server.grpcUrl })
-        const health = await watchHealth(server)
-        const user = await client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
-        expect([await health.check(), await health.ready()]).toEqual([Status.SERVING, 200])
+      later(engine.remove)
+      const database = await createDatabaseOn(engine)
+      const server = await startServer({ databaseUrl: database.url })
+      const client = createAuthwireClient({ url: server.grpcUrl })
+      const health = await watchHealth(server)
+      const user = await client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
+      expect([await health.check(), await health.ready()]).toEqual([Status.SERVING, 200])
 
-        await engine.kill()
-        expect(await outcomes(client.adapter)).toEqual(all("UNAVAILABLE"))
-        await health.until(Status.NOT_SERVING)
-        expect([await health.ready(), await health.alive()]).toEqual([503, 200])
+      await engine.kill()
+      expect(await outcomes(client.adapter)).toEqual(all("UNAVAILABLE"))
+      await health.until(Status.NOT_SERVING)
+      expect([await health.ready(), await health.alive()]).toEqual([503, 200])
 
-        await engine.start()
-        await health.until(Status.SERVING)
-        expect(await health.ready()).toBe(200)
-        expect(await client.adapter.getUserByEmail("ada@example.com")).toEqual(user)
-        expect(await outcomes(client.adapter)).toEqual(outcomesWhenAllIsWell)
+      await engine.start()
+      await health.until(Status.SERVING)
+      expect(await health.ready()).toBe(200)
+      expect(await client.adapter.getUserByEmail("ada@example.com")).toEqual(user)
+      expect(await outcomes(client.adapter)).toEqual(outcomesWhenAllIsWell)
+      client.close()
+      expect(await server.stop()).toBe(0)
+    },
+    ownServers(),
+  )
+})
+
+describe("with the network to the database", () => {
+  testServersTogether(
+    "(%s) cut off or silent, every method rejects; after the outage, the server recovers",
+    async (later, target) => {
+      const database = await createDatabase(target)
+      later(database.drop)
+      const url = new URL(database.url)
+      const proxy = await tcpProxy(Number(url.port || 3306))
+      later(proxy.close)
+      url.host = `127.0.0.1:${proxy.port}`
+      const server = await startServer({ databaseUrl: url.href, args: ["--database-statement-timeout-ms=3000"] })
+      const client = createAuthwireClient({ url: server.grpcUrl })
+      const health = await watchHealth(server)
+      later(async () => {
         client.close()
+        proxy.restore()
         expect(await server.stop()).toBe(0)
-      } finally {
-        await engine.remove()
-      }
-    })
-  },
-  ownServers(),
-)
-
-describeServers("with the network to the database (%s)", (target) => {
-  test("cut off or silent, every method rejects; after the outage, the server recovers", async () => {
-    const database = await createDatabase(target)
-    const url = new URL(database.url)
-    const proxy = await tcpProxy(Number(url.port || 3306))
-    url.host = `127.0.0.1:${proxy.port}`
-    const server = await startServer({ databaseUrl: url.href, args: ["--database-statement-timeout-ms=3000"] })
-    const client = createAuthwireClient({ url: server.grpcUrl })
-    const health = await watchHealth(server)
-    try {
+      })
       expect(await outcomes(client.adapter)).toEqual(outcomesWhenAllIsWell)
       proxy.cut()
       expect(await outcomes(client.adapter)).toEqual(all("UNAVAILABLE"))
@@ -181,14 +187,8 @@ describeServers("with the network to the database (%s)", (target) => {
       proxy.restore()
       await health.until(Status.SERVING)
       expect(await outcomes(client.adapter)).toEqual(outcomesWhenAllIsWell)
-    } finally {
-      client.close()
-      proxy.restore()
-      expect(await server.stop()).toBe(0)
-      await proxy.close()
-      await database.drop()
-    }
-  })
+    },
+  )
 })
 
 const outcomesWhenAllIsWell = expect.objectContaining({

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { UserService } from "@authwire/proto"
 import { frame, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { withEndings } from "@authwire/test-support/endings.js"
 import { createKey, revokeKey, type TestKey } from "@authwire/test-support/processes/keys.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { logOf } from "@authwire/test-support/processes/workers.js"
@@ -12,7 +12,6 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { ask, bearer, open } from "./access/asking.js"
 
 const { getUser, createUser } = UserService.method
-const later = endsAfterEach()
 
 describe.each(databaseTargets())("keys on %s", (target) => {
   let database: TestDatabase
@@ -29,7 +28,8 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     await database.drop()
   })
 
-  test("a new key works immediately, on every server and on a pipeline, also several at the same time", async () => {
+  // The tests that follow wait at the same time: for the expiry of a key, and for reads of all keys and of a file.
+  test.concurrent("a new key works immediately, on every server and on a pipeline, also several at the same time", async () => {
     const made: TestKey[] = []
     for (let count = 0; count < 3; count++) {
       made.push(await createKey(database, "users:read"))
@@ -42,7 +42,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     }
   })
 
-  test("a key that is revoked while pipelines are open stops working on every server permanently; other keys continue", async () => {
+  test.concurrent("a key that is revoked while pipelines are open stops working on every server permanently; other keys continue", async () => {
     const [key, other] = [await createKey(database, "all"), await createKey(database, "all")]
     const streams = servers.flatMap(({ grpcUrl, httpUrl }) => [open(grpcUrl, key), open(httpUrl, key)])
     const others = servers.map(({ grpcUrl }) => open(grpcUrl, other))
@@ -68,7 +68,7 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     for (const stream of [...streams, ...others]) stream.close()
   })
 
-  test("a key ends when it expires, also on an open pipeline, and not before", async () => {
+  test.concurrent("a key ends when it expires, also on an open pipeline, and not before", async () => {
     const key = await createKey(database, "users:read", "--expires=10s")
     const latest = Date.now() + 10_000
     const streams = servers.map(({ grpcUrl }) => open(grpcUrl, key))
@@ -77,19 +77,19 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     const [row] = await database.query("SELECT expires FROM api_keys WHERE id = ?", [key.id])
     const expires = row?.expires instanceof Date ? row.expires : new Date(`${String(row?.expires).replace(" ", "T")}Z`)
     expect(expires.getTime()).toBeLessThanOrEqual(latest)
-    for (;;) {
+    await until(async () => {
       const asked = Date.now()
       const outcomes = await everywhere()
       const answered = Date.now()
       if (answered < expires.getTime()) expect(new Set(outcomes)).toEqual(new Set(["USER_NOT_FOUND"]))
-      if (asked < expires.getTime()) continue
+      if (asked < expires.getTime()) return false
       expect(new Set(outcomes)).toEqual(new Set(["API_KEY_INVALID"]))
-      break
-    }
+      return true
+    })
     for (const stream of streams) stream.close()
   })
 
-  test("the authorization of a call in a pipeline is ignored: that of its stream applies", async () => {
+  test.concurrent("the authorization of a call in a pipeline is ignored: that of its stream applies", async () => {
     const [reads, all] = [await createKey(database, "users:read"), await createKey(database, "all")]
     const stream = open(servers[0].grpcUrl, reads)
     for (const header of [{}, bearer(all), bearer({ text: "x" }), { authorization: "" }] as Record<string, string>[]) {
@@ -102,6 +102,47 @@ describe.each(databaseTargets())("keys on %s", (target) => {
     expect((await rejected.ended).reason).toBe("API_KEY_INVALID")
     expect(await database.query("SELECT id FROM users")).toEqual([])
   })
+
+  test.concurrent(
+    "keys of a file work in addition to those of the database, and follow changes of the file; errors of the file are logged",
+    withEndings(async (later) => {
+      const file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `keys-${crypto.randomUUID()}.json`)
+      const [one, other] = [staticKey(["users:read"]), staticKey(["users:read"])]
+      await writeFile(file, JSON.stringify([one.entry]))
+      const server = await startServer({
+        databaseUrl: database.url,
+        keys: false,
+        args: [`--api-keys-file=${file}`],
+      })
+      later(server.stop)
+      const stream = open(server.grpcUrl, one)
+      expect([await ask(server, one), await stream.ask(), await ask(server, other)]).toEqual([
+        "USER_NOT_FOUND",
+        "USER_NOT_FOUND",
+        "API_KEY_INVALID",
+      ])
+      expect(await ask(server, await createKey(database, "users:read"))).toBe("USER_NOT_FOUND")
+
+      await writeFile(file, JSON.stringify([{ ...one.entry, scopes: ["hunter2"] }]))
+      await until(() => logOf(server).some(({ problem }) => String(problem).startsWith("[0].scopes: must be a list")))
+      expect(server.output()).not.toContain("hunter2")
+      expect([await ask(server, one), await stream.ask()]).toEqual(["USER_NOT_FOUND", "USER_NOT_FOUND"])
+
+      // The same id with another secret is a different key.
+      await writeFile(file, JSON.stringify([{ ...one.entry, secretSha256: "0".repeat(64) }, other.entry]))
+      await until(async () => (await ask(server, other)) === "USER_NOT_FOUND")
+      expect([await ask(server, one), await stream.ask()]).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
+
+      // The same secret with other scopes: the change applies to open pipelines too.
+      const second = open(server.grpcUrl, other)
+      expect(await second.ask()).toBe("USER_NOT_FOUND")
+      await writeFile(file, JSON.stringify([{ ...other.entry, scopes: ["users:write"] }]))
+      await until(async () => (await second.ask()) === "SCOPE_MISSING")
+      expect(await second.ask(UserService.method.deleteUser)).toBe("USER_NOT_FOUND")
+      for (const each of [stream, second]) each.close()
+      expect(await server.stop()).toBe(0)
+    }),
+  )
 
   test("while random ids are tried, known keys work, and a new key works after the next read of all keys", async () => {
     const [server] = servers
@@ -116,43 +157,5 @@ describe.each(databaseTargets())("keys on %s", (target) => {
       return end === "USER_NOT_FOUND"
     })
     expect([...new Set(await Promise.all(flood))].sort()).toEqual(["API_KEY_INVALID", "OVERLOADED"])
-  })
-
-  test("keys of a file work in addition to those of the database, and follow changes of the file; errors of the file are logged", async () => {
-    const file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `keys-${crypto.randomUUID()}.json`)
-    const [one, other] = [staticKey(["users:read"]), staticKey(["users:read"])]
-    await writeFile(file, JSON.stringify([one.entry]))
-    const server = await startServer({
-      databaseUrl: database.url,
-      keys: false,
-      args: [`--api-keys-file=${file}`],
-    })
-    later(server.stop)
-    const stream = open(server.grpcUrl, one)
-    expect([await ask(server, one), await stream.ask(), await ask(server, other)]).toEqual([
-      "USER_NOT_FOUND",
-      "USER_NOT_FOUND",
-      "API_KEY_INVALID",
-    ])
-    expect(await ask(server, await createKey(database, "users:read"))).toBe("USER_NOT_FOUND")
-
-    await writeFile(file, JSON.stringify([{ ...one.entry, scopes: ["hunter2"] }]))
-    await until(() => logOf(server).some(({ problem }) => String(problem).startsWith("[0].scopes: must be a list")))
-    expect(server.output()).not.toContain("hunter2")
-    expect([await ask(server, one), await stream.ask()]).toEqual(["USER_NOT_FOUND", "USER_NOT_FOUND"])
-
-    // The same id with another secret is a different key.
-    await writeFile(file, JSON.stringify([{ ...one.entry, secretSha256: "0".repeat(64) }, other.entry]))
-    await until(async () => (await ask(server, other)) === "USER_NOT_FOUND")
-    expect([await ask(server, one), await stream.ask()]).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
-
-    // The same secret with other scopes: the change applies to open pipelines too.
-    const second = open(server.grpcUrl, other)
-    expect(await second.ask()).toBe("USER_NOT_FOUND")
-    await writeFile(file, JSON.stringify([{ ...other.entry, scopes: ["users:write"] }]))
-    await until(async () => (await second.ask()) === "SCOPE_MISSING")
-    expect(await second.ask(UserService.method.deleteUser)).toBe("USER_NOT_FOUND")
-    for (const each of [stream, second]) each.close()
-    expect(await server.stop()).toBe(0)
   })
 })

@@ -1,20 +1,18 @@
 import { SessionService, TokenService } from "@authwire/proto"
-import { createDatabase, describeServers, tcpProxy } from "@authwire/test-support/databases/databases.js"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { createDatabase, tcpProxy, testServersTogether } from "@authwire/test-support/databases/databases.js"
 import { createKey, revokeKey, type TestKey } from "@authwire/test-support/processes/keys.js"
 import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { logOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { expect, test } from "@jest/globals"
+import { describe, expect } from "@jest/globals"
 import { ask, bearer, open, unary } from "./access/asking.js"
 import { openWatch } from "./access/streams.js"
 
-const later = endsAfterEach()
-
 // While the database does not respond, its keys are not accepted, but no caller is told that its key is wrong.
-describeServers("an outage of %s", (engine) => {
-  test.each([["cut"], ["hang"]] as const)("(%s) fails the calls of every caller until it ends", async (how) => {
+// Not both kinds at the same time, because the processor has enough to do with three servers and their commands.
+describe.each(["cut", "hang"] as const)("an outage (%s)", (how) => {
+  testServersTogether("of %s fails the calls of every caller until it ends", async (later, engine) => {
     const database = await createDatabase(engine)
     later(database.drop)
     const url = new URL(database.url)

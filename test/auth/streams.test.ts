@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { createAuthwireClient } from "@authwire/client"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { type Later, withEndings } from "@authwire/test-support/endings.js"
 import { createKey, revokeKey } from "@authwire/test-support/processes/keys.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
@@ -10,7 +10,6 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type OpenStream, openFollow, openWatch } from "./access/streams.js"
 
-const later = endsAfterEach()
 const reasonsOf = (streams: readonly OpenStream[]) => streams.map(({ reason }) => reason)
 
 // Streams without a natural end. Their client sends its key only once.
@@ -29,7 +28,7 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
   })
 
   /** Opens both kinds of streams, through both listeners. */
-  async function open(key: { text: string }): Promise<OpenStream[]> {
+  async function open(later: Later, key: { text: string }): Promise<OpenStream[]> {
     const http2 = { httpVersion: "2" } as const
     const streams = await Promise.all([
       openWatch(createGrpcTransport({ baseUrl: server.grpcUrl }), key),
@@ -43,41 +42,52 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
   }
   const haveEnded = (streams: readonly OpenStream[]) => until(() => streams.every(({ reason }) => reason !== undefined))
 
-  test("ends when its key is revoked; streams of other keys continue", async () => {
-    const [key, other] = [await createKey(database, "all"), await createKey(database, "all")]
-    const [streams, others] = [await open(key), await open(other)]
-    await revokeKey(database, key)
-    await haveEnded(streams)
-    expect(reasonsOf(streams)).toEqual(Array(4).fill("API_KEY_INVALID"))
-    expect(reasonsOf(others)).toEqual(Array(4).fill(undefined))
-  })
+  // They wait for revocations, an expiry and a file at the same time.
+  test.concurrent(
+    "ends when its key is revoked; streams of other keys continue",
+    withEndings(async (later) => {
+      const [key, other] = [await createKey(database, "all"), await createKey(database, "all")]
+      const [streams, others] = [await open(later, key), await open(later, other)]
+      await revokeKey(database, key)
+      await haveEnded(streams)
+      expect(reasonsOf(streams)).toEqual(Array(4).fill("API_KEY_INVALID"))
+      expect(reasonsOf(others)).toEqual(Array(4).fill(undefined))
+    }),
+  )
 
-  test("ends when its key expires, and not before", async () => {
-    const key = await createKey(database, "all", "--expires=4s")
-    const streams = await open(key)
-    const [row] = await database.query("SELECT expires FROM api_keys WHERE id = ?", [key.id])
-    const expires = row?.expires instanceof Date ? row.expires : new Date(`${String(row?.expires).replace(" ", "T")}Z`)
-    await until(() => streams.some(({ reason }) => reason !== undefined))
-    expect(Date.now()).toBeGreaterThanOrEqual(expires.getTime())
-    await haveEnded(streams)
-    expect(reasonsOf(streams)).toEqual(Array(4).fill("API_KEY_INVALID"))
-  })
+  test.concurrent(
+    "ends when its key expires, and not before",
+    withEndings(async (later) => {
+      const key = await createKey(database, "all", "--expires=4s")
+      const streams = await open(later, key)
+      const [row] = await database.query("SELECT expires FROM api_keys WHERE id = ?", [key.id])
+      const expires =
+        row?.expires instanceof Date ? row.expires : new Date(`${String(row?.expires).replace(" ", "T")}Z`)
+      await until(() => streams.some(({ reason }) => reason !== undefined))
+      expect(Date.now()).toBeGreaterThanOrEqual(expires.getTime())
+      await haveEnded(streams)
+      expect(reasonsOf(streams)).toEqual(Array(4).fill("API_KEY_INVALID"))
+    }),
+  )
 
-  test("ends when a file moves its key to another tenant, or removes its scopes", async () => {
-    const [moved, restricted, same] = [staticKey(["all"]), staticKey(["all"]), staticKey(["all"])]
-    await writeFile(file, JSON.stringify([moved, restricted, same].map(({ entry }) => entry)))
-    let streams: OpenStream[][] = []
-    await until(async () => (await probe(same)) === undefined)
-    streams = [await open(moved), await open(restricted), await open(same)]
-    const entries = [{ ...moved.entry, tenant: "other" }, { ...restricted.entry, scopes: ["users:read"] }, same.entry]
-    await writeFile(file, JSON.stringify(entries))
-    await haveEnded(streams.slice(0, 2).flat())
-    expect(streams.map(reasonsOf)).toEqual([
-      Array(4).fill("API_KEY_INVALID"),
-      Array(4).fill("SCOPE_MISSING"),
-      Array(4).fill(undefined),
-    ])
-  })
+  test.concurrent(
+    "ends when a file moves its key to another tenant, or removes its scopes",
+    withEndings(async (later) => {
+      const [moved, restricted, same] = [staticKey(["all"]), staticKey(["all"]), staticKey(["all"])]
+      await writeFile(file, JSON.stringify([moved, restricted, same].map(({ entry }) => entry)))
+      let streams: OpenStream[][] = []
+      await until(async () => (await probe(same)) === undefined)
+      streams = [await open(later, moved), await open(later, restricted), await open(later, same)]
+      const entries = [{ ...moved.entry, tenant: "other" }, { ...restricted.entry, scopes: ["users:read"] }, same.entry]
+      await writeFile(file, JSON.stringify(entries))
+      await haveEnded(streams.slice(0, 2).flat())
+      expect(streams.map(reasonsOf)).toEqual([
+        Array(4).fill("API_KEY_INVALID"),
+        Array(4).fill("SCOPE_MISSING"),
+        Array(4).fill(undefined),
+      ])
+    }),
+  )
 
   /** Returns the reason why a stream is rejected. */
   async function probe(key: { text: string }) {
@@ -87,39 +97,42 @@ describe.each(databaseTargets())("a stream that is open on %s", (target) => {
     return reason
   }
 
-  test("of a session cache: cached sessions are no longer used, and reads fail with the error of the key", async () => {
-    const key = await createKey(database, "all")
-    const client = createAuthwireClient({
-      url: server.grpcUrl,
-      apiKey: key.text,
-      sessionCache: { maxStaleMs: 10_000 },
-    })
-    later(async () => client.close())
-    const { adapter } = client
-    const user = { id: crypto.randomUUID(), name: "Ada", email: "ada@example.com", emailVerified: null }
-    const { id: userId } = await adapter.createUser(user)
-    const sessionToken = crypto.randomUUID()
-    await adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
-    // A response from memory arrives before the socket is read.
-    await until(async () => {
-      let isThere = false
-      const asked = adapter.getSessionAndUser(sessionToken).then(() => {
-        isThere = true
+  test.concurrent(
+    "of a session cache: cached sessions are no longer used, and reads fail with the error of the key",
+    withEndings(async (later) => {
+      const key = await createKey(database, "all")
+      const client = createAuthwireClient({
+        url: server.grpcUrl,
+        apiKey: key.text,
+        sessionCache: { maxStaleMs: 10_000 },
       })
-      for (let turn = 0; turn < 5; turn++) await undefined
-      const fromMemory = isThere
-      await asked
-      return fromMemory
-    })
-    await revokeKey(database, key)
-    let error: unknown
-    await until(async () => {
-      error = await adapter.getSessionAndUser(sessionToken).then(
-        () => undefined,
-        (thrown: unknown) => thrown,
-      )
-      return error !== undefined
-    })
-    expect(error).toMatchObject({ code: "UNAUTHENTICATED", reason: "API_KEY_INVALID" })
-  })
+      later(async () => client.close())
+      const { adapter } = client
+      const user = { id: crypto.randomUUID(), name: "Ada", email: "ada@example.com", emailVerified: null }
+      const { id: userId } = await adapter.createUser(user)
+      const sessionToken = crypto.randomUUID()
+      await adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
+      // A response from memory arrives before the socket is read.
+      await until(async () => {
+        let isThere = false
+        const asked = adapter.getSessionAndUser(sessionToken).then(() => {
+          isThere = true
+        })
+        for (let turn = 0; turn < 5; turn++) await undefined
+        const fromMemory = isThere
+        await asked
+        return fromMemory
+      })
+      await revokeKey(database, key)
+      let error: unknown
+      await until(async () => {
+        error = await adapter.getSessionAndUser(sessionToken).then(
+          () => undefined,
+          (thrown: unknown) => thrown,
+        )
+        return error !== undefined
+      })
+      expect(error).toMatchObject({ code: "UNAUTHENTICATED", reason: "API_KEY_INVALID" })
+    }),
+  )
 })

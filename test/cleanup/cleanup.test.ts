@@ -4,6 +4,7 @@ import {
   describeServers,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
+import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { logOf, workersOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
@@ -50,7 +51,7 @@ describe.each(databaseTargets())("expired rows, on %s", (target) => {
   let server: ServerProcess | undefined
   beforeEach(async () => {
     database = await createDatabase(target)
-    await run(["migrate", "up"], { AUTHWIRE_DATABASE_URL: database.url })
+    await migrate(database)
     await fill(database, times)
   })
   afterEach(async () => {

@@ -1,5 +1,6 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { adapters, folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
@@ -35,7 +36,7 @@ describeAdapters.each(databaseTargets())("the rows that an adapter wrote into %s
       source = await createSource()
       database = await createDatabase(kind)
       written = await writeBy(adapterName, source.url)
-      await run(["migrate", "up"], { AUTHWIRE_DATABASE_URL: database.url })
+      await migrate(database)
     })
     afterAll(async () => {
       client?.close()

@@ -7,6 +7,7 @@ import {
   describeServers,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
+import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import { check } from "../../server/src/import/check.js"
@@ -42,7 +43,7 @@ describeServers(
       source = await createDatabase(target)
       database = await createDatabase(target)
       await makeForeignTables(source)
-      await run(["migrate", "up"], environment())
+      await migrate(database)
     })
     afterEach(async () => {
       await source.drop()

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { createAuthwireClient } from "@authwire/client"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { run, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
@@ -26,7 +27,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     source = await createDatabase(target)
     database = await createDatabase(target)
     await makeForeignTables(source)
-    await run(["migrate", "up"], environment())
+    await migrate(database)
   })
   afterEach(async () => {
     await source.drop()
@@ -265,7 +266,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
 
     const other = await createDatabase("sqlite")
     const env = { ...environment(), AUTHWIRE_DATABASE_URL: other.url, AUTHWIRE_SOURCE_URL: database.url }
-    await run(["migrate", "up"], env)
+    await migrate(other)
     const { code, stderr } = await run(["import", "--from=authwire", "--apply"], env)
     expect(stderr).toBe("every row was compared: source and target are equal\n")
     expect(code).toBe(0)

@@ -1,8 +1,14 @@
 import { UserService } from "@authwire/proto"
 import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
-import { databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
+import {
+  type DatabaseTarget,
+  databaseTargets,
+  describeServers,
+  testOnAllServers,
+} from "@authwire/test-support/databases/databases.js"
 import { withHeldRow } from "@authwire/test-support/databases/held-row.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwires } from "@authwire/test-support/processes/authwires.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { linesOf } from "../transports/world.js"
@@ -10,7 +16,6 @@ import { linesOf } from "../transports/world.js"
 const { getUser, updateUser } = UserService.method
 const ok = { code: "OK", reason: undefined }
 const transports = ["grpc", "http"] as const
-const cases = databaseTargets().flatMap((target) => transports.map((transport) => [target, transport] as const))
 
 describeServers("waiting calls of a pipeline, on %s", (target) => {
   let authwire: Authwire
@@ -131,47 +136,54 @@ describeServers("waiting calls of a pipeline, on %s", (target) => {
   })
 })
 
-describe.each(cases)("when the service is about to stop, on %s, through the %s listener", (target, transport) => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target)
-  })
-  afterAll(() => authwire.close())
-  const openedAt = async () => {
-    const server = await startServer({ databaseUrl: authwire.database.url })
-    const stream = openBarePipeline(server[`${transport}Url`])
-    expect((await stream.next()).settings).toBeDefined()
-    return { server, stream }
-  }
+// On all databases at the same time, because the service waits for idle clients.
+describe("when the service is about to stop", () => {
+  const targets = databaseTargets()
+  const authwireOn = useAuthwires([], targets)
 
-  test("it sends draining, and executes further calls until the client closes its side", async () => {
-    const { server, stream } = await openedAt()
-    const stopped = server.stop()
-    expect(await stream.next()).toMatchObject({ draining: true, answers: [] })
-    // Immediately, because the service waits only a second for a client without active calls.
-    for (const id of [1, 2, 3]) stream.send({ calls: [frame(id, getUser, { id: "nobody" })] })
-    stream.end()
-    const answers = await stream.answers(3)
-    expect(answers.map(({ id }) => id).toSorted()).toEqual([1, 2, 3])
-    for (const answer of answers) {
-      expect(errorOf(answer)).toMatchObject({ code: "NOT_FOUND", reason: "USER_NOT_FOUND" })
+  describe.each(transports)("through the %s listener", (transport) => {
+    const openedAt = async (target: DatabaseTarget) => {
+      const server = await startServer({ databaseUrl: authwireOn(target).database.url })
+      const stream = openBarePipeline(server[`${transport}Url`])
+      expect((await stream.next()).settings).toBeDefined()
+      return { server, stream }
     }
-    expect(await stream.ended).toMatchObject(ok)
-    expect(await stopped).toBe(0)
-  })
 
-  test("a stream that is idle and not closed ends with OK", async () => {
-    const { server, stream } = await openedAt()
-    const stopped = server.stop()
-    expect(await stream.rest()).toMatchObject([{ draining: true, answers: [] }])
-    expect(await stream.ended).toMatchObject(ok)
-    expect(await stopped).toBe(0)
-  })
+    testOnAllServers(
+      "it sends draining, and executes further calls until the client closes its side",
+      async (_, target) => {
+        const { server, stream } = await openedAt(target)
+        const stopped = server.stop()
+        expect(await stream.next()).toMatchObject({ draining: true, answers: [] })
+        // Immediately, because the service waits only a second for a client without active calls.
+        for (const id of [1, 2, 3]) stream.send({ calls: [frame(id, getUser, { id: "nobody" })] })
+        stream.end()
+        const answers = await stream.answers(3)
+        expect(answers.map(({ id }) => id).toSorted()).toEqual([1, 2, 3])
+        for (const answer of answers) {
+          expect(errorOf(answer)).toMatchObject({ code: "NOT_FOUND", reason: "USER_NOT_FOUND" })
+        }
+        expect(await stream.ended).toMatchObject(ok)
+        expect(await stopped).toBe(0)
+      },
+      targets,
+    )
 
-  if (target !== "sqlite")
-    test("waiting calls are answered", async () => {
-      const { server, stream } = await openedAt()
-      await withHeldRow(authwire, async ({ request, waiting, release }) => {
+    testOnAllServers(
+      "a stream that is idle and not closed ends with OK",
+      async (_, target) => {
+        const { server, stream } = await openedAt(target)
+        const stopped = server.stop()
+        expect(await stream.rest()).toMatchObject([{ draining: true, answers: [] }])
+        expect(await stream.ended).toMatchObject(ok)
+        expect(await stopped).toBe(0)
+      },
+      targets,
+    )
+
+    testOnAllServers("waiting calls are answered", async (_, target) => {
+      const { server, stream } = await openedAt(target)
+      await withHeldRow(authwireOn(target), async ({ request, waiting, release }) => {
         stream.send({ calls: [frame(1, updateUser, request)] })
         await waiting(1)
         const stopped = server.stop()
@@ -183,4 +195,5 @@ describe.each(cases)("when the service is about to stop, on %s, through the %s l
         expect(await stopped).toBe(0)
       })
     })
+  })
 })

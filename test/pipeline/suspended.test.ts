@@ -4,11 +4,12 @@ import { createInterface } from "node:readline"
 import { setTimeout as delay } from "node:timers/promises"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
 import { outcome, pipelineClient } from "@authwire/test-support/connections/pipeline.js"
-import { type TcpProxy, tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
+import { tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { endsAfterEach, type Later, withEndings } from "@authwire/test-support/endings.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 /** The deadline of every call. On a dead connection it passes. */
 const timeoutMs = 10_000
@@ -16,18 +17,17 @@ const timeoutMs = 10_000
 const keepaliveMs = 20_000
 
 let authwire: Authwire
-let proxy: TcpProxy
 beforeAll(async () => {
   authwire = await startAuthwire(databaseTargets().at(-1) ?? "sqlite")
 })
 afterAll(() => authwire.close())
-afterEach(() => proxy.close())
 
-async function openProxy(listener: "grpcUrl" | "httpUrl" = "grpcUrl"): Promise<void> {
-  proxy = await tcpProxy(Number(new URL(authwire.server[listener]).port))
+async function openProxy(later: Later, listener: "grpcUrl" | "httpUrl" = "grpcUrl") {
+  const proxy = await tcpProxy(Number(new URL(authwire.server[listener]).port))
+  later(proxy.close)
+  return { proxy, url: `http://127.0.0.1:${proxy.port}` }
 }
 
-const address = () => `http://127.0.0.1:${proxy.port}`
 const usersWith = async (id: string) => (await authwire.rows("SELECT id FROM users WHERE id = ?", [id])).length
 
 /** Programs that create an `adapter` for AUTHWIRE_URL, and the listener that they use. */
@@ -56,7 +56,12 @@ const clients = [
  * Runs a client in a separate process and stops the process between its first and its second call. Returns the outcome
  * of the second call and how many milliseconds the process lived after it.
  */
-async function stopBetweenCalls(client: string, call: string, stoppedMs: number, meanwhile: () => void) {
+async function stopBetweenCalls(
+  { client, url }: { client: string; url: string },
+  call: string,
+  stoppedMs: number,
+  meanwhile: () => void,
+) {
   const code = `
     ${client}
     await adapter.getUser("nobody")
@@ -69,7 +74,7 @@ async function stopBetweenCalls(client: string, call: string, stoppedMs: number,
       process.on("exit", () => console.log(Math.round(performance.now() - last)))
     })`
   const child = spawn(process.execPath, ["--input-type=module-typescript", "--no-warnings", "--eval", code], {
-    env: { ...process.env, NODE_OPTIONS: "", AUTHWIRE_URL: address() },
+    env: { ...process.env, NODE_OPTIONS: "", AUTHWIRE_URL: url },
     stdio: ["pipe", "pipe", "inherit"],
   })
   const closed = once(child, "close")
@@ -89,36 +94,46 @@ async function stopBetweenCalls(client: string, call: string, stoppedMs: number,
 describe.each(clients)(
   "a process that was stopped, with a client that makes its calls by %s",
   (_, listener, client) => {
-    beforeEach(() => openProxy(listener))
-
-    test.each([
+    // All at the same time, because each waits for as long as its process is stopped.
+    test.concurrent.each([
       [1_000, "read"],
       [1_000, "write"],
       [3_000, "read"],
       [3_000, "write"],
-    ])("for %i ms, and its connection dropped without a word: the next %s is answered", async (stoppedMs, kind) => {
-      const id = crypto.randomUUID()
-      const call = kind === "read" ? `getUser("nobody")` : `createUser({ id: "${id}", emailVerified: null })`
-      const { end, livedMs } = await stopBetweenCalls(client, call, stoppedMs, proxy.lose)
-      expect(end).toBe("OK")
-      expect(proxy.accepted).toBe(2)
-      expect(livedMs).toBeLessThan(keepaliveMs / 2)
-      expect(await usersWith(id)).toBe(kind === "read" ? 0 : 1)
-    })
+    ])(
+      "for %i ms, and its connection dropped without a word: the next %s is answered",
+      withEndings(async (later, stoppedMs: number, kind: string) => {
+        const { proxy, url } = await openProxy(later, listener)
+        const id = crypto.randomUUID()
+        const call = kind === "read" ? `getUser("nobody")` : `createUser({ id: "${id}", emailVerified: null })`
+        const { end, livedMs } = await stopBetweenCalls({ client, url }, call, stoppedMs, proxy.lose)
+        expect(end).toBe("OK")
+        expect(proxy.accepted).toBe(2)
+        expect(livedMs).toBeLessThan(keepaliveMs / 2)
+        expect(await usersWith(id)).toBe(kind === "read" ? 0 : 1)
+      }),
+    )
 
-    test("gets a response too if its connection is intact", async () => {
-      expect((await stopBetweenCalls(client, `getUser("nobody")`, 1_000, () => {})).end).toBe("OK")
-    })
+    test.concurrent(
+      "gets a response too if its connection is intact",
+      withEndings(async (later) => {
+        const { url } = await openProxy(later, listener)
+        expect((await stopBetweenCalls({ client, url }, `getUser("nobody")`, 1_000, () => {})).end).toBe("OK")
+      }),
+    )
   },
 )
 
 describe.each([30_000, 400_000])("a process that was suspended for %i ms, by its clock", (gapMs) => {
-  beforeEach(() => openProxy())
+  const later = endsAfterEach()
   let aheadMs = 0
-  const connect = () => pipelineClient({ url: address(), timeoutMs, wallClock: () => aheadMs })
+  async function connect() {
+    const { proxy, url } = await openProxy(later)
+    return { proxy, client: pipelineClient({ url, timeoutMs, wallClock: () => aheadMs }) }
+  }
 
   test("makes its next calls on a new connection", async () => {
-    const client = connect()
+    const { proxy, client } = await connect()
     const read = () => outcome(client.adapter.getUser("nobody"))
     expect(await read()).toBe("OK")
     proxy.lose()
@@ -130,7 +145,7 @@ describe.each([30_000, 400_000])("a process that was suspended for %i ms, by its
   })
 
   test("closes its old connection", async () => {
-    const client = connect()
+    const { proxy, client } = await connect()
     expect(await outcome(client.adapter.getUser("nobody"))).toBe("OK")
     aheadMs += gapMs
     expect(await outcome(client.adapter.getUser("nobody"))).toBe("OK")
@@ -140,7 +155,7 @@ describe.each([30_000, 400_000])("a process that was suspended for %i ms, by its
   })
 
   test("does not repeat a write that was in flight, and gets its response", async () => {
-    const client = connect()
+    const { proxy, client } = await connect()
     expect(await outcome(client.adapter.getUser("nobody"))).toBe("OK")
     proxy.hang()
     const id = crypto.randomUUID()

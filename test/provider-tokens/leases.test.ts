@@ -73,6 +73,8 @@ describe.each(databaseTargets())("on %s", (target) => {
       log: pino({ level: "silent" }),
       now: Date.now,
       clock: () => clockMs,
+      // The clock of the tests does not shorten the pauses.
+      maxPauseMs: 100,
     })
     // After a failed test its refreshes would otherwise continue without end.
     later(() => tokens.stop(0))

@@ -1,5 +1,13 @@
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import {
+  createDatabase,
+  databaseTargets,
+  type ServerEngine,
+  type TestDatabase,
+  testServersTogether,
+} from "@authwire/test-support/databases/databases.js"
+import type { Later } from "@authwire/test-support/endings.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { failureOf } from "../transports/world.js"
@@ -8,7 +16,6 @@ import { entryOf, providersFile, type Replica, signedUp, startReplica } from "./
 
 // Real replicas, and a real provider that rotates refresh tokens and revokes the grant if one is used twice, so that a
 // second refresh would be noticed.
-const later = endsAfterEach()
 const range = (count: number) => [...Array(count).keys()]
 
 describe.each(databaseTargets())("on %s", (target) => {
@@ -147,59 +154,73 @@ describe.each(databaseTargets())("on %s", (target) => {
     await stopped
     expect(await provider.takes((await stored(account)).accessToken as string)).toBe(true)
   })
+})
 
-  if (target !== "sqlite") {
-    test("if a replica is killed before the provider has executed its refresh, another replica takes over", async () => {
-      const account = await signIn()
-      const killed = await startReplica(database, providersFile({ default: { oidc: entryOf(await silent()) } }))
-      const lost = failureOf(get(killed, account))
-      await until(() => asks > 0)
-      const waiting = range(20).map((n) => get(replica(n), account))
-      const before = provider.outcomes.length
-      await killed.stop("SIGKILL")
-      await lost
-      const answers = await Promise.all(waiting)
-      expect(new Set(answers.map(({ accessToken }) => accessToken)).size).toBe(1)
-      expect(provider.outcomes.slice(before)).toEqual(["OK"])
-      expect(await provider.takes((await stored(account)).accessToken as string)).toBe(true)
-    })
-
-    test("a replica that is frozen past its lease does not overwrite what another replica has stored", async () => {
-      const account = await signIn()
-      // The frozen replica gets responses of another provider, which accepts refresh tokens that are used twice.
-      const slow = await silent()
-      const frozen = await startReplica(database, providersFile({ default: { oidc: entryOf(slow) } }))
-      later(() => frozen.stop("SIGKILL"))
-      const late = get(frozen, account)
-      await until(() => asks > 0)
-      process.kill(frozen.server.pid, "SIGSTOP")
-      answer({ access_token: "of the frozen one", token_type: "bearer", refresh_token: "replaced" })
-      const fresh = await get(replica(0), account)
-      expect(await provider.takes(fresh.accessToken)).toBe(true)
-      process.kill(frozen.server.pid, "SIGCONT")
-      expect((await late).accessToken).toBe(fresh.accessToken)
-      expect(await stored(account)).toMatchObject({ accessToken: fresh.accessToken })
-    })
-  }
-
-  let asks = 0
-  let answer: (body: object) => void = () => {}
-  /** A provider that does not respond before the test gives it the response. */
-  async function silent(): Promise<{ issuer: string; tokenEndpoint: string }> {
-    const { createServer } = await import("node:http")
-    asks = 0
-    const server = createServer((request, response) => {
+// The lease of a lost replica ends after 14 seconds, for which all these tests wait at the same time.
+describe("a replica is lost while it refreshes a token", () => {
+  /** A replica whose provider does not respond before the test gives it the response, and other replicas. */
+  async function start(later: Later, target: ServerEngine, count: number) {
+    const database = await createDatabase(target)
+    later(database.drop)
+    const provider = await startOidcProvider()
+    later(provider.close)
+    let asks = 0
+    let answer: (body: object) => void = () => {}
+    const silent = createServer((request, response) => {
       request.resume()
       asks++
       answer = (body) => response.setHeader("content-type", "application/json").end(JSON.stringify(body))
     })
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve))
     later(async () => {
-      server.closeAllConnections()
-      server.close()
+      silent.closeAllConnections()
+      silent.close()
     })
-    const { port } = server.address() as { port: number }
-    const issuer = `http://127.0.0.1:${port}`
-    return { issuer, tokenEndpoint: `${issuer}/token` }
+    const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const file = (of: Parameters<typeof entryOf>[0]) => providersFile({ default: { oidc: entryOf(of) } })
+    const [lost, ...others] = await Promise.all([
+      startReplica(database, file({ issuer, tokenEndpoint: `${issuer}/token` })),
+      ...range(count).map(() => startReplica(database, file(provider))),
+    ])
+    later(() => Promise.all([lost.stop("SIGKILL"), ...others.map((other) => other.stop())]))
+    const other = (n: number) => others[n % others.length] as Replica
+    const account = await signedUp(other(0).client, { refreshToken: await provider.signIn(crypto.randomUUID()) })
+    const get = ({ client }: Replica) => client.accounts.getAccessToken(account)
+    const stored = async () => (await other(0).client.accounts.getAccount(account)).account
+    const asked = () => until(() => asks > 0)
+    return { provider, other, lost, get, stored, asked, answer: (body: object) => answer(body) }
   }
+
+  testServersTogether(
+    "if it is killed before the provider has executed its refresh, another replica takes over, on %s",
+    async (later, target) => {
+      const { provider, other, lost, get, stored, asked } = await start(later, target, 2)
+      const failed = failureOf(get(lost))
+      await asked()
+      const waiting = range(20).map((n) => get(other(n)))
+      await lost.stop("SIGKILL")
+      await failed
+      const answers = await Promise.all(waiting)
+      expect(new Set(answers.map(({ accessToken }) => accessToken)).size).toBe(1)
+      expect(provider.outcomes).toEqual(["OK"])
+      expect(await provider.takes((await stored())?.accessToken as string)).toBe(true)
+    },
+  )
+
+  testServersTogether(
+    "if it is frozen past its lease, it does not overwrite what another replica has stored, on %s",
+    async (later, target) => {
+      // The frozen replica gets responses of another provider, which accepts refresh tokens that are used twice.
+      const { provider, other, lost, get, stored, asked, answer } = await start(later, target, 1)
+      const late = get(lost)
+      await asked()
+      process.kill(lost.server.pid, "SIGSTOP")
+      answer({ access_token: "of the frozen one", token_type: "bearer", refresh_token: "replaced" })
+      const fresh = await get(other(0))
+      expect(await provider.takes(fresh.accessToken)).toBe(true)
+      process.kill(lost.server.pid, "SIGCONT")
+      expect((await late).accessToken).toBe(fresh.accessToken)
+      expect(await stored()).toMatchObject({ accessToken: fresh.accessToken })
+    },
+  )
 })

@@ -2,7 +2,7 @@ import { PipelineRequestSchema } from "@authwire/proto"
 import { enveloped, getUserRequest, header, paths, reflectionRequest } from "@authwire/test-support/attack/requests.js"
 import { type AttackStream, attackConnection, endOf, takesNothing } from "@authwire/test-support/attack/streams.js"
 import { type Listener, large, listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { endsAfterEach, type Later, withEndings } from "@authwire/test-support/endings.js"
 import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -21,9 +21,9 @@ describe("responses that the client does not read", () => {
   })
   afterAll(() => Promise.all([target.close(), hasty.close()]))
   const ends = endsAfterEach()
-  const connect = (listener: Listener, to = target, settings = takesNothing) => {
+  const connect = (listener: Listener, later: Later = ends, to = target, settings = takesNothing) => {
     const connection = attackConnection(to.url(listener), settings)
-    ends(async () => connection.close())
+    later(async () => connection.close())
     return connection
   }
 
@@ -34,10 +34,11 @@ describe("responses that the client does not read", () => {
     ["http", "application/proto"],
   ] as const
 
-  test.each(unary)(
+  // The tests of time limits run at the same time.
+  test.concurrent.each(unary)(
     "%s listener, %s: a call is closed five seconds after its longest deadline",
-    async (listener, type) => {
-      const connection = connect(listener, hasty)
+    withEndings(async (later, listener, type) => {
+      const connection = connect(listener, later, hasty)
       const isEnveloped = type.includes("grpc")
       const [request, nothing] = [getUserRequest(large.id), empty].map((bytes) => bytes.subarray(isEnveloped ? 0 : 5))
       const calls = [
@@ -46,48 +47,64 @@ describe("responses that the client does not read", () => {
       ]
       const found = await Promise.all(calls.map((call) => endOf(call, 8_000)))
       expect(found.filter((end) => end.endsWith("still open"))).toEqual([])
-    },
+    }),
   )
 
-  test("a stream whose response is not read is reset", async () => {
-    const message = getUserRequest("nobody").subarray(5)
-    const asked = { calls: [{ id: 1, method: paths.getUser.slice(1), message }] }
-    const frame = enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, asked)))
-    // Reads 300 KiB in steps of 100 bytes.
-    const takeSlowly = (listener: Listener) => {
-      const call = connect(listener, target, { initialWindowSize: 100 }).open(
-        header(paths.reflection),
-        reflectionRequest,
+  test.concurrent(
+    "a stream whose response is not read is reset",
+    withEndings(async (later) => {
+      const message = getUserRequest("nobody").subarray(5)
+      const asked = { calls: [{ id: 1, method: paths.getUser.slice(1), message }] }
+      const frame = enveloped(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, asked)))
+      // Reads 300 KiB in steps of 100 bytes.
+      const takeSlowly = (listener: Listener) => {
+        const call = connect(listener, later, target, { initialWindowSize: 100 }).open(
+          header(paths.reflection),
+          reflectionRequest,
+        )
+        call.stream.on("data", () => call.stream.pause())
+        const timer = setInterval(() => call.stream.resume(), 500)
+        later(async () => clearInterval(timer))
+        return call
+      }
+      const found = await Promise.all(
+        listeners.map(async (listener) => {
+          const connection = connect(listener, later)
+          const open = (path: string, key: string | undefined, body: Buffer) => {
+            const call = connection.open(header(path, { key }))
+            call.stream.write(body)
+            return call
+          }
+          const streams = {
+            watch: connection.open(header(paths.watch), empty),
+            reflection: connection.open(header(paths.reflection), reflectionRequest),
+            slowly: takeSlowly(listener),
+            // Never half-closed by the client.
+            unclosed: open(paths.reflection, undefined, reflectionRequest),
+            pipeline: open(paths.pipeline, target.keys.sessions, frame),
+          }
+          const end = async ([name, call]: [string, AttackStream]) => [name, await endOf(call, takenMs)]
+          return [listener, Object.fromEntries(await Promise.all(Object.entries(streams).map(end)))]
+        }),
       )
-      call.stream.on("data", () => call.stream.pause())
-      const timer = setInterval(() => call.stream.resume(), 500)
-      ends(async () => clearInterval(timer))
-      return call
-    }
-    const found = await Promise.all(
-      listeners.map(async (listener) => {
-        const connection = connect(listener)
-        const open = (path: string, key: string | undefined, body: Buffer) => {
-          const call = connection.open(header(path, { key }))
-          call.stream.write(body)
-          return call
-        }
-        const streams = {
-          watch: connection.open(header(paths.watch), empty),
-          reflection: connection.open(header(paths.reflection), reflectionRequest),
-          slowly: takeSlowly(listener),
-          // Never half-closed by the client.
-          unclosed: open(paths.reflection, undefined, reflectionRequest),
-          pipeline: open(paths.pipeline, target.keys.sessions, frame),
-        }
-        const end = async ([name, call]: [string, AttackStream]) => [name, await endOf(call, takenMs)]
-        return [listener, Object.fromEntries(await Promise.all(Object.entries(streams).map(end)))]
-      }),
-    )
-    const reset = expect.stringMatching(/(^| )ENHANCE_YOUR_CALM$/)
-    const all = { watch: reset, reflection: reset, slowly: reset, unclosed: reset, pipeline: reset }
-    expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
-  })
+      const reset = expect.stringMatching(/(^| )ENHANCE_YOUR_CALM$/)
+      const all = { watch: reset, reflection: reset, slowly: reset, unclosed: reset, pipeline: reset }
+      expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
+    }),
+  )
+
+  test.concurrent(
+    "a stream whose responses are read stays open",
+    withEndings(async (later) => {
+      const open = listeners.map((listener) => {
+        const connection = attackConnection(target.url(listener))
+        later(async () => connection.close())
+        return connection.open(header(paths.watch), empty)
+      })
+      await until(() => open.every(({ receivedBytes }) => receivedBytes > 0))
+      expect(await Promise.all(open.map((call) => endOf(call, takenMs)))).toEqual(["200 still open", "200 still open"])
+    }),
+  )
 
   test.each(listeners)("%s listener: an unread rejection does not keep its stream open", async (listener) => {
     const connection = connect(listener)
@@ -102,16 +119,6 @@ describe("responses that the client does not read", () => {
     ]
     const found = await Promise.all(rejected.map((call) => endOf(call)))
     expect(found.filter((end) => end.endsWith("still open"))).toEqual([])
-  })
-
-  test("a stream whose responses are read stays open", async () => {
-    const open = listeners.map((listener) => {
-      const connection = attackConnection(target.url(listener))
-      ends(async () => connection.close())
-      return connection.open(header(paths.watch), empty)
-    })
-    await until(() => open.every(({ receivedBytes }) => receivedBytes > 0))
-    expect(await Promise.all(open.map((call) => endOf(call, takenMs)))).toEqual(["200 still open", "200 still open"])
   })
 
   test.each(listeners)("%s listener: a connection holds 16 MiB of them, which still arrive", async (listener) => {

@@ -8,7 +8,7 @@ import {
   endOf,
 } from "@authwire/test-support/attack/streams.js"
 import { type Listener, listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { endsAfterEach, type Later, withEndings } from "@authwire/test-support/endings.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -27,9 +27,9 @@ describe("messages that are never complete", () => {
   })
   afterAll(() => Promise.all([target.close(), hasty.close()]))
   const ends = endsAfterEach()
-  const connect = (listener: Listener, to = target): AttackConnection => {
+  const connect = (listener: Listener, later: Later = ends, to = target): AttackConnection => {
     const connection = attackConnection(to.url(listener))
-    ends(async () => connection.close())
+    later(async () => connection.close())
     return connection
   }
 
@@ -40,54 +40,60 @@ describe("messages that are never complete", () => {
     ["http", "application/proto"],
   ] as const
 
-  // All protocols concurrently, because each call stays open for six seconds.
-  test("a call ends five seconds after its longest deadline", async () => {
-    const stillOpen = await Promise.all(
-      unary.map(async ([listener, type]) => {
-        const connection = connect(listener, hasty)
-        const part = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
-        sendAllButTheLastByte(part.stream, { bytes: 100_000, isEnveloped: type.includes("grpc") })
-        const nothing = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
-        // A call whose message is complete, but which is never half-closed.
-        const unclosed = connection.open(header(paths.check, { type: "application/grpc" }))
-        unclosed.stream.write(prefix(0))
-        const found = await Promise.all([part, nothing, unclosed].map((call) => endOf(call, 8_000)))
-        return found.filter((end) => end.endsWith("still open")).map((end) => `${listener}, ${type}: ${end}`)
-      }),
-    )
-    expect(stillOpen.flat()).toEqual([])
-  })
+  // The tests of time limits run at the same time, and so do all protocols, because each call stays open for six seconds.
+  test.concurrent(
+    "a call ends five seconds after its longest deadline",
+    withEndings(async (later) => {
+      const stillOpen = await Promise.all(
+        unary.map(async ([listener, type]) => {
+          const connection = connect(listener, later, hasty)
+          const part = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
+          sendAllButTheLastByte(part.stream, { bytes: 100_000, isEnveloped: type.includes("grpc") })
+          const nothing = connection.open(header(paths.getUser, { key: hasty.keys.all, type }))
+          // A call whose message is complete, but which is never half-closed.
+          const unclosed = connection.open(header(paths.check, { type: "application/grpc" }))
+          unclosed.stream.write(prefix(0))
+          const found = await Promise.all([part, nothing, unclosed].map((call) => endOf(call, 8_000)))
+          return found.filter((end) => end.endsWith("still open")).map((end) => `${listener}, ${type}: ${end}`)
+        }),
+      )
+      expect(stillOpen.flat()).toEqual([])
+    }),
+  )
 
-  test("a stream with an incomplete message is reset, a stream without one stays open", async () => {
-    const half = symbolRequest("authwire.v1.UserService").subarray(0, 20)
-    const drip = (call: AttackStream) => {
-      call.stream.write(prefix(1_000))
-      const timer = setInterval(() => call.stream.destroyed || call.stream.write(Buffer.of(0)), 500)
-      call.closed.finally(() => clearInterval(timer))
-    }
-    const found = await Promise.all(
-      listeners.map(async (listener) => {
-        const connection = connect(listener)
-        const { sessions: key } = target.keys
-        const pipeline = () => connection.open(header(paths.pipeline, { key }))
-        const [idle, begun, prefixOnly, dripped] = [pipeline(), pipeline(), pipeline(), pipeline()]
-        begun.stream.write(Buffer.concat([prefix(1_000), Buffer.alloc(10)]))
-        prefixOnly.stream.write(prefix(1_000).subarray(0, 3))
-        drip(dripped)
-        const reflection = connection.open(header(paths.reflection))
-        reflection.stream.write(half)
-        const watch = connection.open(header(paths.watch))
-        watch.stream.write(Buffer.concat([prefix(1_000), Buffer.alloc(10)]))
-        const streams = { begun, prefixOnly, dripped, reflection, watch }
-        const end = async ([name, call]: [string, AttackStream]) => [name, await endOf(call, messageMs)]
-        const found = Object.fromEntries(await Promise.all(Object.entries(streams).map(end)))
-        return [listener, { ...found, idle: idle.open }]
-      }),
-    )
-    const reset = expect.stringMatching(/(^| )ENHANCE_YOUR_CALM$/)
-    const all = { begun: reset, prefixOnly: reset, dripped: reset, reflection: reset, watch: reset, idle: true }
-    expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
-  })
+  test.concurrent(
+    "a stream with an incomplete message is reset, a stream without one stays open",
+    withEndings(async (later) => {
+      const half = symbolRequest("authwire.v1.UserService").subarray(0, 20)
+      const drip = (call: AttackStream) => {
+        call.stream.write(prefix(1_000))
+        const timer = setInterval(() => call.stream.destroyed || call.stream.write(Buffer.of(0)), 500)
+        call.closed.finally(() => clearInterval(timer))
+      }
+      const found = await Promise.all(
+        listeners.map(async (listener) => {
+          const connection = connect(listener, later)
+          const { sessions: key } = target.keys
+          const pipeline = () => connection.open(header(paths.pipeline, { key }))
+          const [idle, begun, prefixOnly, dripped] = [pipeline(), pipeline(), pipeline(), pipeline()]
+          begun.stream.write(Buffer.concat([prefix(1_000), Buffer.alloc(10)]))
+          prefixOnly.stream.write(prefix(1_000).subarray(0, 3))
+          drip(dripped)
+          const reflection = connection.open(header(paths.reflection))
+          reflection.stream.write(half)
+          const watch = connection.open(header(paths.watch))
+          watch.stream.write(Buffer.concat([prefix(1_000), Buffer.alloc(10)]))
+          const streams = { begun, prefixOnly, dripped, reflection, watch }
+          const end = async ([name, call]: [string, AttackStream]) => [name, await endOf(call, messageMs)]
+          const found = Object.fromEntries(await Promise.all(Object.entries(streams).map(end)))
+          return [listener, { ...found, idle: idle.open }]
+        }),
+      )
+      const reset = expect.stringMatching(/(^| )ENHANCE_YOUR_CALM$/)
+      const all = { begun: reset, prefixOnly: reset, dripped: reset, reflection: reset, watch: reset, idle: true }
+      expect(Object.fromEntries(found)).toEqual({ grpc: all, http: all })
+    }),
+  )
 
   test.each(listeners)("%s listener: a stream that ends after half a message fails immediately", async (listener) => {
     const connection = connect(listener)
@@ -197,8 +203,8 @@ describe("messages that are never complete", () => {
       sendAllButTheLastByte(call, { bytes: 64 * mebibyte, isEnveloped: false })
       return new Promise((resolve) => call.once("close", resolve))
     }
-    // Each takes a second until it is closed.
-    for (let round = 0; round < 4; round++) await Promise.all([send(), send(), send(), send()])
+    // All at the same time, because each takes a second until it is closed.
+    await Promise.all(Array.from({ length: 16 }, send))
     return (await target.bufferBytes()) - before
   }
 

@@ -1,7 +1,9 @@
-import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { createAuthwireClient } from "@authwire/client"
+import { type DatabaseTarget, databaseTargets, testOnAllServers } from "@authwire/test-support/databases/databases.js"
+import type { Later } from "@authwire/test-support/endings.js"
+import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwires } from "@authwire/test-support/processes/authwires.js"
+import { describe, expect, test } from "@jest/globals"
 
 const expires = new Date("2099-12-31T00:00:00Z")
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
@@ -11,54 +13,57 @@ const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 // seconds. The limit lies between that time and the delay of a slow machine.
 const soonMs = 6_000
 
-describeServers("rows that another transaction has locked on %s", (target) => {
-  describe.each(["grpc", "http"] as const)("through the %s listener", (listener) => {
-    let authwire: Authwire
-    let client: AuthwireClient
-    let others: string[]
+describe("rows that another transaction has locked", () => {
+  const authwireOn = useAuthwires()
+
+  /** Connects a client to the service that uses a server, and creates other users. */
+  async function open(later: Later, target: DatabaseTarget, listener: "grpc" | "http") {
+    const authwire = authwireOn(target)
+    const { database } = authwire
+    const client = createAuthwireClient({ url: authwire.server[`${listener}Url`], timeoutMs: 30_000 })
+    later(async () => client.close())
     const user = async () => {
       const { id } = await client.adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null })
       return id
     }
+    const others = await Promise.all(range(20).map(user))
+    return {
+      authwire,
+      client,
+      user,
 
-    beforeAll(async () => {
-      authwire = await startAuthwire(target)
-      client = createAuthwireClient({ url: authwire.server[`${listener}Url`], timeoutMs: 30_000 })
-      others = await Promise.all(range(20).map(user))
-    })
-    afterAll(async () => {
-      client?.close()
-      await authwire?.close()
-    })
+      /** Runs `work` while another transaction has locked the users. */
+      async whileLocked(ids: readonly string[], work: () => Promise<void>) {
+        await database.query("BEGIN")
+        try {
+          for (const id of ids)
+            await database.query("SELECT id FROM users WHERE tenant = 'default' AND id = ? FOR UPDATE", [id])
+          await work()
+        } finally {
+          await database.query("ROLLBACK")
+        }
+      },
 
-    /** Runs `work` while another transaction has locked the first of the users. */
-    async function whileLocked(ids: readonly string[], work: () => Promise<void>) {
-      const { database } = authwire
-      await database.query("BEGIN")
-      try {
-        for (const id of ids)
-          await database.query("SELECT id FROM users WHERE tenant = 'default' AND id = ? FOR UPDATE", [id])
-        await work()
-      } finally {
-        await database.query("ROLLBACK")
-      }
+      /**
+       * Makes calls for the other users one after another for two seconds. Returns the longest duration, in
+       * milliseconds.
+       */
+      async longestOf(call: (id: string) => Promise<unknown>) {
+        let longest = 0
+        const end = performance.now() + 2000
+        for (let n = 0; performance.now() < end; n++) {
+          const start = performance.now()
+          await call(others[n % others.length] as string)
+          longest = Math.max(longest, performance.now() - start)
+        }
+        return longest
+      },
     }
+  }
 
-    /**
-     * Makes calls for the other users one after another for two seconds. Returns the longest duration, in milliseconds.
-     */
-    async function longestOf(call: (id: string) => Promise<unknown>) {
-      let longest = 0
-      const end = performance.now() + 2000
-      for (let n = 0; performance.now() < end; n++) {
-        const start = performance.now()
-        await call(others[n % others.length] as string)
-        longest = Math.max(longest, performance.now() - start)
-      }
-      return longest
-    }
-
-    test("40 writers of one row do not delay other calls, and none is rejected", async () => {
+  describe.each(["grpc", "http"] as const)("through the %s listener", (listener) => {
+    testOnAllServers("40 writers of one row do not delay other calls, and none is rejected", async (later, target) => {
+      const { authwire, client, user, whileLocked, longestOf } = await open(later, target, listener)
       const id = await user()
       const account = { provider: "p", type: "oauth" as const, userId: id }
       const writes = range(40).map((n) => [
@@ -81,7 +86,8 @@ describeServers("rows that another transaction has locked on %s", (target) => {
       expect(await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [id])).toEqual([{ n: 13 }])
     })
 
-    test("writers of as many rows as there are connections do not delay readers", async () => {
+    testOnAllServers("writers of as many rows as there are connections do not delay readers", async (later, target) => {
+      const { client, user, whileLocked, longestOf } = await open(later, target, listener)
       const ids = await Promise.all(range(24).map(user))
       let writing: Promise<unknown>[] = []
       await whileLocked(ids, async () => {

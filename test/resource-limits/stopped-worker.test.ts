@@ -1,15 +1,13 @@
 import http from "node:http"
-import { createDatabase, describeServers } from "@authwire/test-support/databases/databases.js"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { createDatabase, type ServerEngine, testServersTogether } from "@authwire/test-support/databases/databases.js"
+import type { Later } from "@authwire/test-support/endings.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
 import { connection, healthAnswers, isGone, logOf, workersOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
-import { expect, test } from "@jest/globals"
+import { describe, expect } from "@jest/globals"
 
-const later = endsAfterEach()
-
-describeServers("one of two workers hangs, on %s", (target) => {
-  async function start(args: string[] = []) {
+describe("one of two workers hangs", () => {
+  async function start(later: Later, target: ServerEngine, args: string[] = []) {
     const database = await createDatabase(target)
     later(database.drop)
     const server = await startServer({ databaseUrl: database.url, args: ["--workers=2", ...args] })
@@ -18,44 +16,47 @@ describeServers("one of two workers hangs, on %s", (target) => {
     return { server, victim }
   }
 
-  test("it is killed and replaced, one line reports that, and its connections are closed", async () => {
-    const { server, victim } = await start()
-    process.kill(victim, "SIGSTOP")
-    const outcomes: string[] = []
-    const viaHttp = () =>
-      new Promise<string>((resolve) => {
-        const request = http.get(`${server.httpUrl}/healthz`, { agent: false }, (response) => {
-          response.resume().once("end", () => resolve("answered"))
+  testServersTogether(
+    "it is killed and replaced, one line reports that, and its connections are closed, on %s",
+    async (later, target) => {
+      const { server, victim } = await start(later, target)
+      process.kill(victim, "SIGSTOP")
+      const outcomes: string[] = []
+      const viaHttp = () =>
+        new Promise<string>((resolve) => {
+          const request = http.get(`${server.httpUrl}/healthz`, { agent: false }, (response) => {
+            response.resume().once("end", () => resolve("answered"))
+          })
+          request.once("error", () => resolve("broken"))
         })
-        request.once("error", () => resolve("broken"))
-      })
-    const viaGrpc = async () => {
-      const { health, close } = connection(server.grpcUrl)
-      try {
-        return await health.check({}).then(
-          () => "answered",
-          () => "broken",
-        )
-      } finally {
-        close()
+      const viaGrpc = async () => {
+        const { health, close } = connection(server.grpcUrl)
+        try {
+          return await health.check({}).then(
+            () => "answered",
+            () => "broken",
+          )
+        } finally {
+          close()
+        }
       }
-    }
-    await Promise.all(
-      Array.from({ length: 12 }, async (_, index) => outcomes.push(await (index % 2 ? viaHttp() : viaGrpc()))),
-    )
-    // It was given one connection at each listener. Node gives it no other before it accepts that one.
-    expect(outcomes.toSorted()).toEqual([...Array(10).fill("answered"), "broken", "broken"])
-    await until(() => workersOf(server).get(1) !== victim)
-    expect(isGone(victim)).toBe(true)
-    expect(logOf(server).filter(({ msg }) => msg === "a worker has exited: starting another one")).toMatchObject([
-      { worker: 1, pid: victim, signal: "SIGKILL", reason: "it has been unresponsive for 10 seconds" },
-    ])
-    expect(new Set(await healthAnswers(server))).toEqual(new Set(["SERVING"]))
-    expect(await server.stop()).toBe(0)
-  })
+      await Promise.all(
+        Array.from({ length: 12 }, async (_, index) => outcomes.push(await (index % 2 ? viaHttp() : viaGrpc()))),
+      )
+      // It was given one connection at each listener. Node gives it no other before it accepts that one.
+      expect(outcomes.toSorted()).toEqual([...Array(10).fill("answered"), "broken", "broken"])
+      await until(() => workersOf(server).get(1) !== victim)
+      expect(isGone(victim)).toBe(true)
+      expect(logOf(server).filter(({ msg }) => msg === "a worker has exited: starting another one")).toMatchObject([
+        { worker: 1, pid: victim, signal: "SIGKILL", reason: "it has been unresponsive for 10 seconds" },
+      ])
+      expect(new Set(await healthAnswers(server))).toEqual(new Set(["SERVING"]))
+      expect(await server.stop()).toBe(0)
+    },
+  )
 
-  test("a shutdown does not wait for it as long as for calls", async () => {
-    const { server, victim } = await start(["--shutdown-grace-ms=600000"])
+  testServersTogether("a shutdown does not wait for it as long as for calls, on %s", async (later, target) => {
+    const { server, victim } = await start(later, target, ["--shutdown-grace-ms=600000"])
     process.kill(victim, "SIGSTOP")
     expect(await server.stop()).toBe(1)
     expect(isGone(victim)).toBe(true)

@@ -19,7 +19,8 @@ const trust = { ca: authority.cert }
 
 const shapes = databaseTargets().map((target) => [target, target === "sqlite" ? 1 : 2] as const)
 
-test.each(shapes)(
+// All at the same time, because they wait for the next reading of the files.
+test.concurrent.each(shapes)(
   "on %s, %s workers: certificates change under load, and no call fails",
   async (target, workers) => {
     const database = await createDatabase(target)
@@ -54,7 +55,7 @@ test.each(shapes)(
   120_000,
 )
 
-test("files that do not match are logged once, and the previous certificate stays in use until they match", async () => {
+test.concurrent("files that do not match are logged once, and the previous certificate stays in use until they match", async () => {
   const database = await createDatabase("sqlite")
   const first = serverCertificate()
   const folder = certificateFolder(first)

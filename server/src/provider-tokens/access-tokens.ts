@@ -34,6 +34,8 @@ export interface AccessTokensOptions {
   now: () => number
   /** A clock for durations, in milliseconds. */
   clock: () => number
+  /** The longest pause between two checks of an account that is refreshed, in milliseconds. Default: 1000. */
+  maxPauseMs?: number
 }
 
 /** The maximum number of accounts of one provider of a tenant that one process refreshes at the same time. */
@@ -50,11 +52,8 @@ const maxWaiting = 1_000
 const leaseMarginMs = 5_000
 /** The part of that margin that must remain for the work after the request when the request begins, in milliseconds. */
 const reserveMs = 2_000
-/**
- * The shortest and the longest pause between two checks of an account that another process refreshes, in milliseconds.
- */
+/** The shortest pause between two checks of an account that another process refreshes, in milliseconds. */
 const minPauseMs = 50
-const maxPauseMs = 1_000
 /**
  * The maximum time that storing the provider's tokens is retried while the database does not accept them, in
  * milliseconds.
@@ -109,7 +108,7 @@ const temporaryErrors: ReadonlySet<StoreErrorReason> = new Set([
  * cancelled. If no call waits any more, the provider is not asked; if it was asked before, its answer is stored.
  */
 export function accessTokens(options: AccessTokensOptions): AccessTokens {
-  const { tokenRefreshes, providers, log, now, clock } = options
+  const { tokenRefreshes, providers, log, now, clock, maxPauseMs = 1_000 } = options
   const refreshes = new Map<string, Refresh>()
   /** By tenant and name of the provider. There are at most as many as in the providers file. */
   const lines = new Map<string, Line>()

@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto"
 import { rmSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
-import { describe } from "@jest/globals"
+import { describe, test } from "@jest/globals"
 import type BetterSqlite3 from "libsql"
 import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise"
 import { urlsOfHosts } from "../../../server/src/store/sql/cluster/hosts.js"
+import { type Later, withEndings } from "../endings.js"
 import { postgresDatabase } from "./postgres-database.js"
 import { createServerProcess, findServer, type PrivateServer, type ServerEngine, serverEngines } from "./servers.js"
 
@@ -39,8 +40,12 @@ export interface TestDatabase {
 /** The databases of this run, for `describe.each`: sqlite always, and the servers that the global set-up found. */
 export function databaseTargets(): DatabaseTarget[] {
   const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite").split(",")
-  const servers = serverEngines.filter((engine) => serverUrlOf(engine) !== undefined)
-  return wanted.includes("sqlite") ? ["sqlite", ...servers] : servers
+  return wanted.includes("sqlite") ? ["sqlite", ...runServers()] : runServers()
+}
+
+/** The servers of this run, without sqlite. */
+function runServers(): ServerEngine[] {
+  return serverEngines.filter((engine) => serverUrlOf(engine) !== undefined)
 }
 
 /** The servers whose program is on the PATH, so that a test can start its own. */
@@ -55,10 +60,36 @@ export function ownServers(): ServerEngine[] {
 export function describeServers(
   name: string,
   block: (engine: ServerEngine) => void,
-  engines: readonly ServerEngine[] = databaseTargets().filter((target) => target !== "sqlite"),
+  engines: readonly ServerEngine[] = runServers(),
 ): void {
   if (engines.length > 0) describe.each(engines)(name, block)
   else describe.skip(name.replace("%s", "a server"), () => block("mysql"))
+}
+
+/**
+ * A test on each of the servers, by default on each of this run except sqlite: on all at the same time, and at the same
+ * time as the other concurrent tests of its block. It is for tests that mostly wait. It registers its clean-ups with
+ * `later`. Without a server it is skipped.
+ */
+export function testServersTogether<Target extends DatabaseTarget = ServerEngine>(
+  name: string,
+  work: (later: Later, target: Target) => Promise<void>,
+  targets: readonly Target[] = runServers() as Target[],
+): void {
+  // Longer than usual, because each may start its servers while all others do.
+  if (targets.length > 0) test.concurrent.each(targets)(name, withEndings(work), 120_000)
+  else test.skip(name.replace("%s", "a server"), () => {})
+}
+
+/**
+ * The same, but not at the same time as other tests of its block: when it has ended on all servers, the next one begins.
+ */
+export function testOnAllServers<Target extends DatabaseTarget = ServerEngine>(
+  name: string,
+  work: (later: Later, target: Target) => Promise<void>,
+  targets?: readonly Target[],
+): void {
+  describe(name, () => testServersTogether("on %s", work, targets))
 }
 
 /** A cluster in which every member accepts writes. */

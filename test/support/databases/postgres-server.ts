@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process"
+import { type ChildProcess, execFile, type SpawnOptions, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chownSync, closeSync, mkdtempSync, openSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -31,7 +31,7 @@ export async function createPostgresProcess(program: string, port: number, folde
   const beside = (name: string) => join(dirname(realpathSync(program)), name)
   const cluster = ["-D", data, "-U", "postgres", "--encoding=UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"]
   try {
-    execFileSync(beside("initdb"), cluster, { ...as, cwd: home, stdio })
+    await runToEnd(beside("initdb"), cluster, { ...as, cwd: home, stdio })
   } catch (cause) {
     throw new Error(`could not make a data folder:\n${readFileSync(logFile, "utf8").slice(-2000)}`, { cause })
   }
@@ -101,6 +101,12 @@ export async function createPostgresProcess(program: string, port: number, folde
       rmSync(home, { recursive: true, force: true, maxRetries: 10 })
     },
   }
+}
+
+/** Runs a program until it exits. Unlike execFileSync, it lets other servers start meanwhile. Throws if it fails. */
+export async function runToEnd(program: string, args: readonly string[], options: SpawnOptions): Promise<void> {
+  const [code, signal] = await once(spawn(program, args, options), "exit")
+  if (code !== 0) throw new Error(`${program} ended with ${code ?? signal}`)
 }
 
 function childrenOf(pid: number): number[] {

@@ -19,7 +19,7 @@ import { tmpdir, userInfo } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { freePort } from "../machine/free-port.ts"
-import { createPostgresProcess } from "./postgres-server.ts"
+import { createPostgresProcess, runToEnd } from "./postgres-server.ts"
 
 export const serverEngines = ["mysql", "mariadb", "postgres"] as const
 
@@ -94,9 +94,9 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
     if (engine === "mariadb") {
       const options = ["--auth-root-authentication-method=normal", "--skip-test-db", user]
       const installer = findProgram("mariadb-install-db") ?? "mariadb-install-db"
-      execFileSync(installer, ["--no-defaults", `--datadir=${data}`, ...options], { stdio })
+      await runToEnd(installer, ["--no-defaults", `--datadir=${data}`, ...options], { stdio })
     } else {
-      execFileSync(program, ["--no-defaults", `--datadir=${data}`, "--initialize-insecure", user], { stdio })
+      await runToEnd(program, ["--no-defaults", `--datadir=${data}`, "--initialize-insecure", user], { stdio })
     }
   } catch (cause) {
     // The log is empty if the program could not be started.

@@ -74,7 +74,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetry">, Observation {
+export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetry" | "longestWaitMs">, Observation {
   /** The most units of work that may wait for a connection. */
   queueLimit: number
   /** The read replica, for reads that may be somewhat older. */

@@ -53,6 +53,11 @@ export interface SqlDatabaseOptions extends Observation {
   connectTimeoutMs?: number | undefined
   /** Returns a number from 0 to 1, 1 excluded, that randomizes the delays of retries. Default Math.random. */
   random?: (() => number) | undefined
+  /**
+   * How long a write is retried for a lock, if its caller has no deadline, or for another member of a cluster, in
+   * milliseconds. Default 10,000.
+   */
+  longestWaitMs?: number | undefined
   /** Called before a retry of a write that conflicted with other transactions. */
   onRetry?: ((event: RetryEvent) => void) | undefined
   /** Called when another member of the cluster becomes the one for writes, and when none is. */
@@ -130,7 +135,7 @@ export function sqlStore(
 
 /** Opens a database without checking its tables, for migrations. Throws like openSqlStore. */
 export async function openDatabase(options: SqlDatabaseOptions): Promise<Database> {
-  const { queueLimit = 1000, random = Math.random, onRetry, observer, tracer } = options
+  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, observer, tracer } = options
   try {
     // The URLs are parsed before any connection is opened.
     const locations = locationsOf(options.url)
@@ -138,7 +143,7 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
     const writer = await openEngine(locations, options)
     const older = { ...limitsOf(options), freshness: "older" } as const
     const reader = readLocations && (await (await import("./cluster/open.js")).openReader(readLocations, writer, older))
-    return database(writer, { queueLimit, random, onRetry, reader, observer, tracer })
+    return database(writer, { queueLimit, random, longestWaitMs, onRetry, reader, observer, tracer })
   } catch (error) {
     throw storeError(error)
   }

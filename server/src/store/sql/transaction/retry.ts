@@ -17,24 +17,28 @@ export interface BackoffOptions {
   onRetry?: ((event: RetryEvent) => void) | undefined
   /** How many may wait for a retry at the same time. One more fails at once. */
   limit: number
+  /**
+   * How long work is retried for a lock, if its caller has no deadline, or for another member of a cluster, in
+   * milliseconds. A lock is released when its holder ends, and the deadline of a caller bounds the wait for it.
+   * Default: 10,000.
+   */
+  longestWaitMs?: number | undefined
 }
 
 /**
  * Retries work that failed for a reason that is probably temporary: a conflict, at most 10 tries; a lock that another transaction
- * holds, until the signal aborts, or for 10 s without a signal; a failure that another member of a cluster may not have ("moved"),
- * for 10 s. The delay is random, below a bound that doubles from 4 to 500 ms, so that the same transactions do not conflict again.
+ * holds, until the signal aborts, or for `longestWaitMs` without a signal; a failure that another member of a cluster may not have
+ * ("moved"), for `longestWaitMs`. The delay is random, below a bound that doubles from 4 to 500 ms, so that the same transactions do not conflict again.
  * Throws the last failure, or the signal's reason when it aborts during a delay.
  */
 export type Backoff = <T>(waiter: Waiter, work: (tries: number) => Promise<T>) => Promise<T>
 
 /** In a conflict one of the transactions succeeds, so that few tries suffice. */
 const maxTries = 10
-/** A lock is released when its holder ends. The caller's deadline bounds that wait; this applies to a caller without one. */
-const longestWaitMs = 10_000
 const firstDelayMs = 4
 const maxDelayMs = 500
 
-export function backoff({ random, onRetry, limit }: BackoffOptions): Backoff {
+export function backoff({ random, onRetry, limit, longestWaitMs = 10_000 }: BackoffOptions): Backoff {
   let waiting = 0
 
   async function wait(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
