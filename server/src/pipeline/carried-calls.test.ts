@@ -3,7 +3,7 @@ import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protob
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import { Budget } from "../overload/budget.js"
-import type { Incoming, Running } from "../rpc/active-calls.js"
+import type { ActiveCall, Incoming } from "../rpc/active-calls.js"
 import type { Call } from "../rpc/call.js"
 import { Failure } from "../rpc/errors.js"
 import { rejecter } from "../rpc/rejection.js"
@@ -26,8 +26,8 @@ const settle = () => new Promise(setImmediate)
 async function open({ header = {}, maxInFlight = 10 }: { header?: Record<string, string>; maxInFlight?: number } = {}) {
   const begun: {
     incoming: Incoming
-    cancel: jest.Mock<Running["cancel"]>
-    end: jest.Mock<Running["end"]>
+    cancel: jest.Mock<ActiveCall["cancel"]>
+    end: jest.Mock<ActiveCall["end"]>
     read: Read<Uint8Array>
     answer(bytes: number): void
     fail(): void
@@ -46,7 +46,8 @@ async function open({ header = {}, maxInFlight = 10 }: { header?: Record<string,
         answer: (n: number) => resolve(new Uint8Array(n)),
       }
       begun.push({ ...one, read: () => new Uint8Array() })
-      return { ...one, call: { answer: promise, at: begun.length - 1 } as unknown as Call }
+      const { cancel, end } = one
+      return { cancel, end, answer: promise, at: begun.length - 1 } as unknown as ActiveCall
     },
     unaryBytes(read, call) {
       const { answer, at } = call as unknown as { answer: Promise<Uint8Array>; at: number }

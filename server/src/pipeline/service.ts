@@ -136,6 +136,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     // The frame does not keep a request that was read.
     const read = () => {
       const { message } = frame
+      if (message === nothing) throw new Error("a request is read twice")
       frame.message = nothing
       return message
     }
@@ -231,6 +232,7 @@ function sizeOfRequest({ message, header }: PipelineCall): number {
 /** The headers that belong to one call and are not inherited from the stream. */
 const ofOneCall: ReadonlySet<string> = new Set(["x-request-id", idempotencyHeader, "traceparent", "tracestate"])
 
+/** Stands for a request that was read. */
 const nothing = new Uint8Array()
 
 const unknownMethod = new Failure("METHOD_UNKNOWN")
