@@ -98,20 +98,20 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
       const trace = traceCall(method)
       const own = callHeader === header ? common : difference(callHeader, header)
       const sent = trace === undefined ? own : { ...own, ...trace.header }
-      if (!isCarried(sent)) {
+      let outcome: Promise<UnaryResponse<typeof method.input, typeof method.output>>
+      if (isCarried(sent)) {
+        try {
+          const call = new PipelinedCall({ method, input, header: sent, wholeHeader: callHeader, timeoutMs, signal })
+          pool.send(call)
+          outcome = call.response as typeof outcome
+        } catch (error) {
+          outcome = Promise.reject(error)
+        }
+      } else {
         const whole = trace === undefined ? callHeader : withHeader(callHeader, trace.header)
-        const outcome = alone.unary(method, signal, timeoutMs, whole, input)
-        return trace === undefined ? outcome : trace.end(outcome)
+        outcome = alone.unary(method, signal, timeoutMs, whole, input)
       }
-      try {
-        const call = new PipelinedCall({ method, input, header: sent, wholeHeader: callHeader, timeoutMs, signal })
-        pool.send(call)
-        const outcome = call.response as Promise<UnaryResponse<typeof method.input, typeof method.output>>
-        return trace === undefined ? outcome : trace.end(outcome)
-      } catch (error) {
-        const outcome = Promise.reject(error)
-        return trace === undefined ? outcome : trace.end(outcome)
-      }
+      return trace === undefined ? outcome : trace.end(outcome)
     },
     stream: (...call) => alone.stream(...call),
     get isIdle() {
