@@ -1,9 +1,11 @@
 import { EventEmitter } from "node:events"
 import { type PipelineRequest, PipelineRequestSchema, PipelineResponseSchema } from "@authwire/proto"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { Code, type ConnectError } from "@connectrpc/connect"
 import { type Client, Metadata } from "@grpc/grpc-js"
 import { describe, expect, test } from "@jest/globals"
 import { makeCall } from "../../test/pipeline-fakes.js"
+import type { PipelinedCall } from "./call.js"
 import { openPipelineStream } from "./stream.js"
 
 /** A stream over a simulated connection that accepts messages while it has space. */
@@ -28,7 +30,13 @@ function setUp(maxInFlight = 1024) {
   }
   const client = { makeBidiStreamRequest } as unknown as Client
   const space = { events: 0 }
-  const events = { opened() {}, draining() {}, space: () => void space.events++, closed() {} }
+  const closed: { unsent: PipelinedCall[]; error: ConnectError | undefined }[] = []
+  const events = {
+    opened() {},
+    draining() {},
+    space: () => void space.events++,
+    closed: (unsent: PipelinedCall[], error: ConnectError | undefined) => void closed.push({ unsent, error }),
+  }
   const stream = openPipelineStream(client, new Metadata(), undefined, events)
   const answer = (response: MessageInitShape<typeof PipelineResponseSchema>) =>
     wire.emit(
@@ -46,7 +54,7 @@ function setUp(maxInFlight = 1024) {
       stream.send(call)
       return giveUp
     })
-  return { stream, wire, requests, space, answer, send, turn }
+  return { stream, wire, requests, space, answer, send, turn, closed }
 }
 
 describe("openPipelineStream", () => {
@@ -122,5 +130,23 @@ describe("openPipelineStream", () => {
     wire.emit("drain")
     await turn()
     expect([requests.length, wire.isEnded]).toEqual([2, true])
+  })
+
+  test("when it ends, the calls that were sent fail, and the others are handed back", async () => {
+    const { wire, stream, turn, closed, answer } = setUp()
+    wire.hasSpace = false
+    const calls = ["sent", "unsent"].map((id) => makeCall(id))
+    const [sent, unsent] = calls as [PipelinedCall, PipelinedCall]
+    stream.send(sent)
+    await turn()
+    stream.send(unsent)
+    wire.emit("status", { code: 14, details: "gone", metadata: new Metadata() })
+    await expect(sent.response).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: "gone" })
+    expect(closed).toMatchObject([{ unsent: [unsent], error: { code: Code.Unavailable } }])
+    expect([stream.isOpen, stream.hasSpace, stream.load, unsent.owner]).toEqual([false, false, 0, undefined])
+    // What is still read afterwards is of no call, and the stream ends once.
+    answer({ settings: { maxInFlight: 10, maxMessageBytes: 10 }, answers: [{ id: 1 }] })
+    wire.emit("status", { code: 0, details: "", metadata: new Metadata() })
+    expect([closed.length, stream.maxMessageBytes]).toEqual([1, 1_000_000])
   })
 })

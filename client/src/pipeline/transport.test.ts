@@ -75,3 +75,11 @@ test.each([
     expect(lines()).toMatchObject([{ transport: carrier }])
   },
 )
+
+test("a call with an API key of its own is not made with that of the pipeline", async () => {
+  const { getUser } = createClient(UserService, transport)
+  const codeOf = (call: Promise<unknown>) => call.catch((error: unknown) => ConnectError.from(error).code)
+  const headers = { authorization: `Bearer awk_${"a".repeat(16)}_${"b".repeat(43)}` }
+  expect(await codeOf(getUser({ id: "nobody" }, { headers }))).toBe(Code.Unauthenticated)
+  expect(await codeOf(getUser({ id: "nobody" }))).toBe(Code.NotFound)
+})

@@ -23,7 +23,15 @@ afterEach(() => {
 const settle = () => new Promise(setImmediate)
 
 /** A stream that has begun to read, and whose calls are answered by the test. */
-async function open({ header = {}, maxInFlight = 10 }: { header?: Record<string, string>; maxInFlight?: number } = {}) {
+async function open({
+  header = {},
+  maxInFlight = 10,
+  rejects = () => false,
+}: {
+  header?: Record<string, string>
+  maxInFlight?: number
+  rejects?: Method["rejects"]
+} = {}) {
   const begun: {
     incoming: Incoming
     cancel: jest.Mock<ActiveCall["cancel"]>
@@ -34,7 +42,7 @@ async function open({ header = {}, maxInFlight = 10 }: { header?: Record<string,
   }[] = []
   const method: Partial<Method> = {
     desc: UserService.method.getUser as DescMethod,
-    rejects: () => false,
+    rejects,
     begin(incoming) {
       const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
       const fail = () => reject(new Failure("CANCELLED"))
@@ -112,7 +120,8 @@ async function open({ header = {}, maxInFlight = 10 }: { header?: Record<string,
     /** The bytes that are taken of the budgets of requests and of answers. */
     taken: () =>
       [budgets.requests, budgets.answers].map((budget) => {
-        let free = size
+        // Less than nothing would be taken if something was given back twice.
+        let free = 2 * size
         while (!budget.take(free)) free--
         budget.give(free)
         return size - free
@@ -157,6 +166,13 @@ test("a call beyond the number of calls or the memory of its connection is rejec
     [4, "error"],
   ])
   expect(begun).toHaveLength(2)
+})
+
+test("a call of a key with too many waiting calls is rejected, and takes nothing", async () => {
+  const { begun, next, send, taken } = await open({ rejects: (key) => key === "" })
+  await send(one(1, 100))
+  expect((await next())?.answers).toMatchObject([{ id: 1, outcome: { case: "error", value: { code: 8 } } }])
+  expect([begun.length, taken()]).toEqual([0, [0, 0]])
 })
 
 test("an answer for which there is no memory is replaced by an error", async () => {
@@ -205,6 +221,26 @@ test("a call has the key of its stream, and neither its id, its trace nor its id
     ["Bearer stream", "s", undefined, undefined, undefined, undefined],
     ["Bearer stream", "own", "own", "own", "own", "own"],
   ])
+})
+
+test("requests are not read while many answers wait for the client", async () => {
+  const { begun, next, send } = await open({ maxInFlight: 20_000 })
+  const calls = Array.from({ length: 4_000 }, (_, id) => ({ id, method: "any" }))
+  await send({ calls })
+  // Each answer counts at least 128 bytes, and 1 MiB may wait. The client takes only the first few.
+  for (const { answer } of begun.splice(0)) answer(0)
+  await settle()
+  await next()
+  for (let round = 0; round < 2; round++) {
+    await send({ calls })
+    for (const { answer } of begun.splice(0)) answer(0)
+    await settle()
+  }
+  await send(one(1))
+  await send(one(2))
+  // The first of them was being read already.
+  expect(begun).toHaveLength(1)
+  while (begun.length < 2) await next()
 })
 
 test("a request is read once", async () => {

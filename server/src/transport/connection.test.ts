@@ -142,15 +142,16 @@ test("the connections of a key share its budgets, with what they held before; th
   const first = admitted("key", requestBytes, answerBytes)
   const others = [1, 2].map(() => admitted("key", 0, answerBytes))
   const last = admitted("key", 0, 0)
-  const left = { requests: keyRequestBytes - requestBytes, answers: keyAnswerBytes - 3 * answerBytes }
-  expect([last.requests.take(left.requests + 1), last.answers.take(left.answers + 1)]).toEqual([false, false])
-  expect([last.requests.take(left.requests), last.answers.take(left.answers)]).toEqual([true, true])
-  for (const one of [first, ...others]) expect([one.requests.isTight, one.answers.isTight]).toEqual([true, true])
+  const left = { requests: keyRequestBytes - requestBytes, answers: keyAnswerBytes - 3 * answerBytes - 1 }
+  others.push(admitted("key", 0, left.answers))
+  expect([last.requests.take(left.requests + 1), last.answers.take(2)]).toEqual([false, false])
+  expect([last.requests.take(left.requests), last.answers.take(1)]).toEqual([true, true])
+  for (const one of [first, last, ...others]) expect([one.requests.isTight, one.answers.isTight]).toEqual([true, true])
   const foreign = admitted("another", 0, 0)
   expect([foreign.requests.isTight, foreign.answers.isTight]).toEqual([false, false])
   first.requests.give(requestBytes)
   first.answers.give(answerBytes)
-  expect([last.requests.take(1), last.answers.isTight]).toEqual([true, true])
+  expect([last.requests.take(1), last.answers.take(2)]).toEqual([true, true])
 })
 
 test("a key may have a limited number of streams over all of its connections", () => {
