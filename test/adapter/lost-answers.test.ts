@@ -3,8 +3,8 @@ import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import {
   createDatabase,
   databaseTargets,
-  describeServers,
   tcpProxy,
+  testServersTogether,
 } from "@authwire/test-support/databases/databases.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
@@ -27,8 +27,9 @@ const ways: [name: string, listener: "grpcUrl" | "httpUrl", connect: (url: strin
   ["fetch", "httpUrl", (url) => createEdgeClient({ url, timeoutMs })],
 ]
 
+// All transports at the same time, and below all servers, because clients wait before they connect again.
 describe.each(databaseTargets())("a lost response, on %s", (target) => {
-  test.each(ways)(
+  test.concurrent.each(ways)(
     "over %s: a retry of the client returns it, and the write is done once",
     async (_, listener, connect) => {
       const database = await createDatabase(target)
@@ -80,8 +81,8 @@ describe.each(databaseTargets())("a lost response, on %s", (target) => {
   )
 })
 
-describeServers("a connection to the database (%s) that breaks after COMMIT and before its answer", (target) => {
-  test("loses no write: the client gets the response by a retry", async () => {
+describe("a connection to the database that breaks after COMMIT and before its answer", () => {
+  testServersTogether("loses no write, on %s: the client gets the response by a retry", async (_, target) => {
     const database = await createDatabase(target)
     const url = new URL(database.url)
     const proxy = await tcpProxy(Number(url.port || 3306))

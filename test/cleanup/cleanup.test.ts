@@ -1,8 +1,8 @@
 import {
   createDatabase,
   databaseTargets,
-  describeServers,
   type TestDatabase,
+  testServersTogether,
 } from "@authwire/test-support/databases/databases.js"
 import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
@@ -110,40 +110,42 @@ describe.each(databaseTargets())("expired rows, on %s", (target) => {
   })
 })
 
-describeServers("several replicas with workers, on %s", (target) => {
-  test("one worker of one replica deletes rows, and when it is killed another takes over", async () => {
-    const database = await createDatabase(target)
-    const replicas = [
-      await startServer({ databaseUrl: database.url, args: [...args, "--workers=2"] }),
-      await startServer({ databaseUrl: database.url, args: [...args, "--workers=2"] }),
-    ]
-    const held = async () => {
-      const texts = await Promise.all(
-        replicas.map(async (server) => {
-          const url = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
-          return (await fetch(url)).text()
-        }),
-      )
-      return texts.flatMap((text, replica) =>
-        [...text.matchAll(/^authwire_cleanup_lease_held\{worker="(\d)"\} 1$/gm)].map(([, worker]) => [
-          replica,
-          Number(worker),
-        ]),
-      )
-    }
-    await until(async () => (await held()).length > 0)
-    const [holder] = await holders(database)
-    const [[replica, worker]] = (await held()) as [[number, number]]
-    await fill(database, times)
-    await until(async () => (await left(database, "sessions")).length === 3)
-    expect(await held()).toEqual([[replica, worker]])
-    expect(await holders(database)).toEqual([holder])
+// On all servers at the same time, because the lease of a worker that is killed must expire.
+describe("several replicas with workers", () => {
+  testServersTogether(
+    "one worker of one replica deletes rows, and when it is killed another takes over, on %s",
+    async (_, target) => {
+      const database = await createDatabase(target)
+      const start = () => startServer({ databaseUrl: database.url, args: [...args, "--workers=2"] })
+      const replicas = await Promise.all([start(), start()])
+      const held = async () => {
+        const texts = await Promise.all(
+          replicas.map(async (server) => {
+            const url = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
+            return (await fetch(url)).text()
+          }),
+        )
+        return texts.flatMap((text, replica) =>
+          [...text.matchAll(/^authwire_cleanup_lease_held\{worker="(\d)"\} 1$/gm)].map(([, worker]) => [
+            replica,
+            Number(worker),
+          ]),
+        )
+      }
+      await until(async () => (await held()).length > 0)
+      const [holder] = await holders(database)
+      const [[replica, worker]] = (await held()) as [[number, number]]
+      await fill(database, times)
+      await until(async () => (await left(database, "sessions")).length === 3)
+      expect(await held()).toEqual([[replica, worker]])
+      expect(await holders(database)).toEqual([holder])
 
-    process.kill(workersOf(replicas[replica] as ServerProcess).get(worker) as number, "SIGKILL")
-    await until(async () => (await holders(database))[0] !== holder)
-    await database.query("UPDATE sessions SET expires = ?", [at(database, -9 * day)])
-    await until(async () => (await left(database, "sessions")).length === 0)
-    for (const server of replicas) await server.stop()
-    await database.drop()
-  })
+      process.kill(workersOf(replicas[replica] as ServerProcess).get(worker) as number, "SIGKILL")
+      await until(async () => (await holders(database))[0] !== holder)
+      await database.query("UPDATE sessions SET expires = ?", [at(database, -9 * day)])
+      await until(async () => (await left(database, "sessions")).length === 0)
+      for (const server of replicas) await server.stop()
+      await database.drop()
+    },
+  )
 })

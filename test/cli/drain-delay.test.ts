@@ -1,6 +1,11 @@
 import { createAuthwireClient } from "@authwire/client"
 import { readyBalancer } from "@authwire/test-support/connections/ready-balancer.js"
-import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
+import {
+  createDatabase,
+  databaseTargets,
+  type ServerEngine,
+  testServersTogether,
+} from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { healthAnswers, logOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
@@ -11,7 +16,7 @@ const delay = "--drain-delay-ms=8000"
 const stopping = (server: ServerProcess) => () => logOf(server).some(({ msg }) => String(msg).startsWith("stopping"))
 const [target = "sqlite", ...others] = databaseTargets().toReversed()
 // The result does not depend on the database. SQLite does not support workers.
-const withWorkers = [target, ...others].filter((one) => one !== "sqlite").slice(0, 1)
+const withWorkers = [target, ...others].filter((one): one is ServerEngine => one !== "sqlite").slice(0, 1)
 
 /** Makes a call over a new connection. */
 async function call(url: string): Promise<unknown> {
@@ -23,11 +28,11 @@ async function call(url: string): Promise<unknown> {
   }
 }
 
-describe(`SIGTERM with --drain-delay-ms behind a balancer that checks readiness, on ${target}`, () => {
-  test("no call fails: the replica serves until the balancer has noticed that it is not ready", async () => {
+// Both tests at the same time, because they wait for the delay.
+describe("SIGTERM with --drain-delay-ms", () => {
+  test.concurrent(`behind a balancer that checks readiness, on ${target}: no call fails: the replica serves until the balancer has noticed that it is not ready`, async () => {
     const databases = [await createDatabase(target), await createDatabase(target)]
-    const servers: ServerProcess[] = []
-    for (const { url } of databases) servers.push(await startServer({ databaseUrl: url, args: [delay] }))
+    const servers = await Promise.all(databases.map(({ url }) => startServer({ databaseUrl: url, args: [delay] })))
     const [leaving, staying] = servers as [ServerProcess, ServerProcess]
     const balancer = await readyBalancer(servers)
     expect(balancer.ready()).toEqual([leaving.grpcUrl, staying.grpcUrl])
@@ -48,12 +53,10 @@ describe(`SIGTERM with --drain-delay-ms behind a balancer that checks readiness,
     expect(await staying.stop("SIGKILL")).toBeNull()
     for (const database of databases) await database.drop()
   })
-})
 
-describeServers(
-  "SIGTERM with --drain-delay-ms and two workers, on %s",
-  (engine) => {
-    test("both workers serve and report that they are not ready, then both exit", async () => {
+  testServersTogether(
+    "and two workers, on %s: both workers serve and report that they are not ready, then both exit",
+    async (_, engine) => {
       const database = await createDatabase(engine)
       const server = await startServer({ databaseUrl: database.url, args: [delay, "--workers=2"] })
       const stopped = server.stop("SIGTERM")
@@ -62,7 +65,7 @@ describeServers(
       for (let calls = 0; calls < 6; calls++) expect(await call(server.grpcUrl)).toBeNull()
       expect(await stopped).toBe(0)
       await database.drop()
-    })
-  },
-  withWorkers,
-)
+    },
+    withWorkers,
+  )
+})

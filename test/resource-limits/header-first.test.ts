@@ -1,11 +1,12 @@
 import { once } from "node:events"
 import http from "node:http"
+import type http2 from "node:http2"
 import { sendAllButTheLastByte } from "@authwire/test-support/attack/partial-message.js"
 import { getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
 import { type AttackConnection, attackConnection, endOf, takesNothing } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { describeServers } from "@authwire/test-support/databases/databases.js"
-import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { endsAfterEach, withEndings } from "@authwire/test-support/endings.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
 import { staticKey } from "@authwire/test-support/processes/server.js"
@@ -91,41 +92,48 @@ describe("unauthorized calls are rejected after their headers", () => {
     ["does not read", takesNothing],
   ])("by a client that %s, over HTTP/2", (_, settings) => {
     const call = header(paths.getUser, { type: "application/json" })
-    test.each([
+    // At the same time, because such a connection is closed after a second.
+    test.concurrent.each<[string, http2.OutgoingHttpHeaders, string]>([
       ["by CONNECT", { ":method": "CONNECT", ":authority": "a:1" }, "405"],
       ["with an expectation that is not met", { ...call, expect: "more" }, "417"],
       ["for a host that is not valid", { ...call, ":authority": "[" }, "400"],
-    ])("streams of requests %s are closed, and so is their connection", async (_, fields, status) => {
-      const connection = attackConnection(target.url("http"), settings)
-      ends(async () => connection.close())
-      const calls = Array.from({ length: limits.unauthenticatedRequests }, () => connection.open(fields))
-      const found = await Promise.all(calls.map((one) => endOf(one)))
-      for (const end of found) expect([`${status} NO_ERROR`, `${status} ENHANCE_YOUR_CALM`]).toContain(end)
-      await until(() => connection.session.closed || connection.session.destroyed)
-    })
+    ])(
+      "streams of requests %s are closed, and so is their connection",
+      withEndings(async (later, _, fields, status) => {
+        const connection = attackConnection(target.url("http"), settings)
+        later(async () => connection.close())
+        const calls = Array.from({ length: limits.unauthenticatedRequests }, () => connection.open(fields))
+        const found = await Promise.all(calls.map((one) => endOf(one)))
+        for (const end of found) expect([`${status} NO_ERROR`, `${status} ENHANCE_YOUR_CALM`]).toContain(end)
+        await until(() => connection.session.closed || connection.session.destroyed)
+      }),
+    )
   })
 
   const bytes = 2 ** 40
 
-  test.each([
+  test.concurrent.each<[string, http.OutgoingHttpHeaders, number]>([
     ["application/proto", { "content-length": bytes }, 401],
     ["application/proto", {}, 401],
     ["application/grpc-web+proto", {}, 200],
-  ])("a call of %s with %j over HTTP/1.1, whose connection is closed", async (type, length, status) => {
-    const agent = new http.Agent({ keepAlive: true })
-    const headers = { "content-type": type, ...length }
-    const call = http.request(target.server.httpUrl + paths.getUser, { method: "POST", agent, headers })
-    ends(async () => call.destroy())
-    call.on("error", () => {})
-    call.flushHeaders()
-    const answered = once(call, "response") as Promise<[http.IncomingMessage]>
-    const [answer] = await answered
-    expect(answer.statusCode).toBe(status)
-    answer.resume()
-    // The client continues to send, and never ends the request.
-    sendAllButTheLastByte(call, { bytes, isEnveloped: false })
-    await until(() => call.socket?.destroyed === true)
-  })
+  ])(
+    "a call of %s with %j over HTTP/1.1, whose connection is closed",
+    withEndings(async (later, type, length, status) => {
+      const agent = new http.Agent({ keepAlive: true })
+      const headers = { "content-type": type, ...length }
+      const call = http.request(target.server.httpUrl + paths.getUser, { method: "POST", agent, headers })
+      later(async () => call.destroy())
+      call.on("error", () => {})
+      call.flushHeaders()
+      const answered = once(call, "response") as Promise<[http.IncomingMessage]>
+      const [answer] = await answered
+      expect(answer.statusCode).toBe(status)
+      answer.resume()
+      // The client continues to send, and never ends the request.
+      sendAllButTheLastByte(call, { bytes, isEnveloped: false })
+      await until(() => call.socket?.destroyed === true)
+    }),
+  )
 })
 
 describeServers("calls beyond the concurrency limit, on %s", (database) => {

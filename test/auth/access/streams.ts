@@ -9,6 +9,8 @@ import { bearer } from "./asking.js"
 export interface OpenStream {
   /** The reason with which it has ended, or the error that was thrown; undefined while it is open. */
   readonly reason: string | undefined
+  /** When it ended, in milliseconds since 1970. */
+  readonly endedAt: number | undefined
   close(): Promise<void>
 }
 
@@ -34,10 +36,12 @@ async function opened(open: (signal: AbortSignal) => AsyncIterable<unknown>): Pr
   const abort = new AbortController()
   let answers = 0
   let reason: string | undefined
+  let endedAt: number | undefined
   const ended = (async () => {
     for await (const _ of open(abort.signal)) answers++
     throw new Error("the stream ended by itself")
   })().catch((thrown: unknown) => {
+    endedAt = Date.now()
     const error = ConnectError.from(thrown)
     reason = error.findDetails(ErrorInfoSchema)[0]?.reason ?? error.message
   })
@@ -45,6 +49,9 @@ async function opened(open: (signal: AbortSignal) => AsyncIterable<unknown>): Pr
   return {
     get reason() {
       return reason
+    },
+    get endedAt() {
+      return endedAt
     },
     async close() {
       abort.abort()

@@ -41,11 +41,23 @@ export function unreadSocket(url: string, bytes: Buffer, times = 1): RawSocket {
   }
 }
 
+let tcpLines: string[] | undefined
+
+/** Returns the lines of /proc/net/tcp, which it reads once for all sockets that a test asks for at the same time. */
+function tcpTable(): string[] {
+  if (tcpLines === undefined) {
+    tcpLines = readFileSync("/proc/net/tcp", "latin1").trim().split("\n").slice(1)
+    setImmediate(() => {
+      tcpLines = undefined
+    })
+  }
+  return tcpLines
+}
+
 /** Returns the client ports of the connections to a local port that the process listening there has not closed. */
 function heldPorts(port: number): Set<number> {
-  const lines = readFileSync("/proc/net/tcp", "latin1").trim().split("\n").slice(1)
   const portOf = (address = "") => Number.parseInt(address.split(":")[1] ?? "", 16)
-  const held = lines
+  const held = tcpTable()
     .map((line) => line.trim().split(/\s+/))
     .filter(([, local, , , , , , , , inode]) => {
       // A connection that a process has closed, but whose data the kernel still sends, has inode 0.

@@ -1,14 +1,17 @@
 import {
-  describeServers,
+  databaseTargets,
+  type ServerEngine,
   type TcpProxy,
   type TestDatabase,
   tcpProxy,
+  testOnAllServers,
+  testServersTogether,
 } from "@authwire/test-support/databases/databases.js"
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { activeStatements, barrier, endConnections } from "@authwire/test-support/databases/server-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, describe, expect } from "@jest/globals"
 import { anyone, encryptionKeys, newId, newSession, newUser, range } from "../conformance/context.js"
 import type { StoreDatabase } from "../conformance.js"
 import type { Caller } from "../store.js"
@@ -17,91 +20,121 @@ import { openSqlStore, type SqlStore } from "./index.js"
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
 const timeout = { name: "StoreError", reason: "STATEMENT_TIMEOUT" }
 
-describeServers("the network to %s", (target) => {
-  let database: StoreDatabase & TestDatabase
-  let proxy: TcpProxy
-  let store: SqlStore
+const user = newUser({ name: "Ada" })
+const others = range(20).map((n) => newUser({ name: String(n) }))
+const session = newSession(user.id, Date.now() + 86_400_000)
+
+/**
+ * A limit far below the timeouts of the patient store, and far above all others. What ends within it did not wait for
+ * a timeout of the patient store.
+ */
+const soonMs = 15_000
+
+const msOf = async (call: Promise<unknown>) => {
+  const start = performance.now()
+  await call.catch(() => {})
+  return performance.now() - start
+}
+
+/** A database behind a proxy, and stores that use it through the proxy. */
+interface Network {
+  readonly database: StoreDatabase & TestDatabase
+  readonly proxy: TcpProxy
+  readonly store: SqlStore
   /** A second store, with timeouts that are longer than any test. */
-  let patient: SqlStore
-  const user = newUser({ name: "Ada" })
-  const others = range(20).map((n) => newUser({ name: String(n) }))
-  const session = newSession(user.id, Date.now() + 86_400_000)
-
-  const urlThrough = (port: number, changes: Partial<URL> = {}) => {
-    const url = Object.assign(new URL(database.url), { host: `127.0.0.1:${port}` }, changes)
-    return url.href
-  }
+  readonly patient: SqlStore
+  readonly isPostgres: boolean
+  urlThrough(port: number, changes?: Partial<URL>): string
   /** Reads the ids of the other users, each by its own statement, over all connections. */
-  const readAll = ({ database }: SqlStore = store) =>
-    Promise.all(
-      others.map(async ({ id }) => {
-        const [[found] = []] = await database
-          .reads({})
-          .read(plainSql("SELECT id FROM users WHERE id = ?", target), [id])
-        return String(found)
-      }),
-    )
-  /**
-   * A limit far below the timeouts of the patient store, and far above all others. What ends within it did not wait for
-   * a timeout of the patient store.
-   */
-  const soonMs = 15_000
+  readAll(store?: SqlStore): Promise<string[]>
+  sleep(seconds: number): string
+  close(): Promise<void>
+}
+
+async function openNetwork(target: ServerEngine): Promise<Network> {
+  const database = await createStoreDatabase(target)
+  const { hostname, port } = new URL(database.url)
+  const proxy = await tcpProxy(Number(port || 3306), hostname)
+  const urlThrough = (port: number, changes: Partial<URL> = {}) =>
+    Object.assign(new URL(database.url), { host: `127.0.0.1:${port}` }, changes).href
+  const store = await openSqlStore({
+    encryptionKeys,
+    url: urlThrough(proxy.port),
+    poolSize: 4,
+    statementTimeoutMs: 1_500,
+    connectTimeoutMs: 1_500,
+  })
+  const patient = await openSqlStore({
+    encryptionKeys,
+    url: urlThrough(proxy.port),
+    statementTimeoutMs: 60_000,
+    connectTimeoutMs: 60_000,
+  })
+  for (const each of [user, ...others]) await store.users.create(anyone, each)
+  await store.sessions.create(anyone, session)
   const isPostgres = target === "postgres"
-  const sleep = (seconds: number) => (isPostgres ? `SELECT pg_sleep(${seconds})` : `SELECT SLEEP(${seconds})`)
-  const msOf = async (call: Promise<unknown>) => {
-    const start = performance.now()
-    await call.catch(() => {})
-    return performance.now() - start
+  return {
+    database,
+    proxy,
+    store,
+    patient,
+    isPostgres,
+    urlThrough,
+    readAll: ({ database } = store) =>
+      Promise.all(
+        others.map(async ({ id }) => {
+          const [[found] = []] = await database
+            .reads({})
+            .read(plainSql("SELECT id FROM users WHERE id = ?", target), [id])
+          return String(found)
+        }),
+      ),
+    sleep: (seconds) => (isPostgres ? `SELECT pg_sleep(${seconds})` : `SELECT SLEEP(${seconds})`),
+    async close() {
+      await patient.close()
+      await store.close()
+      await proxy.close()
+      await database.drop()
+    },
   }
+}
 
+// Each test on all servers at the same time, because they wait for timeouts.
+describe("the network to a database", () => {
+  const networks = new Map<ServerEngine, Network>()
+  const servers = databaseTargets().filter((target) => target !== "sqlite")
   beforeAll(async () => {
-    database = await createStoreDatabase(target)
-    const { hostname, port } = new URL(database.url)
-    proxy = await tcpProxy(Number(port || 3306), hostname)
-    store = await openSqlStore({
-      encryptionKeys,
-      url: urlThrough(proxy.port),
-      poolSize: 4,
-      statementTimeoutMs: 1_500,
-      connectTimeoutMs: 1_500,
-    })
-    patient = await openSqlStore({
-      encryptionKeys,
-      url: urlThrough(proxy.port),
-      statementTimeoutMs: 60_000,
-      connectTimeoutMs: 60_000,
-    })
-    for (const each of [user, ...others]) await store.users.create(anyone, each)
-    await store.sessions.create(anyone, session)
+    await Promise.all(servers.map(async (target) => networks.set(target, await openNetwork(target))))
   })
-  afterAll(async () => {
-    await patient.close()
-    await store.close()
-    await proxy.close()
-    await database.drop()
-  })
+  afterAll(() => Promise.all([...networks.values()].map((network) => network.close())))
+  const networkOf = (target: ServerEngine) => networks.get(target) as Network
 
-  test("is cut: all calls fail with DATABASE_UNAVAILABLE at once, and succeed again when it is back", async () => {
-    await proxy.cut()
-    const calls = [
-      () => patient.users.get(anyone, user.id),
-      () => patient.users.create(anyone, newUser()),
-      () => patient.users.update(anyone, user.id, { name: "x" }),
-      () => patient.sessions.getWithUser(anyone, session.sessionToken),
-      () => patient.ping({}),
-    ]
-    for (const call of calls) {
-      await expect(call()).rejects.toMatchObject(unavailable)
-      expect(await msOf(call())).toBeLessThan(soonMs)
-    }
-    await expect(store.users.get(anyone, user.id)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } })
-    await proxy.restore()
-    await store.ping({})
-    expect(await store.users.get(anyone, user.id)).toEqual(user)
-    expect(await store.users.update(anyone, user.id, { name: "Ada" })).toEqual(user)
-  })
+  testOnAllServers(
+    "is cut: all calls fail with DATABASE_UNAVAILABLE at once, and succeed again when it is back",
+    async (_, target) => {
+      const { proxy, store, patient } = networkOf(target)
+      await proxy.cut()
+      const calls = [
+        () => patient.users.get(anyone, user.id),
+        () => patient.users.create(anyone, newUser()),
+        () => patient.users.update(anyone, user.id, { name: "x" }),
+        () => patient.sessions.getWithUser(anyone, session.sessionToken),
+        () => patient.ping({}),
+      ]
+      for (const call of calls) {
+        await expect(call()).rejects.toMatchObject(unavailable)
+        expect(await msOf(call())).toBeLessThan(soonMs)
+      }
+      await expect(store.users.get(anyone, user.id)).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } })
+      await proxy.restore()
+      await store.ping({})
+      expect(await store.users.get(anyone, user.id)).toEqual(user)
+      expect(await store.users.update(anyone, user.id, { name: "Ada" })).toEqual(user)
+    },
+  )
 
-  test("is cut for a moment while the store is idle: later calls succeed", async () => {
+  testOnAllServers("is cut for a moment while the store is idle: later calls succeed", async (_, target) => {
+    const { proxy, store, readAll } = networkOf(target)
     await readAll()
     await proxy.cut()
     await proxy.restore()
@@ -111,7 +144,8 @@ describeServers("the network to %s", (target) => {
     expect(await store.users.update(anyone, user.id, { name: "Ada" })).toEqual(user)
   })
 
-  test("is cut during calls: a read is retried, a write is not", async () => {
+  testOnAllServers("is cut during calls: a read is retried, a write is not", async (_, target) => {
+    const { database, proxy, patient, isPostgres, readAll } = networkOf(target)
     // A read is retried only on a connection that was used before.
     await readAll(patient)
     const { isOpen, stopUpdates, close, open } = await barrier(database)
@@ -132,7 +166,8 @@ describeServers("the network to %s", (target) => {
     expect(await database.sql("SELECT name FROM users WHERE id = ?", [user.id])).toEqual([{ name: "Ada" }])
   })
 
-  test("hangs: STATEMENT_TIMEOUT, and a late answer does not reach another call", async () => {
+  testOnAllServers("hangs: STATEMENT_TIMEOUT, and a late answer does not reach another call", async (_, target) => {
+    const { proxy, store, readAll } = networkOf(target)
     await readAll()
     proxy.hang()
     const hanging = [
@@ -148,69 +183,78 @@ describeServers("the network to %s", (target) => {
     expect(await store.users.get(anyone, user.id)).toEqual(user)
   })
 
-  test("hangs while a connection is made: DATABASE_UNAVAILABLE in time, and a caller can abort earlier", async () => {
-    await proxy.cut()
-    await expect(store.users.get(anyone, user.id)).rejects.toMatchObject(unavailable)
-    await proxy.restore()
-    proxy.hang()
-    const gone = new Error("the caller is gone")
-    const leaving = new AbortController()
-    const { accepted } = proxy
-    const left = patient.users.get({ ...anyone, signal: leaving.signal }, user.id)
-    const ends = Promise.all([msOf(left), expect(left).rejects.toBe(gone)])
-    await until(() => proxy.accepted > accepted)
-    leaving.abort(gone)
-    const [ms] = await ends
-    expect(ms).toBeLessThan(soonMs)
-    const call = store.users.get(anyone, user.id)
-    expect(await msOf(call)).toBeGreaterThan(1_400)
-    await expect(call).rejects.toMatchObject(unavailable)
-    await expect(store.ping({})).rejects.toMatchObject(unavailable)
-    await proxy.restore()
-    expect(await store.users.get(anyone, user.id)).toEqual(user)
-  })
-
-  test("hangs while a connection is made: every kind of call ends when its signal aborts", async () => {
-    const write = (caller: Caller) => patient.users.create(caller, newUser())
-    const request = () => ({ owner: "owner", key: newId(), digest: () => "digest" })
-    const calls: [string, (caller: Caller) => Promise<unknown>][] = [
-      ["read", (caller) => patient.users.get(caller, user.id)],
-      ["write", write],
-      [
-        "write with an idempotency key",
-        (caller) =>
-          patient.once(caller, request(), async (unit) => {
-            await write({ ...caller, unit })
-            return Buffer.alloc(0)
-          }),
-      ],
-      ["list of keys", (caller) => patient.apiKeys.listValid(caller, new Date())],
-    ]
-    const gone = new Error("the caller is gone")
-    /** Whether the pool has a connection, which turns out to be dead, or none. */
-    for (const isPooled of [true, false]) {
-      if (isPooled) await patient.users.get(anyone, user.id)
+  testOnAllServers(
+    "hangs while a connection is made: DATABASE_UNAVAILABLE in time, and a caller can abort earlier",
+    async (_, target) => {
+      const { proxy, store, patient } = networkOf(target)
       await proxy.cut()
-      if (!isPooled) await patient.users.get(anyone, user.id).catch(() => {})
+      await expect(store.users.get(anyone, user.id)).rejects.toMatchObject(unavailable)
       await proxy.restore()
       proxy.hang()
-      for (const [name, call] of calls) {
-        const leaving = new AbortController()
-        const left = call({ ...anyone, signal: leaving.signal }).then(
-          () => "done",
-          (error: unknown) => error,
-        )
-        setTimeout(() => leaving.abort(gone), 200)
-        const start = performance.now()
-        expect([name, await left]).toEqual([name, gone])
-        expect([name, performance.now() - start < soonMs]).toEqual([name, true])
-      }
+      const gone = new Error("the caller is gone")
+      const leaving = new AbortController()
+      const { accepted } = proxy
+      const left = patient.users.get({ ...anyone, signal: leaving.signal }, user.id)
+      const ends = Promise.all([msOf(left), expect(left).rejects.toBe(gone)])
+      await until(() => proxy.accepted > accepted)
+      leaving.abort(gone)
+      const [ms] = await ends
+      expect(ms).toBeLessThan(soonMs)
+      const call = store.users.get(anyone, user.id)
+      expect(await msOf(call)).toBeGreaterThan(1_400)
+      await expect(call).rejects.toMatchObject(unavailable)
+      await expect(store.ping({})).rejects.toMatchObject(unavailable)
       await proxy.restore()
-      expect(await patient.users.get(anyone, user.id)).toEqual(user)
-    }
-  })
+      expect(await store.users.get(anyone, user.id)).toEqual(user)
+    },
+  )
 
-  test("hangs: the store can be closed nevertheless", async () => {
+  testOnAllServers(
+    "hangs while a connection is made: every kind of call ends when its signal aborts",
+    async (_, target) => {
+      const { proxy, patient } = networkOf(target)
+      const write = (caller: Caller) => patient.users.create(caller, newUser())
+      const request = () => ({ owner: "owner", key: newId(), digest: () => "digest" })
+      const calls: [string, (caller: Caller) => Promise<unknown>][] = [
+        ["read", (caller) => patient.users.get(caller, user.id)],
+        ["write", write],
+        [
+          "write with an idempotency key",
+          (caller) =>
+            patient.once(caller, request(), async (unit) => {
+              await write({ ...caller, unit })
+              return Buffer.alloc(0)
+            }),
+        ],
+        ["list of keys", (caller) => patient.apiKeys.listValid(caller, new Date())],
+      ]
+      const gone = new Error("the caller is gone")
+      /** Whether the pool has a connection, which turns out to be dead, or none. */
+      for (const isPooled of [true, false]) {
+        if (isPooled) await patient.users.get(anyone, user.id)
+        await proxy.cut()
+        if (!isPooled) await patient.users.get(anyone, user.id).catch(() => {})
+        await proxy.restore()
+        proxy.hang()
+        for (const [name, call] of calls) {
+          const leaving = new AbortController()
+          const left = call({ ...anyone, signal: leaving.signal }).then(
+            () => "done",
+            (error: unknown) => error,
+          )
+          setTimeout(() => leaving.abort(gone), 200)
+          const start = performance.now()
+          expect([name, await left]).toEqual([name, gone])
+          expect([name, performance.now() - start < soonMs]).toEqual([name, true])
+        }
+        await proxy.restore()
+        expect(await patient.users.get(anyone, user.id)).toEqual(user)
+      }
+    },
+  )
+
+  testOnAllServers("hangs: the store can be closed nevertheless", async (_, target) => {
+    const { database, proxy, urlThrough, readAll, sleep } = networkOf(target)
     const closing = await openSqlStore({ encryptionKeys, url: urlThrough(proxy.port), statementTimeoutMs: 60_000 })
     await readAll(closing)
     const call = closing.database.reads({}).read(plainSql(sleep(50)), [])
@@ -222,7 +266,8 @@ describeServers("the network to %s", (target) => {
     await proxy.restore()
   })
 
-  test("a statement that takes too long is STATEMENT_TIMEOUT", async () => {
+  testOnAllServers("a statement that takes too long is STATEMENT_TIMEOUT", async (_, target) => {
+    const { store, isPostgres } = networkOf(target)
     // A join of this many rows takes minutes, and the timeout is 1.5 s.
     const table = isPostgres ? "pg_collation" : "information_schema.collations"
     const slow = `SELECT COUNT(*) FROM ${table} a, ${table} b, ${table} c, ${table} d`
@@ -232,37 +277,45 @@ describeServers("the network to %s", (target) => {
     expect(await store.users.get(anyone, user.id)).toEqual(user)
   })
 
-  test("a server that ends our connections is no outage", async () => {
+  testOnAllServers("a server that ends our connections is no outage", async (_, target) => {
+    const { database, readAll } = networkOf(target)
     await readAll()
     expect(await endConnections(database)).toBeGreaterThan(3)
     expect(await readAll()).toEqual(others.map(({ id }) => id))
   })
 
   describe("opening", () => {
-    test.each<[string, string, () => Promise<string> | string]>([
+    describe.each<[string, (isPostgres: boolean) => string, (network: Network) => Promise<string> | string]>([
       [
         "the port is closed",
-        "ECONNREFUSED",
-        async () => {
+        () => "ECONNREFUSED",
+        async ({ urlThrough }) => {
           const gone = await tcpProxy(1)
           await gone.close()
           return urlThrough(gone.port)
         },
       ],
-      ["the name is unknown", "ENOTFOUND", () => `${isPostgres ? "postgres" : "mysql"}://root@nowhere.invalid/x`],
+      [
+        "the name is unknown",
+        () => "ENOTFOUND",
+        ({ isPostgres }) => `${isPostgres ? "postgres" : "mysql"}://root@nowhere.invalid/x`,
+      ],
       [
         "the password is wrong",
-        isPostgres ? "28P01" : "ER_ACCESS_DENIED_ERROR",
-        () => urlThrough(proxy.port, { username: "x", password: "y" }),
+        (isPostgres) => (isPostgres ? "28P01" : "ER_ACCESS_DENIED_ERROR"),
+        ({ urlThrough, proxy }) => urlThrough(proxy.port, { username: "x", password: "y" }),
       ],
       [
         "there is no such database",
-        isPostgres ? "3D000" : "ER_BAD_DB_ERROR",
-        () => urlThrough(proxy.port, { pathname: "/nothing" }),
+        (isPostgres) => (isPostgres ? "3D000" : "ER_BAD_DB_ERROR"),
+        ({ urlThrough, proxy }) => urlThrough(proxy.port, { pathname: "/nothing" }),
       ],
-    ])("DATABASE_UNAVAILABLE: %s (%s)", async (_, code, url) => {
-      const opening = openSqlStore({ encryptionKeys, url: await url() })
-      await expect(opening).rejects.toMatchObject({ ...unavailable, cause: { code } })
+    ])("DATABASE_UNAVAILABLE: %s", (_, code, url) => {
+      testServersTogether("on %s", async (_, target) => {
+        const network = networkOf(target)
+        const opening = openSqlStore({ encryptionKeys, url: await url(network) })
+        await expect(opening).rejects.toMatchObject({ ...unavailable, cause: { code: code(network.isPostgres) } })
+      })
     })
   })
 })
