@@ -29,10 +29,10 @@ function setUp(maxInFlight = 1024) {
     return wire
   }
   const client = { makeBidiStreamRequest } as unknown as Client
-  const space = { events: 0 }
+  const [space, opened] = [{ events: 0 }, { events: 0 }]
   const closed: { unsent: PipelinedCall[]; error: ConnectError | undefined }[] = []
   const events = {
-    opened() {},
+    opened: () => void opened.events++,
     draining() {},
     space: () => void space.events++,
     closed: (unsent: PipelinedCall[], error: ConnectError | undefined) => void closed.push({ unsent, error }),
@@ -54,7 +54,7 @@ function setUp(maxInFlight = 1024) {
       stream.send(call)
       return giveUp
     })
-  return { stream, wire, requests, space, answer, send, turn, closed }
+  return { stream, opened, wire, requests, space, answer, send, turn, closed }
 }
 
 describe("openPipelineStream", () => {
@@ -133,7 +133,7 @@ describe("openPipelineStream", () => {
   })
 
   test("when it ends, the calls that were sent fail, and the others are handed back", async () => {
-    const { wire, stream, turn, closed, answer } = setUp()
+    const { wire, stream, turn, opened, closed, answer } = setUp()
     wire.hasSpace = false
     const calls = ["sent", "unsent"].map((id) => makeCall(id))
     const [sent, unsent] = calls as [PipelinedCall, PipelinedCall]
@@ -147,6 +147,6 @@ describe("openPipelineStream", () => {
     // What is still read afterwards is of no call, and the stream ends once.
     answer({ settings: { maxInFlight: 10, maxMessageBytes: 10 }, answers: [{ id: 1 }] })
     wire.emit("status", { code: 0, details: "", metadata: new Metadata() })
-    expect([closed.length, stream.maxMessageBytes]).toEqual([1, 1_000_000])
+    expect([closed.length, opened.events]).toEqual([1, 1])
   })
 })
