@@ -102,7 +102,8 @@ function clientsOver(calls: Transport): ServiceClients {
  * what was written. Throws INVALID_ARGUMENT with the path of the text.
  */
 function requestTransport(inner: Transport, headers: Headers): Transport {
-  const merge = (header: HeadersInit) => {
+  const merge = (header: HeadersInit | undefined) => {
+    if (header === undefined) return headers
     const merged = new Headers(headers)
     for (const [name, value] of new Headers(header)) merged.set(name, value)
     return merged
@@ -110,10 +111,9 @@ function requestTransport(inner: Transport, headers: Headers): Transport {
   return {
     unary(method, signal, timeoutMs, header, input, contextValues) {
       checkText("", input)
-      const whole = header === undefined ? headers : merge(header)
-      return inner.unary(method, signal, timeoutMs, whole, input, contextValues)
+      return inner.unary(method, signal, timeoutMs, merge(header), input, contextValues)
     },
     stream: (method, signal, timeoutMs, header, input, contextValues) =>
-      inner.stream(method, signal, timeoutMs, merge(header ?? {}), input, contextValues),
+      inner.stream(method, signal, timeoutMs, merge(header), input, contextValues),
   }
 }

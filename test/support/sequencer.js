@@ -47,13 +47,13 @@ const long = [
   "test/resource-limits/answers-not-taken.test.ts",
 ]
 
-const placeOf = ({ path }) => {
-  const place = long.findIndex((file) => path.endsWith(`/${file}`))
-  return place === -1 ? long.length : place
+const positionOf = ({ path }) => {
+  const position = long.findIndex((file) => path.endsWith(`/${file}`))
+  return position === -1 ? long.length : position
 }
 
 export default class LongFirst extends TestSequencer {
   sort(tests) {
-    return super.sort(tests).sort((one, other) => placeOf(one) - placeOf(other))
+    return super.sort(tests).sort((one, other) => positionOf(one) - positionOf(other))
   }
 }

@@ -1,13 +1,6 @@
-import {
-  create,
-  type DescMessage,
-  type DescMethodUnary,
-  fromBinary,
-  type MessageInitShape,
-  toBinary,
-} from "@bufbuild/protobuf"
+import { create, type DescMessage, type DescMethodUnary, fromBinary, type MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
-import { cancelled } from "../transport/grpc-wire.js"
+import { cancelled, serialize } from "../transport/grpc-wire.js"
 import { withHeader } from "../transport/traced.js"
 
 /** The queue or stream that a call is in. */
@@ -65,11 +58,7 @@ export class PipelinedCall {
     const { method, timeoutMs, signal } = options
     this.#options = options
     this.method = `${method.parent.typeName}/${method.name}`
-    try {
-      this.message = toBinary(method.input, create(method.input, options.input))
-    } catch (error) {
-      throw ConnectError.from(error, Code.InvalidArgument)
-    }
+    this.message = serialize(method, create(method.input, options.input))
     this.header = options.header
     let size = this.message.length
     // Names and values are ASCII. Each pair has an overhead of about 10 bytes.
