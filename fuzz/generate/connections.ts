@@ -52,8 +52,7 @@ type Shape = (random: Random, transport: ListenerName) => Buffer[]
 const initialWindow = 4
 const largestWindow = 0x7fffffff
 /**
- * The number of bytes that a sender may send before a window update (RFC 9113, section 6.9.2), with room for a few
- * frames.
+ * The number of bytes that a sender may send before a window update (RFC 9113, section 6.9.2), less a few frames.
  */
 const connectionWindow = 60_000
 const ids = (count: number) => Array.from({ length: count }, (_, index) => 2 * index + 1)

@@ -36,7 +36,7 @@ export type Outcome =
       refreshToken?: string | undefined
     }
 
-/** The maximum size of an answer in bytes. It has room for three tokens of the maximum size. */
+/** The maximum size of an answer in bytes. Three tokens of the maximum size fit into it. */
 const maxAnswerBytes = 512 * 1024
 /** The limits of the schema, in bytes. */
 const maxTokenBytes = 131_072

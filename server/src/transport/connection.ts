@@ -89,7 +89,7 @@ export class Connection implements CallConnection {
   }
 }
 
-// Room for two of the largest messages with their overhead. The second may begin once the first has arrived.
+// Enough for two of the largest messages with their overhead. The second may begin once the first has arrived.
 function requestBudget(maxMessageBytes: number, bytes: number, forMore: number): Budget {
   return new Budget(Math.max(bytes, 2.5 * maxMessageBytes), Math.max(forMore, 1.5 * maxMessageBytes))
 }
