@@ -36,7 +36,7 @@ const maxTimeoutMs = 2 ** 31 - 1
  * @example
  * ```ts
  * const auth = throwOutages({ adapter: AuthwireAdapter({ url }), providers })
- * app.use("/auth/*splat", ExpressAuth(auth))
+ * app.use("/auth", ExpressAuth(auth))
  * app.get("/", async (request, response) => response.json(await getSession(request, auth)))
  * ```
  */
