@@ -16,6 +16,7 @@ describe("endpointsOf", () => {
     )
     expect(others).toEqual([])
     expect(endpoint?.settings).toMatchObject({ "grpc.ssl_target_name_override": "other.example.com" })
+    expect(endpoint?.settings).not.toHaveProperty(["grpc.enable_http_proxy"])
   })
 
   test("dns:/// has one endpoint for each IPv4 and IPv6 address of the name", async () => {

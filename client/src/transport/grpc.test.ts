@@ -18,7 +18,7 @@ import { until } from "@authwire/test-support/until.js"
 import { create, type Message, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import { Code, type ConnectError, createClient } from "@connectrpc/connect"
-import { logVerbosity, Metadata, ServerCredentials, type ServerUnaryCall, setLogVerbosity, status } from "@grpc/grpc-js"
+import { Metadata, ServerCredentials, type ServerUnaryCall, status } from "@grpc/grpc-js"
 import { afterEach, describe, expect, test } from "@jest/globals"
 import { grpcServer, type Handlers } from "../../test/grpc-server.js"
 import { AuthwireAdapter, type AuthwireOptions, createAuthwireClient } from "../index.js"
@@ -329,9 +329,10 @@ describe("AuthwireAdapter over gRPC", () => {
   })
 })
 
-describe("with a proxy in the environment", () => {
-  /** Sets `http_proxy` to a proxy that drops every connection. Returns a function that returns their number. */
-  async function withProxy(): Promise<() => number> {
+// A proxy could read the API key and the session tokens.
+test.each(["http://127.0.0.1", "dns:///localhost"])(
+  "a client without TLS does not use the proxy of the environment: %s",
+  async (base) => {
     let connections = 0
     const proxy = createServer((socket) => {
       connections++
@@ -339,34 +340,18 @@ describe("with a proxy in the environment", () => {
     })
     await once(proxy.listen(0, "127.0.0.1"), "listening")
     process.env.http_proxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-    cleanUps.push(() => {
-      delete process.env.http_proxy
-      proxy.close()
-    })
-    return () => connections
-  }
-
-  // The proxy could read the API key and the session tokens.
-  test.each(["http://127.0.0.1", "dns:///localhost"])("a client without TLS does not use it: %s", async (base) => {
-    const connections = await withProxy()
     const { port } = await serve({ GetUser: echo })
     const url = `${base}:${port}`
     const transport = grpcTransport({ url })
     const client = createAuthwireClient({ url })
-    cleanUps.push(transport.close, client.close)
+    cleanUps.push(
+      transport.close,
+      client.close,
+      () => proxy.close(),
+      () => delete process.env.http_proxy,
+    )
     expect((await createClient(UserService, transport).getUser({ id: "a" })).user?.id).toBe("a")
     expect((await client.adapter.getUser("a"))?.id).toBe("a")
-    expect(connections()).toBe(0)
-  })
-
-  test("a client with TLS uses it", async () => {
-    const connections = await withProxy()
-    // Otherwise grpc-js writes the failure of the proxy to the console.
-    setLogVerbosity(logVerbosity.NONE)
-    cleanUps.push(() => setLogVerbosity(logVerbosity.ERROR))
-    const transport = grpcTransport({ url: "https://127.0.0.1:1" })
-    const { code } = await failureOf(createClient(UserService, transport).getUser({ id: "a" }))
-    transport.close()
-    expect([code, connections() > 0]).toEqual([Code.Unavailable, true])
-  })
-})
+    expect(connections).toBe(0)
+  },
+)
