@@ -17,7 +17,8 @@ async function logOf(change: (config: AuthConfig) => AuthConfig): Promise<string
       lines.push(message)
     }
   }
-  const config = { providers: [], secret: "x", trustHost: true, debug: true, logger: new Logger() }
+  const logger = new Logger() as AuthConfig["logger"] & {}
+  const config = { providers: [], secret: "x", trustHost: true, debug: true, logger }
   await Auth(new Request("http://localhost/auth/unknown"), change(config))
   return lines
 }
