@@ -36,7 +36,7 @@ export interface AuthwireClient extends ServiceClients {
   introspection: Client<typeof IntrospectionService>
   /**
    * Closes the client. Calls in progress may still end; later calls fail. The connection closes with the last client that
-   * shares it.
+   * shares it. A client over `fetch`, or with the option `transport`, has no connection: closing it has no effect.
    */
   close(): void
 }

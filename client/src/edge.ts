@@ -73,8 +73,10 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
 /** Returns the transport of the calls, and the address of the service for error messages. */
 function connect(options: AuthwireOptions): [transport: Transport, address: string] {
   checkOptions(options)
-  if (options.sessionCache !== undefined)
-    throw wrongOption("sessionCache", "needs the gRPC transport of @authwire/client in Node")
+  // Where an import of `@authwire/client` is this client, the compiler accepts the options of the gRPC client.
+  const { sessionCache, tls }: AuthwireOptions & { tls?: unknown } = options
+  for (const [name, value] of Object.entries({ sessionCache, tls }))
+    if (value !== undefined) throw wrongOption(name, "needs the gRPC transport of @authwire/client in Node")
   const missing = missingRequiredOption(options)
   if (missing !== undefined) return [missingOptionTransport(missing), ""]
   const address = fetchAddress(options)

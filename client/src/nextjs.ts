@@ -61,7 +61,7 @@ type Call = (...args: unknown[]) => unknown
  * import NextAuth from "next-auth"
  *
  * export const { handlers, auth, signIn, signOut, getSession } = withAuthwire(NextAuth, {
- *   adapter: AuthwireAdapter({ url: process.env.AUTHWIRE_URL, apiKey: process.env.AUTHWIRE_API_KEY }),
+ *   adapter: AuthwireAdapter({ url: process.env.AUTHWIRE_URL ?? "", apiKey: process.env.AUTHWIRE_API_KEY }),
  *   providers: [],
  * })
  * ```

@@ -184,4 +184,15 @@ describe("@authwire/client/edge", () => {
     expect(failureOf(edge.createAuthwireClient, { url: "dns:///h:1" }).message).toContain("url must begin with http://")
     expect(failureOf(edge.createAuthwireClient, { url, fetch: 1 }).message).toContain("fetch must be a function")
   })
+
+  // Otherwise a client with a private CA would trust all authorities of the runtime.
+  test.each([
+    ["tls", { tls: { ca: pem } }],
+    ["sessionCache", { sessionCache: {} }],
+  ])("rejects %s, which only the gRPC client has", (name, option) => {
+    for (const create of [edge.createAuthwireClient, edge.AuthwireAdapter, edge.RemoteJwt]) {
+      const { message } = failureOf(create, { url: "https://h", ...option })
+      expect(message).toContain(`the option ${name} needs the gRPC transport of @authwire/client in Node`)
+    }
+  })
 })

@@ -26,3 +26,16 @@ onOldNode.each([["--version"], ["serve", "--dev", "--grpc-addr=127.0.0.1:0", "--
     expect(existsSync(join(cwd, ".authwire"))).toBe(false)
   },
 )
+
+test("the first Node of the oldest supported version suffices, which has no URL.parse", () => {
+  const cwd = mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "first-node-"))
+  const status = (url: string) => [command, "migrate", "status", `--database-url=${url}`]
+  const run = (url: string) =>
+    spawnSync(process.execPath, ["--import", "data:text/javascript,delete URL.parse", ...status(url)], {
+      cwd,
+      encoding: "utf8",
+      env: { PATH: process.env.PATH },
+    })
+  expect(run("sqlite:new.db")).toMatchObject({ status: 0, stderr: "" })
+  expect(run("postgres:").stderr).toMatch(/^authwire: --database-url: must be /)
+})

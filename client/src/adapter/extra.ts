@@ -18,49 +18,36 @@ export const maxDepth = 32
  */
 export function extraToWire(rest: object, nullable: Record<string, unknown> = {}): JsonObject | undefined {
   const nulls = Object.keys(nullable).filter((name) => nullable[name] === null)
-  const extra = jsonObject("extra", rest, { dates: "rejected", nulls })
+  const extra = jsonObject("extra", rest, nulls)
   return Object.keys(extra).length > 0 ? extra : undefined
-}
-
-interface JsonOptions {
-  /**
-   * How a Date is handled. `text` converts it to its ISO string, as in JSON. `rejected` throws an error, because the
-   * Date would be read back as a string.
-   */
-  readonly dates?: "text" | "rejected"
-  /** The names of additional properties that are null. */
-  readonly nulls?: readonly string[]
 }
 
 /**
  * Copies an object as JSON.stringify would: calls `toJSON` and drops undefined properties. Throws an error with the
- * path of a value that JSON would lose silently (a function, a symbol, a map, NaN).
+ * path of a value that JSON would lose silently (a function, a symbol, a map, NaN), or of a Date, because it would be
+ * read back as a string.
+ *
+ * @param nulls - The names of additional properties that are null.
  */
 export function jsonObject(
   path: string,
   value: object,
-  { dates = "text", nulls = [] }: JsonOptions = {},
+  nulls: readonly string[] = [],
   above: readonly object[] = [],
 ): JsonObject {
   const inside = [...above, value]
   const entries = Object.entries(value).flatMap(([key, item]): [string, JsonValue][] => {
     const at = `${path}.${key.toWellFormed()}`
     if (!key.isWellFormed()) throw notWellFormed(at)
-    const json = toJson(at, key, item, { dates }, inside)
+    const json = toJson(at, key, item, inside)
     return json === undefined ? [] : [[key, json]]
   })
   // Object.fromEntries defines own properties, so a key `__proto__` does not set the prototype.
   return Object.fromEntries([...entries, ...nulls.map((name): [string, JsonValue] => [name, null])])
 }
 
-function toJson(
-  path: string,
-  key: string,
-  given: unknown,
-  options: JsonOptions,
-  above: readonly object[],
-): JsonValue | undefined {
-  if (options.dates === "rejected" && isDate(given))
+function toJson(path: string, key: string, given: unknown, above: readonly object[]): JsonValue | undefined {
+  if (isDate(given))
     throw invalid(path, "must be a JSON value: a Date would come back as a string, so store its toISOString()")
   const value = hasToJson(given) ? given.toJSON(key) : given
   switch (typeof value) {
@@ -84,10 +71,10 @@ function toJson(
   if (above.length >= maxDepth) throw invalid(path, `must not be nested deeper than ${maxDepth} levels`)
   if (Array.isArray(value)) {
     const inside = [...above, value]
-    return Array.from(value, (item, index) => toJson(`${path}[${index}]`, String(index), item, options, inside) ?? null)
+    return Array.from(value, (item, index) => toJson(`${path}[${index}]`, String(index), item, inside) ?? null)
   }
   if (!isPlain(value)) throw invalid(path, "must be a JSON value")
-  return jsonObject(path, value, options, above)
+  return jsonObject(path, value, [], above)
 }
 
 function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {

@@ -1,4 +1,5 @@
 import { TokenService } from "@authwire/proto"
+import * as local from "@authwire/token"
 import { createRouterTransport } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
 import { RemoteJwt as remoteJwtOverFetch } from "../edge.js"
@@ -37,3 +38,54 @@ test("RemoteJwt returns a payload without claims", async () => {
   const { decode } = RemoteJwt({ url: "http://authwire.test:50051", transport })
   expect(await decode(decoding)).toEqual({})
 })
+
+describe("RemoteJwt converts claims to JSON", () => {
+  let payload: unknown
+  const transport = createRouterTransport(({ service }) =>
+    service(TokenService, {
+      encode(request) {
+        payload = request.payload
+        return { token: "t" }
+      },
+    }),
+  )
+  const { encode } = RemoteJwt({ url: "http://authwire.test:50051", transport })
+
+  test.each<[string, unknown]>([
+    // As in `Math.floor(Date.now() / 1000) + account.expires_in`, for a provider whose tokens do not expire.
+    ["NaN", Number.NaN],
+    ["an infinite number", Number.POSITIVE_INFINITY],
+    ["a function", () => 1],
+    ["a symbol", Symbol("s")],
+    ["undefined", undefined],
+    ["a date", new Date(0)],
+    ["a URL", new URL("https://example.com/")],
+    ["a map", new Map([["a", 1]])],
+    ["bytes", new Uint8Array(2)],
+    ["a boxed string", Object("text")],
+    ["an error", new Error("hidden")],
+    ["the key __proto__", JSON.parse('{ "__proto__": { "a": 1 } }')],
+  ])("as @authwire/token does: %s", async (_, value) => {
+    const token = { sub: "u1", value, list: [value] }
+    const { iat, exp, jti, ...claims } = (await local.decode({
+      ...encoding,
+      token: await local.encode({ ...encoding, token }),
+    })) as local.JWT
+    await encode({ ...encoding, token })
+    expect(JSON.stringify(payload)).toBe(JSON.stringify(claims))
+  })
+
+  test.each([
+    ["a bigint", 1n],
+    ["half a surrogate pair", "\ud800"],
+    ["an object that contains itself", circular()],
+  ])("and rejects %s", async (_, value) => {
+    await expect(encode({ ...encoding, token: { value } })).rejects.toMatchObject({ method: "encode" })
+  })
+})
+
+function circular(): object {
+  const value: Record<string, unknown> = {}
+  value.self = value
+  return value
+}

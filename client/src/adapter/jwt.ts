@@ -1,10 +1,10 @@
 import type { TokenService } from "@authwire/proto/slim"
 import type { JWT, JWTDecodeParams, JWTEncodeParams } from "@authwire/token"
+import type { JsonObject } from "@bufbuild/protobuf"
 import type { Client } from "@connectrpc/connect"
 import { invalid, malformed } from "../error.js"
 import { adapterMethods } from "./adapter.js"
-import { jsonObject } from "./extra.js"
-import { text } from "./field.js"
+import { checkText, text } from "./field.js"
 
 /** The functions for Auth.js's `jwt` option: `encode` and `decode` (contract section 2.6, JWTOptions). */
 export type RemoteJwtMethods = ReturnType<typeof createRemoteJwt>
@@ -29,8 +29,11 @@ export function createRemoteJwt(tokens: Client<typeof TokenService>, address: st
       const { token = {}, maxAge, salt } = params
       if (maxAge !== undefined && !Number.isFinite(maxAge))
         throw invalid("maxAge", "must be a finite number of seconds")
+      // As Auth.js does it, which makes null of NaN: an `expires_at` that was computed without `expires_in`, for example.
+      const payload: JsonObject = JSON.parse(JSON.stringify(token ?? {}))
+      checkText("token", payload)
       const answer = await tokens.encode({
-        payload: jsonObject("token", token ?? {}),
+        payload,
         salt: text("salt", salt),
         maxAge,
       })

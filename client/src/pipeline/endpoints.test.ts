@@ -8,7 +8,7 @@ describe("endpointsOf", () => {
   test("http:// and https:// have one endpoint, and their name is not resolved here", async () => {
     const resolve = () => Promise.reject(new Error("asked"))
     expect(await endpointsOf(grpcTarget({ url: "http://127.0.0.1:50051" }), resolve)).toEqual([
-      { target: "dns:127.0.0.1:50051", settings: {} },
+      { target: "dns:127.0.0.1:50051", settings: { "grpc.enable_http_proxy": 0 } },
     ])
     const [endpoint, ...others] = await endpointsOf(
       grpcTarget({ url: "https://authwire.example.com:50051", tls }),
@@ -16,6 +16,7 @@ describe("endpointsOf", () => {
     )
     expect(others).toEqual([])
     expect(endpoint?.settings).toMatchObject({ "grpc.ssl_target_name_override": "other.example.com" })
+    expect(endpoint?.settings).not.toHaveProperty(["grpc.enable_http_proxy"])
   })
 
   test("dns:/// has one endpoint for each IPv4 and IPv6 address of the name", async () => {

@@ -36,7 +36,7 @@ const maxTimeoutMs = 2 ** 31 - 1
  * @example
  * ```ts
  * const auth = throwOutages({ adapter: AuthwireAdapter({ url }), providers })
- * app.use("/auth/*splat", ExpressAuth(auth))
+ * app.use("/auth", ExpressAuth(auth))
  * app.get("/", async (request, response) => response.json(await getSession(request, auth)))
  * ```
  */
@@ -57,13 +57,16 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
   const failures = failedReads()
   return <Config extends SessionConfig>(config: Config): Config => {
     const { adapter, jwt, logger } = config
-    const log = logger?.error ?? logError
+    const { error: log = logError, warn, debug } = logger ?? {}
     return {
       ...config,
       ...(adapter && { adapter: boundAdapter(adapter, bounded, failures) }),
       ...(jwt && { jwt: boundJwt(jwt, bounded, failures) }),
       logger: {
         ...logger,
+        // The methods of a class are not properties of its instance, and would not be copied.
+        ...(warn && { warn }),
+        ...(debug && { debug }),
         // Auth.js calls the logger before it reports that no user is signed in. An error that is thrown here becomes
         // the error of the whole request.
         error(error: Error) {
@@ -72,7 +75,7 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
             failures.remove(unavailable.cause)
             throw unavailable
           }
-          log(error)
+          log.call(this, error)
           if (error instanceof SessionUnavailable) throw error
         },
       },

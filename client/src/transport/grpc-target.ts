@@ -8,7 +8,8 @@ export interface GrpcTargetOptions {
   /**
    * The URL of the service's gRPC listener: `http://host:port` without TLS, `https://host:port` with TLS, or
    * `dns:///host:port` to distribute the calls over all addresses of the name, with TLS if the option `tls` is set.
-   * Required.
+   * Only a connection with TLS uses a proxy that the environment names (`grpc_proxy`, `https_proxy`, `http_proxy`, and
+   * the exceptions in `no_proxy`). Required.
    *
    * @example "http://127.0.0.1:50051"
    */
@@ -72,6 +73,9 @@ export function grpcTarget({ url, tls }: GrpcTargetOptions): GrpcTarget {
     credentials: secure ? tlsCredentials(tls ?? {}) : credentials.createInsecure(),
     settings: {
       ...settings,
+      // grpc-js uses the proxy that the environment names for every address, also of the loopback. Without TLS the proxy
+      // could read the API key and the session tokens.
+      ...(!secure && { "grpc.enable_http_proxy": 0 }),
       ...(serverName && { "grpc.ssl_target_name_override": serverName, "grpc.default_authority": serverName }),
     } satisfies ChannelOptions,
   }

@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process"
+import { once } from "node:events"
+import { type AddressInfo, createServer } from "node:net"
 import { promisify } from "node:util"
 import {
   AuthenticatorService,
@@ -326,3 +328,30 @@ describe("AuthwireAdapter over gRPC", () => {
     expect((await run).stdout.trim()).toMatch(/^u1/)
   })
 })
+
+// A proxy could read the API key and the session tokens.
+test.each(["http://127.0.0.1", "dns:///localhost"])(
+  "a client without TLS does not use the proxy of the environment: %s",
+  async (base) => {
+    let connections = 0
+    const proxy = createServer((socket) => {
+      connections++
+      socket.destroy()
+    })
+    await once(proxy.listen(0, "127.0.0.1"), "listening")
+    process.env.http_proxy = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const { port } = await serve({ GetUser: echo })
+    const url = `${base}:${port}`
+    const transport = grpcTransport({ url })
+    const client = createAuthwireClient({ url })
+    cleanUps.push(
+      transport.close,
+      client.close,
+      () => proxy.close(),
+      () => delete process.env.http_proxy,
+    )
+    expect((await createClient(UserService, transport).getUser({ id: "a" })).user?.id).toBe("a")
+    expect((await client.adapter.getUser("a"))?.id).toBe("a")
+    expect(connections).toBe(0)
+  },
+)

@@ -70,8 +70,8 @@ function checkDatabase(parsed: ParsedOptions): void {
 /** Returns whether the text is the URL of a MySQL or MariaDB database, on one or several hosts. */
 function isMysqlUrl(text: string): boolean {
   try {
-    const urls = urlsOfHosts(text).map((one) => URL.parse(one))
-    return urls.every((url) => url?.protocol === "mysql:" && url.hostname !== "" && url.pathname.length > 1)
+    const urls = urlsOfHosts(text).map((one) => new URL(one))
+    return urls.every((url) => url.protocol === "mysql:" && url.hostname !== "" && url.pathname.length > 1)
   } catch {
     return false
   }
@@ -82,8 +82,9 @@ function isMysqlUrl(text: string): boolean {
  * given as a parameter.
  */
 function isPostgresUrl(text: string): boolean {
-  const url = URL.parse(text)
-  return (url?.protocol === "postgres:" || url?.protocol === "postgresql:") && url.pathname.length > 1
+  if (!URL.canParse(text)) return false
+  const url = new URL(text)
+  return (url.protocol === "postgres:" || url.protocol === "postgresql:") && url.pathname.length > 1
 }
 
 /** The minimum length of a secret. A shorter one can be guessed from a token that it encrypted. */

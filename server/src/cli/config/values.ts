@@ -56,8 +56,9 @@ export const ratio = () =>
 /** The URL of another service. It must not contain a password, because it is shown in errors. */
 export const httpUrl = () =>
   matching((text) => {
-    const url = URL.parse(text)
-    return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
+    if (!URL.canParse(text)) return false
+    const url = new URL(text)
+    return /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
   }, "must be a URL that begins with http:// or https://, without a user name and password")
 
 /** Names and values in the format of OpenTelemetry: percent-encoded, `NAME=VALUE,NAME=VALUE`. */
