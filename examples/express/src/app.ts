@@ -13,14 +13,14 @@ import { addPasskey, passkeyAssets, passkeyScript, passkeySignIn } from "./passk
 
 /** Creates the application. The caller listens on a port. */
 export function createApp(config: AppConfig): Express {
-  const { auth, sessions } = authWith(config)
+  const { auth, authwire } = authWith(config)
   const app = express()
   app.disable("x-powered-by")
   // Behind a proxy, pass `{ trustedProxies: 1 }`. Otherwise the IP address of each session is that of the proxy.
   app.use("/auth", (request, _response, next) => withRequestContext(request, next), ExpressAuth(auth))
   app.use("/assets", passkeyAssets())
 
-  if (config.sessionStrategy === "database") app.use("/devices", devices({ auth, sessions }))
+  if (config.sessionStrategy === "database") app.use("/devices", devices({ auth, authwire }))
 
   app.get("/", async (request, response) => {
     const session = await getSession(request, auth)

@@ -29,8 +29,8 @@ declare module "@auth/core/types" {
 export function authWith(config: AppConfig) {
   const { authwireUrl: url, authwireApiKey: apiKey } = config
   // Stores with each session from where the user signed in; see app.ts.
-  const { sessions, ...client } = createAuthwireClient({ url, apiKey, context: requestContext })
-  return { auth: authConfig(config, client), sessions }
+  const authwire = createAuthwireClient({ url, apiKey, context: requestContext })
+  return { auth: authConfig(config, authwire), authwire }
 }
 
 /** `adapter` is the only line that Authwire needs. JWT sessions also need `jwt`. */

@@ -5,8 +5,9 @@ import { csrfToken, isOurForm } from "./csrf-token.js"
 import { type Html, html } from "./html.js"
 import { sendPage } from "./page.js"
 
-type Sessions = AuthwireClient["sessions"]
-type Session = Awaited<ReturnType<Sessions["listSessions"]>>["sessions"][number]
+/** The parts of Authwire's client that the pages use. */
+export type Authwire = Pick<AuthwireClient, "introspection" | "sessions">
+type Session = Awaited<ReturnType<Authwire["sessions"]["listSessions"]>>["sessions"][number]
 
 /** The user who sends the request. Determined only by the cookie, never by data of a form. */
 interface Visitor {
@@ -18,20 +19,19 @@ interface Visitor {
 /** The maximum number of devices that the page shows. */
 const shownDevices = 100
 
-const sessionCookie = "authjs.session-token"
-
 /** Returns the pages on which users see the devices where they are signed in, and sign them out. */
-export function devices({ auth, sessions }: { auth: ExpressAuthConfig; sessions: Sessions }): Router {
+export function devices({ auth, authwire }: { auth: ExpressAuthConfig; authwire: Authwire }): Router {
+  const { introspection, sessions } = authwire
   const visitors = new WeakMap<Response, Visitor>()
   const visitorOf = (response: Response) => visitors.get(response) as Visitor
 
   const onlySignedIn: RequestHandler = async (request, response, next) => {
-    const signedIn = await getSession(request, auth)
-    const sessionToken = cookie(request.headers.cookie, sessionCookie)
-    if (signedIn === null || sessionToken === undefined) return response.redirect(303, "/")
-    const { session } = await sessions.getSessionAndUser({ sessionToken })
-    if (session === undefined) return response.redirect(303, "/")
-    visitors.set(response, { userId: session.userId, sessionId: session.id })
+    // Auth.js extends the session, and reports an outage. The session may be revoked between the two calls.
+    if ((await getSession(request, auth)) === null) return response.redirect(303, "/")
+    const headers = [{ name: "cookie", value: request.headers.cookie ?? "" }]
+    const { active, sub: userId, sessionId } = await introspection.introspect({ headers })
+    if (!active) return response.redirect(303, "/")
+    visitors.set(response, { userId, sessionId })
     next()
   }
   const onlyOurForms: RequestHandler = async (request, response, next) => {
@@ -101,9 +101,4 @@ ${input}<button class="plain">${text}</button>
 function moment(time: Session["createTime"]): string {
   if (time === undefined) return "unknown"
   return `${new Date(Number(time.seconds) * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`
-}
-
-function cookie(header: string | undefined, name: string): string | undefined {
-  const pair = (header ?? "").split(/;\s*/).find((one) => one.startsWith(`${name}=`))
-  return pair?.slice(name.length + 1)
 }
