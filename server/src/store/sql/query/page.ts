@@ -35,7 +35,8 @@ export async function readPage<Item extends Position, Position>(
   }
 }
 
-function bytesOf(row: Cell[]): number {
+/** Returns about how many bytes the cells take in a message of the database. Numbers and dates are small and do not count. */
+export function bytesOf(row: readonly Cell[]): number {
   let bytes = 0
   for (const cell of row) if (typeof cell === "string" || Buffer.isBuffer(cell)) bytes += Buffer.byteLength(cell)
   return bytes
