@@ -309,7 +309,10 @@ export interface VerificationTokenStore {
 }
 
 export interface AuthenticatorStore {
-  /** Throws USER_NOT_FOUND, AUTHENTICATOR_ALREADY_EXISTS and INVALID_FIELD (`extra`). */
+  /**
+   * Throws USER_NOT_FOUND, AUTHENTICATOR_ALREADY_EXISTS and INVALID_FIELD (`extra`; `user_id` if the authenticators of
+   * the user would take more than 1 MiB).
+   */
   create(caller: Caller, authenticator: Authenticator): Promise<Authenticator>
   get(caller: Caller, credentialID: string): Promise<Authenticator | null>
   /**

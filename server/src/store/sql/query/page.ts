@@ -35,7 +35,7 @@ export async function readPage<Item extends Position, Position>(
   }
 }
 
-/** Returns about how many bytes the cells take in a message of the database. Numbers and dates are small and do not count. */
+/** Returns the size of the texts and bytes of a row. Numbers and dates are small and do not count. */
 export function bytesOf(row: readonly Cell[]): number {
   let bytes = 0
   for (const cell of row) if (typeof cell === "string" || Buffer.isBuffer(cell)) bytes += Buffer.byteLength(cell)
