@@ -239,6 +239,21 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     })
   })
 
+  test("the error about users that only Authwire has is one line, whatever their ids contain", async () => {
+    await fillForeignTables(source, 0, 3)
+    await database.query("INSERT INTO users (tenant, id, email, email_key, extra) VALUES ('default', ?, ?, ?, '{}')", [
+      "a\u001b[2J\nb",
+      "person.1@example.com",
+      "person.1@example.com",
+    ])
+    const { stderr, code } = await authwire("--apply")
+    expect(stderr).toBe(
+      "authwire: the e-mail addresses of some users belong to users that only Authwire has: a?[2J?b; delete these, or " +
+        "import with --delete\n",
+    )
+    expect(code).toBe(1)
+  })
+
   test("export prints every row, and secrets only on request; another database can import them", async () => {
     await fillForeignTables(source, 0, 620)
     await authwire("--apply")

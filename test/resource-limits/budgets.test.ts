@@ -13,6 +13,7 @@ import {
   overloadedMaxWaitMs,
 } from "../../server/src/overload/concurrency-limit.js"
 import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
+import { maxBytesOfUser } from "../../server/src/store/sql/authenticators.js"
 import { longestTurnMs } from "../../server/src/store/sql/engine/sqlite.js"
 import { rowWaitersOf, writerPermitsOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
 import { limits as all } from "../../server/src/transport/limits.js"
@@ -145,6 +146,7 @@ const bounds = [
   ["database connections of writers of one row", "worker", "1"],
   ["calls that wait for a database connection, or to write a row", "worker", count(defaultOf("database-queue-limit"))],
   ["calls that wait to write one row", "worker", count(rowWaitersOf(defaultOf("database-queue-limit")))],
+  ["authenticators, which are listed together", "user", bytes(maxBytesOfUser)],
 ]
 
 function tableOf(text: string): string[][] {

@@ -15,7 +15,7 @@ import { logOf } from "@authwire/test-support/processes/workers.js"
 import { createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newUser } from "../../server/src/store/conformance/context.js"
+import { anyone, encryptionKeys, newSession, newUser } from "../../server/src/store/conformance/context.js"
 import { openSqlStore } from "../../server/src/store/sql/index.js"
 
 // A replica must not be ready while no write can succeed: a load balancer would keep sending sign-ins to it, which
@@ -95,6 +95,8 @@ describeServers(
         )
         const [client] = clients as [(typeof clients)[0]]
         await client.adapter.createUser({ id: user.id, email: "", emailVerified: null })
+        const expired = { sessionToken: `expired ${user.id}`, userId: user.id, expires: new Date(0) }
+        await client.adapter.createSession(expired)
         expect(await health(server)).toEqual(well)
 
         const start = performance.now()
@@ -105,6 +107,7 @@ describeServers(
         expect(performance.now() - start).toBeLessThan(10_000)
         expect(await health(server)).toEqual(unwell)
         for (const each of clients) expect(await each.adapter.getUser(user.id)).toMatchObject({ id: user.id })
+        for (const each of clients) expect(await each.adapter.getSessionAndUser(expired.sessionToken)).toBeNull()
         await expect(client.adapter.deleteUser(user.id)).rejects.toMatchObject({ code: "UNAVAILABLE" })
         if (stopsRoot) await until(ofRoot, Status.NOT_SERVING)
         else expect(await health(ofRoot)).toEqual(well)
@@ -132,6 +135,7 @@ describe("a SQLite database that rejects writes", () => {
     const store = await openSqlStore({ encryptionKeys, url: database.url })
     const user = newUser()
     await store.users.create(anyone, user)
+    const expired = await store.sessions.create(anyone, newSession(user.id, 0))
     await store.ping({})
     const connection = await store.database.dataSource.createQueryRunner().connect()
     connection.pragma("query_only = 1")
@@ -142,6 +146,7 @@ describe("a SQLite database that rejects writes", () => {
     await expect(store.ping({})).rejects.toMatchObject(rejected)
     await expect(store.users.delete(anyone, user.id)).rejects.toMatchObject(rejected)
     expect(await store.users.get(anyone, user.id)).toEqual(user)
+    expect(await store.sessions.getWithUser(anyone, expired.sessionToken)).toBeNull()
     connection.pragma("query_only = 0")
     await store.ping({})
     await store.close()

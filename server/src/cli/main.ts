@@ -22,7 +22,8 @@ export async function main(
     return await runProgram(args, { environment, version, output })
   } catch (error) {
     if (!(error instanceof ConfigurationError || error instanceof StartError)) throw error
-    output.say(`authwire: ${error.message}\n`)
+    // An id in the message was chosen by a caller. It must neither control the terminal nor begin another line.
+    output.say(`authwire: ${error.message.replaceAll(/\p{Cc}/gu, "?")}\n`)
     return error instanceof ConfigurationError ? 2 : 1
   }
 }

@@ -252,8 +252,8 @@ export interface SessionStore {
    */
   create(caller: Caller, session: Session, origin?: SessionOrigin): Promise<Session>
   /**
-   * Reads the session and its user in one statement. An expired session is deleted, unless it was extended meanwhile,
-   * and null is returned. The time of this use is written later, in a batch with others. It is lost if the database
+   * Reads the session and its user in one statement. An expired session is deleted, unless it was extended meanwhile or
+   * the database accepts no writes, and null is returned. The time of this use is written later, in a batch with others. It is lost if the database
    * does not accept that write.
    */
   getWithUser(caller: Caller, sessionToken: string): Promise<SessionAndUser | null>
@@ -309,7 +309,10 @@ export interface VerificationTokenStore {
 }
 
 export interface AuthenticatorStore {
-  /** Throws USER_NOT_FOUND, AUTHENTICATOR_ALREADY_EXISTS and INVALID_FIELD (`extra`). */
+  /**
+   * Throws USER_NOT_FOUND, AUTHENTICATOR_ALREADY_EXISTS and INVALID_FIELD (`extra`; `user_id` if the authenticators of
+   * the user would take more than 1 MiB).
+   */
   create(caller: Caller, authenticator: Authenticator): Promise<Authenticator>
   get(caller: Caller, credentialID: string): Promise<Authenticator | null>
   /**

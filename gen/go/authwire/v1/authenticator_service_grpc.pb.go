@@ -38,6 +38,7 @@ type AuthenticatorServiceClient interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
+	// INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
 	CreateAuthenticator(ctx context.Context, in *CreateAuthenticatorRequest, opts ...grpc.CallOption) (*CreateAuthenticatorResponse, error)
 	// Returns the authenticator with a credential id.
 	//
@@ -114,6 +115,7 @@ type AuthenticatorServiceServer interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
+	// INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
 	CreateAuthenticator(context.Context, *CreateAuthenticatorRequest) (*CreateAuthenticatorResponse, error)
 	// Returns the authenticator with a credential id.
 	//

@@ -14,7 +14,7 @@ import { requireTenant } from "./with-store.js"
 /** The polling interval, in milliseconds. A person does not read faster. */
 const pollMs = 250
 
-/** `authwire events tail`: prints events as they are written, until a signal. Throws StartError. */
+/** `authwire events tail`: prints events as they are written, until a signal or until nobody reads them. Throws StartError. */
 export async function tailEvents(
   configuration: Configuration<"events tail">,
   { print }: CommandOutput,
@@ -65,8 +65,10 @@ function lineOf({ created, sequence, kind, userId, sessionId, provider }: Stored
   return [created.toISOString(), sequence, kind, ...named].join("  ").replaceAll(/\p{Cc}/gu, "?")
 }
 
+/** Returns a signal that aborts when the process is asked to end, or when nobody reads its output any more. */
 function stopSignal(): AbortSignal {
   const stop = new AbortController()
+  process.stdout.once("error", () => stop.abort())
   for (const signal of ["SIGTERM", "SIGINT"] as const) once(process, signal).then(() => stop.abort())
   return stop.signal
 }

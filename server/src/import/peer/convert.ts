@@ -44,7 +44,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       scope: raw.text("scope"),
       expires_in: raw.number("expires_in"),
       expires_at: raw.number("expires_at"),
-      authorization_details: raw.list("authorization_details"),
+      authorization_details: raw.objects("authorization_details"),
       extra: raw.extra([
         "access_token",
         "token_type",
@@ -90,7 +90,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       userId: raw.required("userId", raw.text("userId"), ""),
       providerAccountId: raw.required("providerAccountId", raw.text("providerAccountId"), ""),
       credentialPublicKey: raw.required("credentialPublicKey", raw.text("credentialPublicKey"), ""),
-      counter: raw.required("counter", raw.number("counter"), 0),
+      counter: raw.required("counter", raw.counter("counter"), 0),
       credentialDeviceType: raw.required("credentialDeviceType", raw.text("credentialDeviceType"), ""),
       credentialBackedUp: raw.required("credentialBackedUp", raw.flag("credentialBackedUp"), false),
       transports: raw.text("transports"),

@@ -41,6 +41,15 @@ export class RawRow {
     return this.#read(field, numberOf, "must be a number")
   }
 
+  /** Returns an unsigned 32-bit integer. */
+  counter(field: string): number | undefined {
+    const counter = (value: unknown) => {
+      const number = numberOf(value)
+      return number !== undefined && number >>> 0 === number ? number : undefined
+    }
+    return this.#read(field, counter, "must be an integer from 0 to 4294967295")
+  }
+
   flag(field: string): boolean | undefined {
     return this.#read(field, flagOf, "must be true or false")
   }
@@ -49,13 +58,14 @@ export class RawRow {
     return this.#read(field, (value) => dateOf(value, this.#timezone), "must be a date")
   }
 
-  list(field: string): JsonValue[] | undefined {
+  /** Returns a list of JSON objects. */
+  objects(field: string): JsonValue[] | undefined {
     const column = this.#columns[this.#byField.get(field) ?? -1]
-    const list = (value: unknown) => {
+    const objects = (value: unknown) => {
       const json = typeof value === "string" ? parsed(value) : column?.json(value, this.#timezone)
-      return Array.isArray(json) ? json : undefined
+      return Array.isArray(json) && json.every(isObject) ? json : undefined
     }
-    return this.#read(field, list, "must be a JSON array")
+    return this.#read(field, objects, "must be a JSON array of objects")
   }
 
   /** Returns a required value. Records a fault if it is null. */
@@ -110,4 +120,8 @@ export class RawRow {
     if (value === undefined) this.fault(field, rule)
     return value
   }
+}
+
+function isObject(value: JsonValue): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
 }

@@ -69,10 +69,12 @@ function readerOf(type: string): JsonReader {
   if (/^(date|timestamp)/.test(type)) {
     return (value, timezone) => dateOf(value, timezone)?.toISOString() ?? textOf(value)
   }
-  if (/int|^(real|double|float)/.test(type)) {
+  if (/^(real|double|float)/.test(type)) return (value) => numberOf(value) ?? textOf(value)
+  // Not a point or a multipoint.
+  if (/\b(tiny|small|medium|big)?int/.test(type)) {
     return (value) => {
       const number = numberOf(value)
-      return number === undefined || !(Number.isSafeInteger(number) || number % 1 !== 0) ? textOf(value) : number
+      return number === undefined || (number % 1 === 0 && !Number.isSafeInteger(number)) ? textOf(value) : number
     }
   }
   return (value) => {

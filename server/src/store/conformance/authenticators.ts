@@ -92,6 +92,16 @@ export function authenticatorContract(context: ContractContext): void {
       expect(await rowsOf(authenticator.credentialID)).toEqual([])
     })
 
+    test("INVALID_FIELD: the authenticators of the user would take more than 1 MiB, also with concurrent calls", async () => {
+      const userId = await newUserId()
+      const large = () => newAuthenticator(userId, { extra: { k: "x".repeat(65_528) } })
+      const creating = range(30).map(() => context.store.authenticators.create(anyone, large()))
+      expect(await outcomes(creating)).toEqual({ ok: 15, INVALID_FIELD: 15 })
+      await expect(context.other.authenticators.create(anyone, large())).rejects.toMatchObject({ field: "user_id" })
+      expect(await context.store.authenticators.listByUserId(anyone, userId)).toHaveLength(15)
+      await context.store.authenticators.create(anyone, newAuthenticator(await newUserId()))
+    })
+
     test.each(differentKeys)("compares credential ids byte for byte: %s", async (_, one, another) => {
       const unique = newId()
       const [mine, yours] = [

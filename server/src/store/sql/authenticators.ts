@@ -3,10 +3,17 @@ import type { AuthenticatorStore, Caller } from "../store.js"
 import type { Database, Reads } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"
 import type { EventOf } from "./events/event-rows.js"
+import { bytesOf } from "./query/page.js"
 import { checkJsonSize } from "./schema/extra.js"
 import { columnsWithTimes, timesOf } from "./schema/row-times.js"
 import type { ProvisionalUsers } from "./users/provisional-users.js"
 import { userNotFound } from "./users/user-not-found.js"
+
+/**
+ * The maximum size of the authenticators of a user, in bytes. They are returned together, in a message that must not
+ * exceed the default limit of gRPC clients. Processes that create some at the same time may exceed it a little.
+ */
+export const maxBytesOfUser = 1024 * 1024
 
 /** @param options.clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function authenticatorStore(
@@ -47,9 +54,11 @@ export function authenticatorStore(
       const event = eventOf(caller, "authenticator.created", { userId: row.userId })
       const rows = [authenticators.nameOf(row), users.nameOf({ tenant: row.tenant, id: row.userId })]
       try {
-        await database.writes(caller, rows, (sql) =>
-          sql.change([...provisional.ended(caller, row.userId), authenticators.inserted(row), ...event]),
-        )
+        await database.writes(caller, rows, async (sql) => {
+          const others = await sql.read(authenticatorsByUserId, row)
+          if (bytesOf([...others.flat(), ...authenticators.insert.cells(row)]) > maxBytesOfUser) throw tooManyBytes()
+          await sql.change([...provisional.ended(caller, row.userId), authenticators.inserted(row), ...event])
+        })
         return authenticator
       } catch (error) {
         if (failsBy(error, "duplicate")) {
@@ -86,4 +95,9 @@ export function authenticatorStore(
       })
     },
   }
+}
+
+function tooManyBytes(): StoreError {
+  const rule = `must be a user whose authenticators take at most ${maxBytesOfUser} bytes together`
+  return new StoreError("INVALID_FIELD", rule, { field: "user_id" })
 }

@@ -71,6 +71,7 @@ class AuthenticatorServiceServicer:
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
+        INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

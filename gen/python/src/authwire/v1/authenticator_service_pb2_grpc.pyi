@@ -42,6 +42,7 @@ class AuthenticatorServiceStub:
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
+    INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
     """
     GetAuthenticator: _grpc.UnaryUnaryMultiCallable[_authenticator_service_pb2.GetAuthenticatorRequest, _authenticator_service_pb2.GetAuthenticatorResponse]
     """Returns the authenticator with a credential id.
@@ -72,6 +73,7 @@ class AuthenticatorServiceAsyncStub(AuthenticatorServiceStub):
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
+    INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
     """
     GetAuthenticator: _aio.UnaryUnaryMultiCallable[_authenticator_service_pb2.GetAuthenticatorRequest, _authenticator_service_pb2.GetAuthenticatorResponse]  # type: ignore[assignment]
     """Returns the authenticator with a credential id.
@@ -105,6 +107,7 @@ class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
+        INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
         """
 
     @_abc_1.abstractmethod

@@ -248,6 +248,7 @@ export declare const AuthenticatorService: GenService<{
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
    * AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
+   * INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
    *
    * @generated from rpc authwire.v1.AuthenticatorService.CreateAuthenticator
    */

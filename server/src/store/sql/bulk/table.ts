@@ -1,5 +1,6 @@
 import type { SelectQueryBuilder } from "typeorm"
 import type { Database } from "../database.js"
+import { bytesOf } from "../query/page.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { Table } from "../schema/table.js"
 import { fingerprintOf } from "./fingerprint.js"
@@ -49,6 +50,8 @@ const keyPageSize = 5000
 const keysAtOnce = 100
 /** The number of rows in one INSERT. More rows are not faster. */
 const rowsAtOnce = 50
+/** The size in bytes above which rows are inserted one by one, because a server limits the size of a statement. */
+const maxInsertBytes = 1024 * 1024
 
 export function bulkTable<Row extends { tenant: string }, Key extends keyof Row & string>(
   database: Database,
@@ -182,8 +185,9 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
       await database.transaction({}, [], async (sql) => {
         for (const row of updated) await sql.write(table.update, row)
         for (const chunk of chunks(inserted, rowsAtOnce)) {
-          if (chunk.length === rowsAtOnce) await sql.write(insertMany, chunk)
-          else for (const row of chunk) await sql.write(table.insert, row)
+          if (chunk.length === rowsAtOnce && bytesOf(insertMany.cells(chunk)) <= maxInsertBytes) {
+            await sql.write(insertMany, chunk)
+          } else for (const row of chunk) await sql.write(table.insert, row)
         }
       })
     },

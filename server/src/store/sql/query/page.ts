@@ -35,7 +35,8 @@ export async function readPage<Item extends Position, Position>(
   }
 }
 
-function bytesOf(row: Cell[]): number {
+/** Returns the size of the texts and bytes of a row. Numbers and dates are small and do not count. */
+export function bytesOf(row: readonly Cell[]): number {
   let bytes = 0
   for (const cell of row) if (typeof cell === "string" || Buffer.isBuffer(cell)) bytes += Buffer.byteLength(cell)
   return bytes

@@ -57,7 +57,12 @@ export function sessionStore(
       return { session, user: users.row(cells, sessions.width + 1) }
     }
     const expired = { ...key, expires: now }
-    await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, expired))
+    try {
+      await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, expired))
+    } catch (error) {
+      // A database that accepts no writes still answers reads. The cleanup deletes the session later.
+      if (!(error instanceof StoreError && failsBy(error.cause, "read-only"))) throw error
+    }
     return null
   }
 

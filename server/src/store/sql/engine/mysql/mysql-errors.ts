@@ -39,6 +39,8 @@ const failures = new Map<number, Failure>([
   [1203, "unavailable"], // ER_TOO_MANY_USER_CONNECTIONS
   [1226, "unavailable"], // ER_USER_LIMIT_REACHED
   [1317, "unavailable"], // ER_QUERY_INTERRUPTED: the query was killed
+  // A new connection has no prepared statements, and the end of the old one releases its own.
+  [1461, "unavailable"], // ER_MAX_PREPARED_STMT_COUNT_REACHED
   [1927, "unavailable"], // ER_CONNECTION_KILLED of MariaDB
   [3032, "unavailable"], // ER_SERVER_OFFLINE_MODE
   // It is unknown whether the group has the transaction, because its message may have reached the other members.
