@@ -61,7 +61,7 @@ describeServers(
 describeServers(
   "too many prepared statements on %s",
   (target) => {
-    test("a read that finds no room for another prepared statement is done on a new connection", async () => {
+    test("a read that exceeds the limit of prepared statements is done on a new connection", async () => {
       const server = await startPrivateDatabase(target)
       if (server === null) throw new Error(`no ${target}`)
       const own = await createDatabaseOn(server)
