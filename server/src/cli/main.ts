@@ -1,5 +1,6 @@
 import { createRequire } from "node:module"
 import { StartError } from "../bootstrap/start-error.js"
+import { commandOutput } from "./command-output.js"
 import { ConfigurationError } from "./config/error.js"
 import { runProgram } from "./program.js"
 
@@ -11,15 +12,14 @@ export async function main(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  // The reader of the output may close it. That must not end the process.
+  // The reader of the output may close it. That must not end the service. Other commands fail, see CommandOutput.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
   const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
-  const output = {
-    print: (text: string) => void process.stdout.write(text),
-    say: (text: string) => void process.stderr.write(text),
-  }
+  const { printed, ...output } = commandOutput()
   try {
-    return await runProgram(args, { environment, version, output })
+    const exitCode = await runProgram(args, { environment, version, output })
+    await printed()
+    return exitCode
   } catch (error) {
     if (!(error instanceof ConfigurationError || error instanceof StartError)) throw error
     output.say(`authwire: ${error.message}\n`)

@@ -38,7 +38,7 @@ export async function tailEvents(
     const wanted = kinds && new Set(kinds)
     for await (const { event } of watch({ events, feed }, { tenant, signal: stopped }, { start, kinds: wanted })) {
       if (event !== undefined && event.created.getTime() >= from)
-        print(`${json ? JSON.stringify(event) : lineOf(event)}\n`)
+        await print(`${json ? JSON.stringify(event) : lineOf(event)}\n`)
     }
   } catch (error) {
     if (stopped.aborted) return undefined
