@@ -3,6 +3,9 @@ import { StartError } from "../bootstrap/start-error.js"
 import { fileSink, streamSink } from "../logging/line-sink.js"
 import type { CommandOutput } from "./commands/output.js"
 
+/** The error of output whose reader has closed the pipe. It is not reported, because the reader knows. */
+export class OutputClosedError extends StartError {}
+
 /** Opens the output of this process. `printed` resolves when everything is written, and rejects as `print` does. */
 export function commandOutput(): CommandOutput & { printed: () => Promise<void> } {
   // Node's own stream of a file ignores that only a part of a text was written.
@@ -13,7 +16,8 @@ export function commandOutput(): CommandOutput & { printed: () => Promise<void> 
         if (!cause) resolve()
         else {
           const reason = "code" in cause ? cause.code : cause.message
-          reject(new StartError(`standard output cannot be written (${reason})`, { cause }))
+          const Failure = reason === "EPIPE" ? OutputClosedError : StartError
+          reject(new Failure(`standard output cannot be written (${reason})`, { cause }))
         }
       })
     })

@@ -1,12 +1,12 @@
 import { createRequire } from "node:module"
 import { StartError } from "../bootstrap/start-error.js"
-import { commandOutput } from "./command-output.js"
+import { commandOutput, OutputClosedError } from "./command-output.js"
 import { ConfigurationError } from "./config/error.js"
 import { runProgram } from "./program.js"
 
 /**
  * Runs the command `authwire`. Resolves to the exit code: 0 for success, 1 for an external problem (one line on
- * standard error says what to do), 2 for an invalid option.
+ * standard error says what to do, unless the reader of the output is gone), 2 for an invalid option.
  */
 export async function main(
   args: readonly string[],
@@ -22,7 +22,7 @@ export async function main(
     return exitCode
   } catch (error) {
     if (!(error instanceof ConfigurationError || error instanceof StartError)) throw error
-    output.say(`authwire: ${error.message}\n`)
+    if (!(error instanceof OutputClosedError)) output.say(`authwire: ${error.message}\n`)
     return error instanceof ConfigurationError ? 2 : 1
   }
 }
