@@ -3,12 +3,14 @@
 import http from "node:http"
 import https from "node:https"
 
-const { AUTHWIRE_HTTP_ADDR = "127.0.0.1:8080", AUTHWIRE_TLS_CERT } = process.env
-if (AUTHWIRE_HTTP_ADDR === "off") {
+const { AUTHWIRE_HTTP_ADDR, AUTHWIRE_TLS_CERT } = process.env
+// An empty variable counts as not set, as it does for the service.
+const httpAddress = AUTHWIRE_HTTP_ADDR || "127.0.0.1:8080"
+if (httpAddress === "off") {
   process.stderr.write("AUTHWIRE_HTTP_ADDR: is off, but the health check needs the HTTP listener\n")
   process.exit(1)
 }
-const [, address, port] = /^\[?(.*?)\]?:(\d+)$/.exec(AUTHWIRE_HTTP_ADDR) ?? []
+const [, address, port] = /^\[?(.*?)\]?:(\d+)$/.exec(httpAddress) ?? []
 // A service that listens on all addresses also listens on 127.0.0.1. A container often has no ::1.
 const host = ["0.0.0.0", "::"].includes(address) ? "127.0.0.1" : address
 // The certificate is not verified, because it is issued for the service's external names. Nothing secret is sent.

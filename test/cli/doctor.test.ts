@@ -1,4 +1,6 @@
+import { once } from "node:events"
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
@@ -116,6 +118,22 @@ describe("the options of the adapter", () => {
     const { stdout, code } = await doctor({ AUTHWIRE_URL: url })
     expect(stdout).toMatch(found)
     expect(code).toBe(1)
+  })
+
+  test("an address that accepts connections and never answers is found, and the command ends", async () => {
+    const silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1")
+    await once(silent, "listening")
+    const { port } = silent.address() as AddressInfo
+    const { stdout, code } = await doctor({ AUTHWIRE_URL: `https://127.0.0.1:${port}` })
+    expect(stdout).toMatch(/^wrong +url of the adapter +no Authwire answers at this address/m)
+    expect(code).toBe(1)
+    silent.close()
+  })
+
+  test("a URL with dns:///, which only the client understands, is no error", async () => {
+    const { stdout, code } = await doctor({ AUTHWIRE_URL: "dns:///authwire.example.com:50051" })
+    expect(stdout).toMatch(/^warning +url of the adapter +dns:\/\/\/ is not checked/m)
+    expect(code).toBe(0)
   })
 })
 

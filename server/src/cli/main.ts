@@ -1,29 +1,30 @@
 import { createRequire } from "node:module"
 import { StartError } from "../bootstrap/start-error.js"
+import { commandOutput, OutputClosedError } from "./command-output.js"
 import { ConfigurationError } from "./config/error.js"
 import { runProgram } from "./program.js"
 
 /**
  * Runs the command `authwire`. Resolves to the exit code: 0 for success, 1 for an external problem (one line on
- * standard error says what to do), 2 for an invalid option.
+ * standard error says what to do, unless the reader of the output is gone), 2 for an invalid option.
  */
 export async function main(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
-  // The reader of the output may close it. That must not end the process.
+  // The reader of the output may close it. That must not end the service. Other commands fail, see CommandOutput.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
   const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
-  const output = {
-    print: (text: string) => void process.stdout.write(text),
-    say: (text: string) => void process.stderr.write(text),
-  }
+  const { printed, ...output } = commandOutput()
   try {
-    return await runProgram(args, { environment, version, output })
+    const exitCode = await runProgram(args, { environment, version, output })
+    await printed()
+    return exitCode
   } catch (error) {
     if (!(error instanceof ConfigurationError || error instanceof StartError)) throw error
     // An id in the message was chosen by a caller. It must neither control the terminal nor begin another line.
-    output.say(`authwire: ${error.message.replaceAll(/\p{Cc}/gu, "?")}\n`)
+    const message = error.message.replaceAll(/\p{Cc}/gu, "?")
+    if (!(error instanceof OutputClosedError)) output.say(`authwire: ${message}\n`)
     return error instanceof ConfigurationError ? 2 : 1
   }
 }

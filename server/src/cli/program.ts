@@ -27,7 +27,7 @@ export async function runProgram(args: readonly string[], { environment, version
       .version(`authwire ${version}`, "-v, --version")
       .helpCommand(true)
       .addHelpText("after", examples)
-      .configureOutput({ writeOut: output.print, outputError() {} })
+      .configureOutput({ writeOut: (text) => void output.print(text), outputError() {} })
       .configureHelp(helpConfiguration),
   )
   const addGroup = (name: Group, description: string) => void group(program.command(name).description(description))

@@ -8,7 +8,7 @@ import {
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import type { DescMethodUnary } from "@bufbuild/protobuf"
 import { ConnectError, type Transport } from "@connectrpc/connect"
-import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
+import { createConnectTransport, createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node"
 import { scopeOf } from "../auth/scopes.js"
 import type { Diagnosis } from "./finding.js"
 
@@ -39,7 +39,11 @@ const methods: readonly DescMethodUnary[] = [
 /** Checks as the adapter would whether a service is running and accepts the API key. Writes nothing. */
 export async function diagnoseService(options: AdapterOptions): Promise<Diagnosis[]> {
   const what = "url of the adapter"
-  if (!/^https?:\/\//.test(options.url) || !URL.canParse(options.url)) {
+  if (options.url.startsWith("dns:///")) {
+    const detail = "dns:/// is not checked: give the same host and port with http:// or https://"
+    return [{ state: "warning", what, detail }]
+  }
+  if (!/^https?:\/\//i.test(options.url) || !URL.canParse(options.url)) {
     return [{ state: "wrong", what, detail: "must begin with http:// or https://" }]
   }
   const baseUrl = new URL(options.url).origin
@@ -49,12 +53,18 @@ export async function diagnoseService(options: AdapterOptions): Promise<Diagnosi
       "this is the HTTP address, which @authwire/client/edge requires; @authwire/client on Node requires the gRPC address"
     return [{ state: "warning", what, detail }, await diagnoseKey(http, options.apiKey)]
   }
-  const grpc = createGrpcTransport({ baseUrl })
-  const answer = await ask(grpc, methods[0] as DescMethodUnary, options.apiKey)
-  if ("failure" in answer) return [{ state: "wrong", what, detail: adviceOf(answer.failure) }]
-  const detail =
-    "this is the gRPC address, which @authwire/client requires; @authwire/client/edge requires the HTTP address"
-  return [{ state: "ok", what, detail }, await diagnoseKey(grpc, options.apiKey)]
+  const sessionManager = new Http2SessionManager(baseUrl)
+  const grpc = createGrpcTransport({ baseUrl, sessionManager })
+  try {
+    const answer = await ask(grpc, methods[0] as DescMethodUnary, options.apiKey)
+    if ("failure" in answer) return [{ state: "wrong", what, detail: adviceOf(answer.failure) }]
+    const detail =
+      "this is the gRPC address, which @authwire/client requires; @authwire/client/edge requires the HTTP address"
+    return [{ state: "ok", what, detail }, await diagnoseKey(grpc, options.apiKey)]
+  } finally {
+    // A connection that is never established would keep the process alive.
+    sessionManager.abort()
+  }
 }
 
 async function diagnoseKey(transport: Transport, apiKey: string | undefined): Promise<Diagnosis> {

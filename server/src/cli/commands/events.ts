@@ -14,7 +14,7 @@ import { requireTenant } from "./with-store.js"
 /** The polling interval, in milliseconds. A person does not read faster. */
 const pollMs = 250
 
-/** `authwire events tail`: prints events as they are written, until a signal or until nobody reads them. Throws StartError. */
+/** `authwire events tail`: prints events as they are written, until a signal, or until nobody reads them. Throws StartError. */
 export async function tailEvents(
   configuration: Configuration<"events tail">,
   { print }: CommandOutput,
@@ -38,7 +38,7 @@ export async function tailEvents(
     const wanted = kinds && new Set(kinds)
     for await (const { event } of watch({ events, feed }, { tenant, signal: stopped }, { start, kinds: wanted })) {
       if (event !== undefined && event.created.getTime() >= from)
-        print(`${json ? JSON.stringify(event) : lineOf(event)}\n`)
+        await print(`${json ? JSON.stringify(event) : lineOf(event)}\n`)
     }
   } catch (error) {
     if (stopped.aborted) return undefined
@@ -65,10 +65,8 @@ function lineOf({ created, sequence, kind, userId, sessionId, provider }: Stored
   return [created.toISOString(), sequence, kind, ...named].join("  ").replaceAll(/\p{Cc}/gu, "?")
 }
 
-/** Returns a signal that aborts when the process is asked to end, or when nobody reads its output any more. */
 function stopSignal(): AbortSignal {
   const stop = new AbortController()
-  process.stdout.once("error", () => stop.abort())
   for (const signal of ["SIGTERM", "SIGINT"] as const) once(process, signal).then(() => stop.abort())
   return stop.signal
 }

@@ -1,4 +1,3 @@
-import { once } from "node:events"
 import { encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-secret.js"
 import { exportLine } from "../../import/export-line.js"
@@ -6,10 +5,14 @@ import { createLog } from "../../logging/logger.js"
 import { bulk, bulkNames } from "../../store/sql/index.js"
 import type { Configuration } from "../config/configuration.js"
 import { bulkTimeoutMs, withStartError } from "./import-source.js"
+import type { CommandOutput } from "./output.js"
 import { requireTenant } from "./with-store.js"
 
 /** `authwire export`: prints all data of a tenant, as one JSON object per line. Throws StartError. */
-export async function exportTenant(configuration: Configuration<"export">): Promise<undefined> {
+export async function exportTenant(
+  configuration: Configuration<"export">,
+  { print }: CommandOutput,
+): Promise<undefined> {
   const complete = withDevSecret(configuration)
   const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
   const database = await openMigratedDatabase({ ...complete, databaseStatementTimeoutMs: bulkTimeoutMs }, log)
@@ -21,7 +24,7 @@ export async function exportTenant(configuration: Configuration<"export">): Prom
         for await (const rows of tables[name].pages()) {
           const lines = rows.map((row) => exportLine(name, row, configuration.withSecrets))
           // Waits for a slow reader. Otherwise unread output would accumulate in memory.
-          if (!process.stdout.write(lines.join("")) && !process.stdout.destroyed) await once(process.stdout, "drain")
+          await print(lines.join(""))
         }
       }
     })

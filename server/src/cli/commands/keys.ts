@@ -19,7 +19,7 @@ export async function createKey(
   if (configuration.offline) {
     const secretSha256 = secretHash.toString("hex")
     const entry = { id: parts.id, name, tenant, scopes, secretSha256, certificateName, expires }
-    print(`${formatKey(parts)}\n${JSON.stringify(entry)}\n`)
+    await print(`${formatKey(parts)}\n${JSON.stringify(entry)}\n`)
     say(
       "The first line is the key, which is shown only once. The second line is its entry in the list of AUTHWIRE_API_KEYS.\n",
     )
@@ -42,7 +42,7 @@ export async function createKey(
     }
     return namesakes.map(({ id }) => id)
   })
-  print(`${formatKey(parts)}\n`)
+  await print(`${formatKey(parts)}\n`)
   say("This key is shown only once, because the service keeps only a hash of it. It is valid from now on.\n")
   if (replaced.length > 0)
     say(`For clients with its certificate name it replaces these valid keys: ${replaced.join(", ")}\n`)

@@ -1,8 +1,11 @@
 import Table from "cli-table3"
 
 export interface CommandOutput {
-  /** Writes to standard output: the requested result. */
-  print: (text: string) => void
+  /**
+   * Writes to standard output: the requested result. Rejects with StartError if it cannot be written. A command that
+   * does not wait for it fails at its end.
+   */
+  print: (text: string) => Promise<void>
   /** Writes to standard error: remarks about the result. */
   say: (text: string) => void
 }

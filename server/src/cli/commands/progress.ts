@@ -6,7 +6,10 @@ export interface Progress {
   stop(): void
 }
 
-/** Shows a progress bar with an estimate on standard error if that is a terminal, else nothing. */
+/**
+ * Shows a progress bar with an estimate on standard error if that is a terminal, else nothing. A signal that ends the
+ * process ends the bar first, which has hidden the cursor.
+ */
 export function progressBar(title: string, total: number): Progress {
   const bar = new SingleBar({
     format: `${title} [{bar}] {percentage}% | {value}/{total} rows | {duration_formatted}, {eta_formatted} left`,
@@ -17,6 +20,16 @@ export function progressBar(title: string, total: number): Progress {
     // After a pause the estimate is wrong for a while, but the elapsed time stays correct.
     etaAsynchronousUpdate: true,
   })
+  const signals = ["SIGINT", "SIGTERM"] as const
+  const stop = () => {
+    for (const signal of signals) process.off(signal, end)
+    bar.stop()
+  }
+  const end = (signal: NodeJS.Signals) => {
+    stop()
+    process.kill(process.pid, signal)
+  }
+  for (const signal of signals) process.on(signal, end)
   bar.start(total, 0)
-  return { advance: (count) => bar.increment(count), stop: () => bar.stop() }
+  return { advance: (count) => bar.increment(count), stop }
 }

@@ -9,7 +9,6 @@ import { readinessSwitch } from "../../health/readiness.js"
 import { exitAfterPendingLines } from "../../logging/exit-after-pending-lines.js"
 import { createLog } from "../../logging/logger.js"
 import type { Configuration } from "../config/configuration.js"
-import type { CommandOutput } from "./output.js"
 
 /**
  * `authwire serve`: serves until the process gets a signal. Throws StartError if an external problem prevents the
@@ -17,7 +16,9 @@ import type { CommandOutput } from "./output.js"
  *
  * @returns The exit code: 1 if a worker did not end successfully.
  */
-export async function serve(configuration: Configuration, { print }: CommandOutput): Promise<number> {
+export async function serve(configuration: Configuration): Promise<number> {
+  // Not with CommandOutput, because the service does not depend on whether its addresses can be printed.
+  const print = (text: string) => void process.stdout.write(text)
   try {
     return await serveUntil(configuration, { print, stopped: stopSignal() })
   } finally {

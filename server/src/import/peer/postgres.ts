@@ -12,7 +12,12 @@ export async function postgresSource(url: string): Promise<Source> {
   location.searchParams.delete("schema")
   // Every value stays text as the server writes it. Large integers lose no digits, and dates are not converted to the
   // local time zone.
-  const client = new Client({ connectionString: location.href, types: { getTypeParser: () => String } })
+  const client = new Client({
+    connectionString: location.href,
+    // By default this driver waits without limit, unlike that of MySQL.
+    connectionTimeoutMillis: 10_000,
+    types: { getTypeParser: () => String },
+  })
   // Prevents a crash by an unhandled error event. The next query reports the error.
   client.on("error", () => {})
   await client.connect()
