@@ -63,7 +63,9 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   if (!(error instanceof ConnectError)) return undefined
   if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)) return undefined
   const field = unreadableField(error.rawMessage, input)
-  const description = field === undefined ? `is not a well-formed ${input.typeName}` : "cannot be read"
+  const isUnknown = /: key ".*" is unknown$/s.test(error.rawMessage)
+  const problem = isUnknown ? "has an unknown field" : `is not a well-formed ${input.typeName}`
+  const description = field === undefined ? problem : "cannot be read"
   return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
 }
 

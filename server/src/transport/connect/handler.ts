@@ -75,7 +75,9 @@ export interface ConnectHandler {
 /** Serves the methods of the router over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const { router, openMethods } = options
-  const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate })
+  // A misspelt name in JSON is an error, because it may be that of a field or value that restricts the call.
+  const jsonOptions = { ignoreUnknownFields: false }
+  const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate, jsonOptions })
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const check = methods.get(Authorization.method.check)
