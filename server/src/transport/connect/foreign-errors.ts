@@ -54,8 +54,7 @@ export function withoutForeignErrors(
     result.body = rewriteError(body, result, replaced)
     return result
   }
-  const ownTrailer = type.startsWith("application/grpc-web") ? undefined : trailer
-  return { ...response, body: rewriteEnds(body, type, ownTrailer, replaced) }
+  return { ...response, body: rewriteEnds(body, type, trailer, replaced) }
 }
 
 /** Returns the failure for an error of Connect if the error means that a message cannot be read. */
@@ -121,11 +120,9 @@ async function* rewriteEnds(
 }
 
 // Connect streams and all gRPC-Web responses end with a special envelope: a flag, a length of four bytes, and the end
-// data.
+// data. It is not compressed, because the router is created without compressions.
 function rewriteEnd(chunk: Uint8Array, type: string, replaced: Replace): Uint8Array {
   const [flags = 0] = chunk
-  const compressed = (flags & 1) !== 0
-  if (compressed) return chunk
   if (type.startsWith("application/grpc-web") && (flags & trailerFlag) !== 0) {
     const trailer = trailerParse(chunk.subarray(5))
     const ours = replaced(findTrailerError(trailer))
