@@ -1,5 +1,4 @@
 import { PipelineRequestSchema } from "@authwire/proto"
-import { HealthCheckRequestSchema } from "@authwire/proto/health"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { randomCall } from "./generate/calls.ts"
 import { randomConnection } from "./generate/connections.ts"
@@ -69,11 +68,9 @@ export function sendAlone(
   return input.kind === "raw" ? sendRaw(input, ports) : sendConnection(input, ports)
 }
 
-const nothing = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema))
-
 /** Returns a call that is answered after all earlier frames were read. */
 function sentinel(id: number): FrameInput {
-  const calls = [{ id, method: "grpc.health.v1.Health/Check", message: nothing }]
+  const calls = [{ id, method: "authwire.v1.IntrospectionService/Introspect" }]
   return {
     kind: "frame",
     bytes: Buffer.from(toBinary(PipelineRequestSchema, create(PipelineRequestSchema, { calls }))),

@@ -189,6 +189,19 @@ describe.each(databaseTargets())("IntrospectionService on %s", (target) => {
     expect(await ask(headers as Record<string, string>)).toEqual(silent)
   })
 
+  test.each([
+    ["field", '{"stratgy": "SESSION_STRATEGY_DATABASE"}', "request: has an unknown field"],
+    [
+      "strategy",
+      '{"strategy": "SESSION_STRATEGY_DATABSE"}',
+      "request: is not a well-formed authwire.v1.IntrospectRequest",
+    ],
+  ])("a misspelt %s in JSON is an error, and not a request for both strategies", async (_, body, message) => {
+    const url = `${authwire.server.httpUrl}/authwire.v1.IntrospectionService/Introspect`
+    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body })
+    expect([response.status, await response.json()]).toMatchObject([400, { code: "invalid_argument", message }])
+  })
+
   test("a database failure is an error, and not a sign-out", async () => {
     const app = appOf(origins.http, "database")
     await app.signIn(address())

@@ -3,7 +3,6 @@ import { once } from "node:events"
 import { readdirSync } from "node:fs"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
-import { HealthCheckRequestSchema } from "@authwire/proto/health"
 import { pipelineClient } from "@authwire/test-support/connections/pipeline.js"
 import { type RawPipeline, rawPipelines } from "@authwire/test-support/connections/raw-pipeline.js"
 import {
@@ -15,11 +14,10 @@ import {
 import { type Heap, heapTold, openHeap } from "@authwire/test-support/machine/heap.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
-import { create, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-const nothing = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema))
-const check = (id: number) => ({ id, method: "grpc.health.v1.Health/Check", message: nothing })
+/** A call that needs no database. */
+const introspect = (id: number) => ({ id, method: "authwire.v1.IntrospectionService/Introspect" })
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe.each(databaseTargets().slice(-1))("a server on %s leaks no memory", (target) => {
@@ -76,7 +74,7 @@ describe.each(databaseTargets().slice(-1))("a server on %s leaks no memory", (ta
     const messages = async (count: number) => {
       for (let done = 0; done < count; done++) {
         while (sent - answers >= 500) await turn()
-        stream.send({ calls: [check(sent++), check(sent++), check(sent++), check(sent++)] })
+        stream.send({ calls: [introspect(sent++), introspect(sent++), introspect(sent++), introspect(sent++)] })
       }
       await until(() => answers === sent)
     }
@@ -88,7 +86,7 @@ describe.each(databaseTargets().slice(-1))("a server on %s leaks no memory", (ta
   test("for 20,000 streams, ended or reset", async () => {
     const use = async (stream: RawPipeline, ends: boolean) => {
       const answered = new Promise((resolve) => stream.read(resolve))
-      stream.send({ calls: [check(1)] })
+      stream.send({ calls: [introspect(1)] })
       await answered
       if (ends) stream.finish()
       else stream.cancel()

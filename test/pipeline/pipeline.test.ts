@@ -1,5 +1,5 @@
-import { UserService } from "@authwire/proto"
-import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { type PipelineAnswer, UserService } from "@authwire/proto"
+import { Health } from "@authwire/proto/health"
 import {
   type BarePipeline,
   errorOf,
@@ -10,6 +10,7 @@ import {
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { limits } from "../../server/src/transport/limits.js"
 import { linesOf } from "../transports/world.js"
 
 const { getUser, createUser } = UserService.method
@@ -177,17 +178,28 @@ describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", 
 
   test("more calls than the limit: the rest is TOO_MANY_CALLS, the others are answered", async () => {
     const stream = await opened()
-    stream.send({ calls: numbers(1, 1500).map((id) => frame(id, check, {})) })
+    const isAnswered = (one: PipelineAnswer) => errorOf(one).reason === "USER_NOT_FOUND"
+    stream.send({ calls: numbers(1, 1500).map((id) => nobody(id)) })
     const answers = await stream.answers(1500)
     expect(idsOf(answers)).toEqual(numbers(1, 1500))
-    const rejected = answers.filter(({ outcome }) => outcome.case === "error")
+    const rejected = answers.filter((one) => !isAnswered(one))
     expect(idsOf(rejected)).toEqual(numbers(1025, 476))
     for (const one of rejected)
       expect(errorOf(one)).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "TOO_MANY_CALLS" })
-    for (const one of answers.filter(({ id }) => id <= 1024)) expect(messageOf(check, one).status).toBe(Status.SERVING)
     // After that, new calls are accepted again.
-    stream.send({ calls: numbers(1, 1024).map((id) => frame(id, check, {})) })
-    for (const one of await stream.answers(1024)) expect(messageOf(check, one).status).toBe(Status.SERVING)
+    stream.send({ calls: numbers(1, 1024).map((id) => nobody(id)) })
+    expect((await stream.answers(1024)).every(isAnswered)).toBe(true)
+    await finish(stream)
+  })
+
+  test("health has the same rate limit as outside a pipeline", async () => {
+    const stream = await opened()
+    stream.send({ calls: numbers(1, 1000).map((id) => frame(id, check, {})) })
+    const answers = await stream.answers(1000)
+    const errors = answers.filter(({ outcome }) => outcome.case === "error").map(errorOf)
+    expect(errors.length).toBeGreaterThan(500)
+    for (const error of errors) expect(error).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "RATE_LIMITED" })
+    expect(answers.length - errors.length).toBeGreaterThanOrEqual(limits.healthPerSecond)
     await finish(stream)
   })
 

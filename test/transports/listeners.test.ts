@@ -102,6 +102,7 @@ describe("both transports", () => {
     for (const [type, body, message] of [
       ["application/json", '{"id": 12345678}', "id: cannot be read"],
       ["application/json", '{"id": "12345678', unreadable],
+      ["application/json", '{"id": "12345678", "12345678": 1}', "request: has an unknown field"],
       ["application/proto", "\n\u00ff12345678", unreadable],
     ] as const) {
       const headers = { "content-type": type, "x-request-id": "of-the-test" }
@@ -121,8 +122,8 @@ describe("both transports", () => {
         .log()
         .split("\n")
         .filter((line) => line.includes("of-the-test"))
-    await until(() => rejections().length >= 3)
-    expect(rejections()).toHaveLength(3)
+    await until(() => rejections().length >= 4)
+    expect(rejections()).toHaveLength(4)
     expect(rejections()[0]).toContain("INVALID_ARGUMENT")
   })
 

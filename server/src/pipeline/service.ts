@@ -89,6 +89,9 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
     if (active.size >= maxInFlight) return tooManyCalls
     if (method.rejects(keyOf(stream))) return limitReached
+    // The rate limits of keys do not apply to health, the only service whose unary methods need no key.
+    const retryAfterMs = method.isOpen ? (budgets?.takeHealthRequest() ?? 0) : 0
+    if (retryAfterMs > 0) return new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })
     return budgets?.requests.take(requestBytes) === false ? tooManyCalls : undefined
   }
 
@@ -239,6 +242,7 @@ const unknownMethod = new Failure("METHOD_UNKNOWN")
 const notTaken = new Failure("ANSWERS_NOT_TAKEN")
 const tooManyCalls = new Failure("TOO_MANY_CALLS")
 const limitReached = overloaded()
+const tooFast = "there are too many requests for health"
 
 function brokenRule(field: string, description: string): Failure {
   return new Failure("INVALID_FIELD", { violations: [{ field, description }] })

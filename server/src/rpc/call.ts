@@ -8,6 +8,11 @@ import type { Identity } from "./identity.js"
 export interface CallConnection extends Budgets {
   /** Counts a request that did not become a call, or a call without a valid API key. */
   countUnauthenticated(): void
+  /**
+   * Takes one request from the rate limit for health. Returns 0 if one was available, else the milliseconds until the
+   * next one is.
+   */
+  takeHealthRequest(): number
 }
 
 /** One call of one method. Every listener creates the same type. */

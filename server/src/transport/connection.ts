@@ -57,10 +57,6 @@ export class Connection implements CallConnection {
     return !this.#isKnown && this.#turnedAway >= limits.unauthenticatedRequestsAtMost
   }
 
-  /**
-   * Takes one request from the rate limit for health. Returns 0 if one was available, else the milliseconds until the
-   * next one is.
-   */
   takeHealthRequest(): number {
     return this.#isKnown ? this.#takeHealth() : this.#takeHealthOfUnauthenticated()
   }

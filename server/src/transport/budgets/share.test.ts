@@ -117,15 +117,34 @@ describe("a stream", () => {
     share.received(Buffer.alloc(MiB))
     expect(connection.requests.take(limits.requestBytes - MiB)).toBe(false)
     share.received(Buffer.alloc(MiB))
+    share.read()
     expect(isWhole(connection)).toBe(true)
     share.received(prefix(1))
     share.end()
     expect(isWhole(connection)).toBe(true)
   })
 
+  test("is charged for each whole message, even for an empty one, until its method reads it", () => {
+    const { share, connection, cut } = setUp(undefined)
+    const most = limits.requestBytes / limits.chunkBytes
+    share.received(Buffer.alloc(5 * most))
+    expect([connection.requests.take(1), cut.mock.calls.length]).toEqual([false, 0])
+    for (let message = 0; message < most; message++) share.read()
+    expect(isWhole(connection)).toBe(true)
+    share.received(Buffer.alloc(5 * (most + 1)))
+    expect(cut).toHaveBeenCalledTimes(1)
+    share.read()
+    share.end()
+    share.read()
+    expect(isWhole(connection)).toBe(true)
+  })
+
   test("is charged for each chunk of the incomplete message, and not for those of earlier messages", () => {
     const { share, connection, cut } = setUp(undefined)
-    for (let message = 0; message < 30_000; message++) share.received(Buffer.alloc(10))
+    for (let message = 0; message < 30_000; message++) {
+      share.received(Buffer.alloc(5))
+      share.read()
+    }
     expect(isWhole(connection)).toBe(true)
     share.received(prefix(MiB))
     for (let sent = 0; sent < 30_000; sent++) share.received(Buffer.alloc(1))

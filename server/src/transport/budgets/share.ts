@@ -17,7 +17,8 @@ export interface ShareOptions {
 
 /**
  * The bytes and the time that one request and its answer use of their connection's budgets, until `end`. A stream is
- * charged only for its incomplete message, and each of its messages has a time limit in either direction.
+ * charged for its incomplete message, and for each whole message until its method reads it. Each of its messages has a
+ * time limit in either direction.
  */
 export class Share {
   readonly #connection: Connection
@@ -28,6 +29,8 @@ export class Share {
   /** What was received of the request, or of a stream's incomplete message: bytes, and the number of chunks. */
   #bytes = 0
   #chunks = 0
+  /** The number of whole messages of a stream that its method has not read yet. */
+  #unread = 0
   /** The bytes that are taken from the budget for it. */
   #requestBytes = 0
   #answerBytes = 0
@@ -55,9 +58,7 @@ export class Share {
     this.#chunks++
     if (envelopes === undefined) this.#bytes += chunk.length
     else this.#readMessages(envelopes, chunk)
-    const held = this.#bytes + this.#chunks * limits.chunkBytes
-    // A stream that holds no incomplete message, which is the usual case.
-    if (held === 0 && this.#requestBytes === 0) return
+    const held = this.#bytes + (this.#chunks + this.#unread) * limits.chunkBytes
     const length = envelopes === undefined ? this.#bytes : envelopes.length
     requests.give(this.#requestBytes)
     this.#requestBytes = 0
@@ -68,6 +69,7 @@ export class Share {
   #readMessages(envelopes: Envelopes, chunk: Uint8Array): void {
     const { whole } = envelopes
     envelopes.read(chunk)
+    this.#unread += envelopes.whole - whole
     this.#bytes = envelopes.partialBytes
     if (this.#bytes === 0) this.#chunks = 0
     else if (envelopes.whole > whole) this.#chunks = 1
@@ -76,6 +78,17 @@ export class Share {
       this.#arriving = undefined
     }
     if (this.#bytes > 0) this.#arriving ??= setTimeout(this.cut, limits.messageMs)
+  }
+
+  /**
+   * Records that the method of a stream has read a message. Until then the message counts as a chunk, because the smallest one
+   * has five bytes and needs much more memory than that.
+   */
+  read(): void {
+    if (this.#isOver) return
+    this.#unread--
+    this.#requestBytes -= limits.chunkBytes
+    this.#connection.requests.give(limits.chunkBytes)
   }
 
   /** Whether a stream has an incomplete message. */

@@ -46,8 +46,8 @@ export function beginUnary(method: Method, incoming: Incoming): HttpUnaryCall {
   }
 }
 
-/** @param onRequest Called for each request of the stream except the first. Throws if there are too many. */
-export function beginStream(method: Method, incoming: Incoming, onRequest: () => void): HttpStreamCall {
+/** @param onRequest Called for each request of the stream. Throws if there are too many. */
+export function beginStream(method: Method, incoming: Incoming, onRequest: (isFirst: boolean) => void): HttpStreamCall {
   const active = method.begin(incoming)
   const { signal } = active
   const requests = Promise.withResolvers<AsyncIterable<Message>>()
@@ -58,7 +58,7 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: () =>
     admitted.resolve()
     let isFirst = true
     for await (const message of await orAborted(requests.promise, signal)) {
-      if (!isFirst) onRequest()
+      onRequest(isFirst)
       isFirst = false
       yield message
     }

@@ -54,8 +54,7 @@ export function withoutForeignErrors(
     result.body = rewriteError(body, result, replaced)
     return result
   }
-  const ownTrailer = type.startsWith("application/grpc-web") ? undefined : trailer
-  return { ...response, body: rewriteEnds(body, type, ownTrailer, replaced) }
+  return { ...response, body: rewriteEnds(body, type, trailer, replaced) }
 }
 
 /** Returns the failure for an error of Connect if the error means that a message cannot be read. */
@@ -63,7 +62,9 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   if (!(error instanceof ConnectError)) return undefined
   if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)) return undefined
   const field = unreadableField(error.rawMessage, input)
-  const description = field === undefined ? `is not a well-formed ${input.typeName}` : "cannot be read"
+  const isUnknown = /: key ".*" is unknown$/s.test(error.rawMessage)
+  const problem = isUnknown ? "has an unknown field" : `is not a well-formed ${input.typeName}`
+  const description = field === undefined ? problem : "cannot be read"
   return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
 }
 
@@ -119,11 +120,9 @@ async function* rewriteEnds(
 }
 
 // Connect streams and all gRPC-Web responses end with a special envelope: a flag, a length of four bytes, and the end
-// data.
+// data. It is not compressed, because the router is created without compressions.
 function rewriteEnd(chunk: Uint8Array, type: string, replaced: Replace): Uint8Array {
   const [flags = 0] = chunk
-  const compressed = (flags & 1) !== 0
-  if (compressed) return chunk
   if (type.startsWith("application/grpc-web") && (flags & trailerFlag) !== 0) {
     const trailer = trailerParse(chunk.subarray(5))
     const ours = replaced(findTrailerError(trailer))

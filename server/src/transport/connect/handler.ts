@@ -17,6 +17,7 @@ import { type Incoming, requestIdOf } from "../../rpc/active-calls.js"
 import { Failure } from "../../rpc/errors.js"
 import type { Method, Router } from "../../rpc/router.js"
 import type { OpenMethods } from "../budgets/open-methods.js"
+import type { Share } from "../budgets/share.js"
 import { shareOf } from "../budgets/share-of.js"
 import { acquireSlot, type Connection } from "../connection.js"
 import { closeWhenAnswered, cut as cutStream, endWhenReset, markAdmitted } from "../cut/cut.js"
@@ -55,6 +56,7 @@ interface Arrival {
   readonly connection: Connection
   readonly openMethods: OpenMethods
   readonly rejection: Failure | undefined
+  readonly share: Share
   /** Emits "close" when the request is over or its client has disconnected. */
   readonly closing: EventEmitter
   /** Aborts the request at once. */
@@ -73,7 +75,9 @@ export interface ConnectHandler {
 /** Serves the methods of the router over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const { router, openMethods } = options
-  const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate })
+  // A misspelt name in JSON is an error, because it may be that of a field or value that restricts the call.
+  const jsonOptions = { ignoreUnknownFields: false }
+  const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate, jsonOptions })
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const check = methods.get(Authorization.method.check)
@@ -189,7 +193,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       maxDeadlineMs: router.maxDeadlineMs,
       cut,
     })
-    const arrival: Arrival = { method, connection, openMethods, rejection, closing, cut }
+    const arrival: Arrival = { method, connection, openMethods, rejection, share, closing, cut }
     contextValues.set(arrivalKey, arrival)
     // The request must not be destroyed when the iteration ends early, because the error still has to be sent.
     const iterator = request.iterator({ destroyOnReturn: false })
@@ -240,8 +244,9 @@ async function requestGate(context: HandlerContext): Promise<void> {
   const call =
     method.desc.methodKind === "unary"
       ? beginUnary(method, incoming)
-      : beginStream(method, incoming, () => {
-          const tooMany = method.isOpen ? arrival.openMethods.request(method.desc, connection) : undefined
+      : beginStream(method, incoming, (isFirst) => {
+          arrival.share.read()
+          const tooMany = method.isOpen && !isFirst ? arrival.openMethods.request(method.desc, connection) : undefined
           if (tooMany !== undefined) throw tooMany
         })
   arrival.call = call

@@ -82,7 +82,10 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
   }
   async function* requests(): AsyncIterable<Message> {
     const from = await call()
-    if ("request" in from) yield codec.decode(from.request)
+    if ("request" in from) {
+      share.read()
+      yield codec.decode(from.request)
+    }
     // The stream must not be destroyed when the iteration ends early, because the status still has to be sent over it.
     else {
       let isFirst = true
@@ -91,6 +94,7 @@ export async function serveStream(arrival: GrpcArrival): Promise<void> {
           const tooMany = method.isOpen && !isFirst ? openMethods.request(method.desc, connection) : undefined
           if (tooMany !== undefined) throw tooMany
           isFirst = false
+          share.read()
           yield codec.decode(bytes)
         }
       } catch (cause) {

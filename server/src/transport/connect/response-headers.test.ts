@@ -1,0 +1,99 @@
+import { once } from "node:events"
+import http from "node:http"
+import { type AddressInfo, connect, type Socket } from "node:net"
+import { afterEach, expect, test } from "@jest/globals"
+import { limits } from "../limits.js"
+import { answerClientErrors, http1Response } from "./response-headers.js"
+
+const get = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+const malformed = "GET / HTTP/9\r\n\r\n"
+
+const ends: (() => void)[] = []
+afterEach(() => {
+  for (const end of ends.splice(0)) end()
+})
+
+/** Opens a connection to a server. The test answers the requests. */
+async function open(shouldReconnect?: () => boolean) {
+  const headers = { "x-test": "1" }
+  const server = http.createServer({ ServerResponse: http1Response(headers, shouldReconnect) })
+  answerClientErrors(server, headers)
+  const responses: http.ServerResponse[] = []
+  server.on("request", (_, response) => responses.push(response))
+  await once(server.listen(0, "127.0.0.1"), "listening")
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1")
+  client.on("error", () => {})
+  let text = ""
+  client.on("data", (chunk) => {
+    text += chunk
+  })
+  ends.push(() => {
+    client.destroy()
+    server.close()
+  })
+  return {
+    client,
+    /** Sends requests, and waits until so many have arrived in all. */
+    async send(requests: string, count: number) {
+      client.write(requests)
+      while (responses.length < count) await once(server, "request")
+      return responses
+    },
+    /** Waits until the client has received a text. */
+    async received(part: string) {
+      while (!text.includes(part)) await once(client, "data")
+      text = ""
+    },
+    async rest() {
+      await closed(client)
+      return text
+    },
+  }
+}
+
+const closed = async (socket: Socket) => socket.closed || (await once(socket, "close"))
+
+test("a connection is closed when too many requests arrive before the first is answered", async () => {
+  const { client, send, rest } = await open()
+  await send(get.repeat(limits.pipelinedRequests), limits.pipelinedRequests)
+  client.write(get)
+  expect(await rest()).toBe("")
+})
+
+test("requests that were answered do not count", async () => {
+  const { send, received } = await open()
+  for (let count = 1; count <= 2 * limits.pipelinedRequests; count++) {
+    const responses = await send(get, count)
+    responses.at(-1)?.end("answered")
+    await received("answered")
+  }
+})
+
+test("a client that was told to close its connection gets the whole answer, and no answer to another request", async () => {
+  const { client, send, received, rest } = await open(() => true)
+  const [response] = await send(get, 1)
+  response?.writeHead(200, { "content-length": 8 })
+  response?.write("ans")
+  await received("Connection: close")
+  response?.end("wered")
+  await received("wered")
+  expect(client.readableEnded).toBe(false)
+  client.write(get)
+  expect(await rest()).toBe("")
+})
+
+test("a malformed request is answered, and the connection is closed", async () => {
+  const { client, rest } = await open()
+  client.write(malformed)
+  expect(await rest()).toBe("HTTP/1.1 400 Bad Request\r\nconnection: close\r\nx-test: 1\r\n\r\n")
+})
+
+test("a malformed request is not answered in the middle of another answer", async () => {
+  const { client, send, received, rest } = await open()
+  const [response] = await send(get, 1)
+  response?.writeHead(200, { "content-length": 8 })
+  response?.write("ans")
+  await received("ans")
+  client.write(malformed)
+  expect(await rest()).toBe("")
+})
