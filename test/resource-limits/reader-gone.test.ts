@@ -5,16 +5,21 @@ import { expect, test } from "@jest/globals"
 
 const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
 
-test.each(["stdout", "stderr"] as const)("a closed reader of %s does not make a command fail", async (output) => {
-  // The command writes its output on one stream, and an error on the other.
-  const args = output === "stdout" ? ["--help"] : ["unknown"]
-  const child = spawn(process.execPath, [command, ...args], { env: {}, stdio: ["ignore", "pipe", "pipe"] })
-  child[output].destroy()
-  const other = output === "stdout" ? child.stderr : child.stdout
-  let text = ""
-  other.on("data", (chunk: Buffer) => {
-    text += chunk
-  })
-  const [code] = await once(child, "close")
-  expect({ code, text }).toEqual({ code: output === "stdout" ? 0 : 2, text: "" })
-})
+test.each([
+  // What the command prints is lost. The reader knows that it has gone, so it gets no message.
+  { output: "stdout", args: ["--help"], code: 1 },
+  { output: "stderr", args: ["unknown"], code: 2 },
+] as const)(
+  "a command whose reader of $output is gone ends with $code, and without a stack",
+  async ({ output, args, code }) => {
+    const child = spawn(process.execPath, [command, ...args], { env: {}, stdio: ["ignore", "pipe", "pipe"] })
+    child[output].destroy()
+    const other = output === "stdout" ? child.stderr : child.stdout
+    let text = ""
+    other.on("data", (chunk: Buffer) => {
+      text += chunk
+    })
+    const [exitCode] = await once(child, "close")
+    expect({ exitCode, text }).toEqual({ exitCode: code, text: "" })
+  },
+)
