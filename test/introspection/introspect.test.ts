@@ -190,7 +190,11 @@ describe.each(databaseTargets())("IntrospectionService on %s", (target) => {
   })
 
   test.each([
-    ["field", '{"stratgy": "SESSION_STRATEGY_DATABASE"}', "request: has an unknown field"],
+    [
+      "field",
+      '{"stratgy": "SESSION_STRATEGY_DATABASE"}',
+      "request: has a field that authwire.v1.IntrospectRequest does not have",
+    ],
     [
       "strategy",
       '{"strategy": "SESSION_STRATEGY_DATABSE"}',

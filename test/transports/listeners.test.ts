@@ -102,7 +102,11 @@ describe("both transports", () => {
     for (const [type, body, message] of [
       ["application/json", '{"id": 12345678}', "id: cannot be read"],
       ["application/json", '{"id": "12345678', unreadable],
-      ["application/json", '{"id": "12345678", "12345678": 1}', "request: has an unknown field"],
+      [
+        "application/json",
+        '{"id": "12345678", "12345678": 1}',
+        "request: has a field that authwire.v1.GetUserRequest does not have",
+      ],
       ["application/proto", "\n\u00ff12345678", unreadable],
     ] as const) {
       const headers = { "content-type": type, "x-request-id": "of-the-test" }

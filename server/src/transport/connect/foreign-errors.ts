@@ -62,8 +62,9 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   if (!(error instanceof ConnectError)) return undefined
   if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)) return undefined
   const field = unreadableField(error.rawMessage, input)
-  const isUnknown = /: key ".*" is unknown$/s.test(error.rawMessage)
-  const problem = isUnknown ? "has an unknown field" : `is not a well-formed ${input.typeName}`
+  // The name of the field is arbitrary input, so only the message is named in which it was found.
+  const [, owner] = /message ([\w.]+) from JSON: key ".*" is unknown$/s.exec(error.rawMessage) ?? []
+  const problem = owner ? `has a field that ${owner} does not have` : `is not a well-formed ${input.typeName}`
   const description = field === undefined ? problem : "cannot be read"
   return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
 }
