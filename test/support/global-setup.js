@@ -93,6 +93,6 @@ export default async function setup() {
   )
   const failed = starts.find((start) => start.status === "rejected")
   if (failed === undefined) return
-  teardown()
+  await teardown()
   throw failed.reason
 }
