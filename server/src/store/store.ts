@@ -253,8 +253,8 @@ export interface SessionStore {
   create(caller: Caller, session: Session, origin?: SessionOrigin): Promise<Session>
   /**
    * Reads the session and its user in one statement. An expired session is deleted, unless it was extended meanwhile or
-   * the database accepts no writes, and null is returned. The time of this use is written later, in a batch with others. It is lost if the database
-   * does not accept that write.
+   * the database accepts no writes, and null is returned. The time of this use is written later, in a batch with others.
+   * It is lost if the database does not accept that write.
    */
   getWithUser(caller: Caller, sessionToken: string): Promise<SessionAndUser | null>
   /**

@@ -70,7 +70,7 @@ function readerOf(type: string): JsonReader {
     return (value, timezone) => dateOf(value, timezone)?.toISOString() ?? textOf(value)
   }
   if (/^(real|double|float)/.test(type)) return (value) => numberOf(value) ?? textOf(value)
-  // Not a point or a multipoint.
+  // The types `point` and `multipoint` also contain `int`, and are not numbers.
   if (/\b(tiny|small|medium|big)?int/.test(type)) {
     return (value) => {
       const number = numberOf(value)

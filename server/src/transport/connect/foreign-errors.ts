@@ -62,8 +62,7 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   if (!(error instanceof ConnectError)) return undefined
   if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)) return undefined
   const field = unreadableField(error.rawMessage, input)
-  // The name of the field is arbitrary input, so only the message is named in which it was found.
-  const [, owner] = /message ([\w.]+) from JSON: key ".*" is unknown$/s.exec(error.rawMessage) ?? []
+  const owner = messageWithoutField(error.rawMessage)
   const problem = owner ? `has a field that ${owner} does not have` : `is not a well-formed ${input.typeName}`
   const description = field === undefined ? problem : "cannot be read"
   return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
@@ -87,6 +86,16 @@ export function asRejected(error: unknown): Failure | undefined {
 function unreadableField(message: string, input: DescMessage): string | undefined {
   const [, type, name] = /^cannot decode field (\S+)\.(\w+) from JSON: /.exec(message) ?? []
   return type === input.typeName ? input.fields.find((field) => field.name === name)?.name : undefined
+}
+
+/**
+ * Returns the name of the message in whose JSON Protobuf-ES found an unknown field. The name of that field is arbitrary
+ * input, and so may be the rest of every error message: the pattern is anchored, so that a long one costs no more than
+ * its beginning.
+ */
+function messageWithoutField(message: string): string | undefined {
+  if (!message.endsWith('" is unknown')) return undefined
+  return /^cannot decode message ([\w.]+) from JSON: key "/.exec(message)?.[1]
 }
 
 type Replace = (error: ConnectError | undefined) => ConnectError | undefined
