@@ -8,9 +8,9 @@ import { Key } from "../../server/src/auth/key.js"
 import { type Keyring, openKeyring } from "../../server/src/auth/keyring.js"
 import { parseStaticKeys } from "../../server/src/auth/static-keys.js"
 import { access } from "../../server/src/rpc/interceptors/auth.js"
-import { formatAddress } from "../../server/src/transport/address.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
+import { formatAddress } from "../../server/src/util/address.js"
 import { carriers } from "../transports/carriers.js"
 
 /** Opens a service with both listeners that counts the lookups of keys. */

@@ -9,9 +9,9 @@ import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
 import type { Interceptor } from "../../server/src/rpc/interceptor.js"
-import { formatAddress } from "../../server/src/transport/address.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
+import { formatAddress } from "../../server/src/util/address.js"
 import { carriers } from "../transports/carriers.js"
 
 /**

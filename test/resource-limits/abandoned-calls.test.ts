@@ -8,10 +8,10 @@ import { openService } from "@authwire/test-support/processes/service.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
-import { formatAddress } from "../../server/src/transport/address.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { limits } from "../../server/src/transport/limits.js"
 import type { Listener } from "../../server/src/transport/transport.js"
+import { formatAddress } from "../../server/src/util/address.js"
 
 const [target] = databaseTargets()
 const keyId = "key"

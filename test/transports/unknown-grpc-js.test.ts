@@ -7,8 +7,8 @@ import { createGrpcTransport } from "@connectrpc/connect-node"
 import { Server } from "@grpc/grpc-js"
 import { afterAll, beforeAll, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
-import { formatAddress } from "../../server/src/transport/address.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
+import { formatAddress } from "../../server/src/util/address.js"
 
 const [target] = databaseTargets()
 let database: Awaited<ReturnType<typeof createStoreDatabase>>

@@ -1,5 +1,5 @@
 import type { Logger } from "pino"
-import { Failure } from "../rpc/errors.js"
+import { Failure } from "../errors/failure.js"
 import type { ApiKeyStore } from "../store/store.js"
 import type { ApiKey } from "../store/types.js"
 import { areOfOneTenant, keysByCertificateName } from "./certificate-names.js"

@@ -1,5 +1,5 @@
+import { InvalidValueError } from "../errors/invalid-value-error.js"
 import type { ApiKey } from "../store/types.js"
-import { InvalidValueError } from "../util/invalid-value-error.js"
 import { isKeyId } from "./api-key.js"
 import { certificateNameForm, isKeyName, parseDate, tenantName } from "./key-fields.js"
 import { scopes, unknownScope } from "./scopes.js"

@@ -1,4 +1,4 @@
-import { InvalidValueError } from "../util/invalid-value-error.js"
+import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { tenantName } from "./key-fields.js"
 
 /** The shortest secret, in bytes. */

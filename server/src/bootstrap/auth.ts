@@ -3,14 +3,14 @@ import { followFile } from "../auth/followed-file.js"
 import { Key } from "../auth/key.js"
 import { openKeyring } from "../auth/keyring.js"
 import { parseStaticKeys } from "../auth/static-keys.js"
-import type { Configuration } from "../cli/config/configuration.js"
+import type { Configuration } from "../config/configuration.js"
+import { StartError } from "../errors/start-error.js"
 import type { Interceptor } from "../rpc/interceptor.js"
 import { access } from "../rpc/interceptors/auth.js"
 import type { Store } from "../store/store.js"
-import { isLoopback } from "../transport/address.js"
+import { isLoopback } from "../util/address.js"
 import { causeOf } from "./database.js"
 import { readGiven } from "./given-file.js"
-import { StartError } from "./start-error.js"
 
 /** Opens the API keys of the database and of the configuration. Throws StartError if a file cannot be read. */
 export async function openAccess(

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
-import { InvalidValueError } from "../util/invalid-value-error.js"
-import { StartError } from "./start-error.js"
+import { InvalidValueError } from "../errors/invalid-value-error.js"
+import { StartError } from "../errors/start-error.js"
+import { systemCodeOf } from "../errors/system-code.js"
 
 /** Returns the text of a file. Throws StartError if the file cannot be read or `check` rejects its text. */
 export function readGiven(flag: string, path: string, check: (text: string) => unknown): string {
@@ -10,7 +11,6 @@ export function readGiven(flag: string, path: string, check: (text: string) => u
     return text
   } catch (error) {
     if (error instanceof InvalidValueError) throw new StartError(`${flag}: ${error.message}`)
-    const code = error instanceof Error && "code" in error ? String(error.code) : String(error)
-    throw new StartError(`${flag}: cannot read ${path} (${code})`, { cause: error })
+    throw new StartError(`${flag}: cannot read ${path} (${systemCodeOf(error)})`, { cause: error })
   }
 }

@@ -1,7 +1,7 @@
 import { dirname } from "node:path"
 import type { Logger } from "pino"
 import { followFile } from "../auth/followed-file.js"
-import type { Configuration } from "../cli/config/configuration.js"
+import type { Configuration } from "../config/configuration.js"
 import type { Providers } from "../provider-tokens/provider.js"
 import { parseProviders } from "../provider-tokens/providers-file.js"
 import { readGiven } from "./given-file.js"

@@ -1,7 +1,7 @@
 import type { Logger } from "pino"
 import { followFile } from "../auth/followed-file.js"
 import { parseTenantSecrets } from "../auth/tenant-secrets.js"
-import type { Configuration } from "../cli/config/configuration.js"
+import type { Configuration } from "../config/configuration.js"
 import { readGiven } from "./given-file.js"
 
 /**

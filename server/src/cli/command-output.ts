@@ -1,5 +1,5 @@
 import { fstatSync } from "node:fs"
-import { StartError } from "../bootstrap/start-error.js"
+import { StartError } from "../errors/start-error.js"
 import { fileSink, streamSink } from "../logging/line-sink.js"
 import type { CommandOutput } from "./commands/output.js"
 

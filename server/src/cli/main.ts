@@ -1,7 +1,7 @@
 import { createRequire } from "node:module"
-import { StartError } from "../bootstrap/start-error.js"
+import { ConfigurationError } from "../errors/configuration-error.js"
+import { StartError } from "../errors/start-error.js"
 import { commandOutput, OutputClosedError } from "./command-output.js"
-import { ConfigurationError } from "./config/error.js"
 import { runProgram } from "./program.js"
 
 /**

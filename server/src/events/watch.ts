@@ -1,4 +1,4 @@
-import { Failure } from "../rpc/errors.js"
+import { Failure } from "../errors/failure.js"
 import type { Caller, EventStore } from "../store/store.js"
 import type { EventKind, EventPosition, StoredEvent } from "../store/types.js"
 import type { EventFeed, FeedSubscriber } from "./feed.js"

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
-import { StartError } from "../bootstrap/start-error.js"
+import { StartError } from "../errors/start-error.js"
 import { Scratch } from "./scratch.js"
 
 const mib = 2 ** 20

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto"
 import { closeSync, openSync, readSync, rmSync, writeSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { causeOf } from "../bootstrap/database.js"
-import { StartError } from "../bootstrap/start-error.js"
+import { StartError } from "../errors/start-error.js"
+import { systemCodeOf } from "../errors/system-code.js"
 
 /** The maximum number of bytes that are kept in memory before they are written to the file. */
 const bufferSize = 2 ** 20
@@ -75,7 +75,7 @@ export class Scratch {
       work()
     } catch (error) {
       throw new StartError(
-        `cannot ${what} a temporary file in ${this.#folder} (${causeOf(error)}): set TMPDIR to another folder`,
+        `cannot ${what} a temporary file in ${this.#folder} (${systemCodeOf(error)}): set TMPDIR to another folder`,
         { cause: error },
       )
     }

@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises"
 import { resolve } from "node:path"
 import { z } from "zod"
 import { tenantName } from "../auth/key-fields.js"
-import { isLoopback } from "../transport/address.js"
-import { InvalidValueError } from "../util/invalid-value-error.js"
+import { InvalidValueError } from "../errors/invalid-value-error.js"
+import { isLoopback } from "../util/address.js"
 import { authMethods, type Provider, type Providers } from "./provider.js"
 
 const maxSecretBytes = 16_384

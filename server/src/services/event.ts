@@ -1,8 +1,8 @@
 import type { EventService } from "@authwire/proto"
+import { Failure } from "../errors/failure.js"
 import type { EventFeed } from "../events/feed.js"
 import { watch } from "../events/watch.js"
 import type { Call, Implementation } from "../rpc/call.js"
-import { Failure } from "../rpc/errors.js"
 import type { EventStore } from "../store/store.js"
 import { fromEvent, toEventKinds } from "./wire.js"
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
-import type { Failure } from "../rpc/errors.js"
+import type { Failure } from "../errors/failure.js"
 import type { Look } from "./feed.js"
 import { cacheHub, longest, minStaleMs, type News, type Ping, type Said } from "./hub.js"
 

@@ -1,4 +1,4 @@
-import { Failure } from "../rpc/errors.js"
+import { Failure } from "../errors/failure.js"
 import type { ChangeFeed } from "./feed.js"
 import { cacheHub, type Hub, type HubClient, type HubOptions, type HubStream, type Said } from "./hub.js"
 

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises"
+import { systemCodeOf } from "../errors/system-code.js"
 
 /** Texts or paths by the caller's names for its files; undefined if there is no such file. */
 type ByName<Files> = { readonly [Name in keyof Files]: string | undefined }
@@ -40,7 +41,7 @@ export function watchFiles<Files extends ByName<Files>>(options: WatchOptions<Fi
   const check = async (): Promise<void> => {
     const found = await Promise.all(names.map((name) => read(paths[name] as string)))
     if (stopped) return
-    const state = JSON.stringify(found.map((file) => file.text ?? { error: codeOf(file.error) }))
+    const state = JSON.stringify(found.map((file) => file.text ?? { error: systemCodeOf(file.error) }))
     if (state === used) {
       problem = undefined
       return
@@ -77,9 +78,4 @@ function read(path: string): Promise<{ text?: string; error?: unknown }> {
     (text) => ({ text }),
     (error: unknown) => ({ error }),
   )
-}
-
-/** Returns the system's code of an error, such as ENOENT. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown"
 }

@@ -5,10 +5,10 @@ import { withDevSecret } from "../../bootstrap/dev-secret.js"
 import { openInstruments } from "../../bootstrap/instruments.js"
 import { runServer } from "../../bootstrap/server.js"
 import { serveWithWorkers } from "../../cluster/primary.js"
+import type { Configuration } from "../../config/configuration.js"
 import { readinessSwitch } from "../../health/readiness.js"
 import { exitAfterPendingLines } from "../../logging/exit-after-pending-lines.js"
 import { createLog } from "../../logging/logger.js"
-import type { Configuration } from "../config/configuration.js"
 
 /**
  * `authwire serve`: serves until the process gets a signal. Throws StartError if an external problem prevents the

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import type Libsql from "libsql"
-import { StartError } from "../../bootstrap/start-error.js"
+import { StartError } from "../../errors/start-error.js"
 import { type Dialect, pageStatement, type Source } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: () => "?" }

@@ -8,9 +8,9 @@ import { pino } from "pino"
 import { formatKey, hashSecret, newKey } from "../../auth/api-key.js"
 import { Key } from "../../auth/key.js"
 import { openKeyring } from "../../auth/keyring.js"
+import { Failure } from "../../errors/failure.js"
 import { activeCalls, type Incoming } from "../active-calls.js"
 import type { Call, CallConnection } from "../call.js"
-import { Failure } from "../errors.js"
 import { access } from "./auth.js"
 
 const { getUser, createUser } = UserService.method

@@ -1,11 +1,11 @@
 import { claimsKey, parseKey } from "../../auth/api-key.js"
+import type { Identity } from "../../auth/identity.js"
 import { Key } from "../../auth/key.js"
 import type { Keyring } from "../../auth/keyring.js"
 import { anyScope, requireScope, scopeMissing, scopeOf } from "../../auth/scopes.js"
+import { Failure, type Reason } from "../../errors/failure.js"
 import { orAborted } from "../../util/abort.js"
 import type { Call } from "../call.js"
-import { Failure, type Reason } from "../errors.js"
-import type { Identity } from "../identity.js"
 import type { Interceptor } from "../interceptor.js"
 
 export interface AccessOptions {

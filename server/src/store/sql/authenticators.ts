@@ -1,4 +1,4 @@
-import { StoreError } from "../error.js"
+import { StoreError } from "../../errors/store-error.js"
 import type { AuthenticatorStore, Caller } from "../store.js"
 import type { Database, Reads } from "./database.js"
 import { failsBy } from "./engine/statement-error.js"

@@ -1,6 +1,6 @@
 import type { DataSource, QueryRunner } from "typeorm"
+import { StoreError } from "../../errors/store-error.js"
 import { orAborted } from "../../util/abort.js"
-import { StoreError } from "../error.js"
 import type { Waiter } from "../store.js"
 import type { Connection, SqlEngine } from "./engine/engine.js"
 import { Lease } from "./engine/lease.js"

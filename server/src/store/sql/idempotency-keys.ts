@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { StoreError, type StoreErrorReason } from "../error.js"
+import { StoreError, type StoreErrorReason } from "../../errors/store-error.js"
 import type { Store } from "../store.js"
 import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"

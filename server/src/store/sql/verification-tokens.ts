@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { StoreError } from "../error.js"
+import { StoreError } from "../../errors/store-error.js"
 import type { Caller, VerificationTokenStore } from "../store.js"
 import type { VerificationTokenKey } from "../types.js"
 import type { Database } from "./database.js"

@@ -2,7 +2,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import type { Logger } from "pino"
-import { codeOf, watchFiles } from "../../util/watch-file.js"
+import { systemCodeOf } from "../../errors/system-code.js"
+import { watchFiles } from "../../util/watch-file.js"
 import { secureContextOptions } from "./secure-context.js"
 
 /** The paths of the PEM files of a TLS certificate. */
@@ -89,7 +90,7 @@ export function watchCertificate(files: CertificateFiles, log: Logger): Certific
 }
 
 function unreadable(file: keyof CertificateFiles, cause: unknown): CertificateError {
-  return new CertificateError(file, `cannot be read (${codeOf(cause)})`, { cause })
+  return new CertificateError(file, `cannot be read (${systemCodeOf(cause)})`, { cause })
 }
 
 function check(content: CertificateFiles): { options: SecureContextOptions; validTo: Date } {
@@ -107,7 +108,7 @@ function check(content: CertificateFiles): { options: SecureContextOptions; vali
   try {
     createSecureContext(options)
   } catch (cause) {
-    throw new CertificateError("cert", `is rejected by OpenSSL (${codeOf(cause)})`, { cause })
+    throw new CertificateError("cert", `is rejected by OpenSSL (${systemCodeOf(cause)})`, { cause })
   }
   return { options, validTo: new Date(leaf.validTo) }
 }

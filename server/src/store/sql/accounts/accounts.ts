@@ -1,4 +1,4 @@
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 import type { AccountStore, Caller } from "../../store.js"
 import type { Account, AccountKey, ListedAccount } from "../../types.js"
 import type { Cipher } from "../cipher.js"

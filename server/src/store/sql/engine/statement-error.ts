@@ -1,4 +1,4 @@
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 
 /**
  * The kinds of statement failures. They are recognized by error numbers and codes, never by message text.

@@ -1,4 +1,4 @@
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, SessionStore } from "../../store.js"
 import type { Session } from "../../types.js"
 import type { Database } from "../database.js"

@@ -1,4 +1,4 @@
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, UserStore } from "../../store.js"
 import type { User, UserPatch } from "../../types.js"
 import type { Database } from "../database.js"

@@ -1,9 +1,9 @@
-import { origins } from "../../import/origins.js"
-import { urlsOfHosts } from "../../store/sql/cluster/hosts.js"
-import { isLoopback } from "../../transport/address.js"
-import { ConfigurationError } from "./error.js"
+import { ConfigurationError } from "../errors/configuration-error.js"
+import { urlsOfHosts } from "../store/sql/cluster/hosts.js"
+import { isLoopback } from "../util/address.js"
 import type { Command } from "./option.js"
 import type { Name, Values } from "./options.js"
+import { origins } from "./origins.js"
 
 /** The parsed options of a command. Options of other commands are missing. */
 export interface ParsedOptions {

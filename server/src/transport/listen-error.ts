@@ -1,5 +1,5 @@
-import { type Address, formatAddress } from "../transport/address.js"
-import { StartError } from "./start-error.js"
+import { StartError } from "../errors/start-error.js"
+import { type Address, formatAddress } from "../util/address.js"
 
 /** Converts the error of a listener that cannot listen into a StartError with advice. */
 export function listenError(flag: string, address: Address, error: unknown): unknown {

@@ -8,7 +8,7 @@ import {
 import { create } from "@bufbuild/protobuf"
 import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { StoreError, type StoreErrorReason } from "../store/error.js"
+import { StoreError, type StoreErrorReason } from "./store-error.js"
 
 /** The name of an ErrorReason value, as google.rpc.ErrorInfo contains it. */
 export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">

@@ -1,9 +1,9 @@
 import { z } from "zod"
-import { certificateNameForm, isKeyName, parseDate, tenantName } from "../../auth/key-fields.js"
-import { eventKinds } from "../../store/event-kinds.js"
-import type { EventKind } from "../../store/types.js"
-import type { Address } from "../../transport/address.js"
-import { InvalidValueError } from "../../util/invalid-value-error.js"
+import { certificateNameForm, isKeyName, parseDate, tenantName } from "../auth/key-fields.js"
+import { InvalidValueError } from "../errors/invalid-value-error.js"
+import { eventKinds } from "../store/event-kinds.js"
+import type { EventKind } from "../store/types.js"
+import type { Address } from "../util/address.js"
 
 // The parsers of option values. Each parses a text and has one rule per kind of error. All error messages are defined
 // by this project. They state the rule, and do not repeat the text if it may be a secret.
@@ -101,7 +101,7 @@ export const auditLog = () =>
 
 /** Calls per second, by `Service.Method`. */
 export const rates = () =>
-  readBySchema(async () => (await import("../../rpc/interceptors/rates.js")).readRates).register(shown, {
+  readBySchema(async () => (await import("../rpc/interceptors/rates.js")).readRates).register(shown, {
     placeholder: "LIST",
   })
 
@@ -125,7 +125,7 @@ export const encryptionKeys = () =>
 /** A list of keys in JSON, returned unchanged after it was checked. */
 export const staticKeys = () =>
   readBySchema(async () => {
-    const { parseStaticKeys } = await import("../../auth/static-keys.js")
+    const { parseStaticKeys } = await import("../auth/static-keys.js")
     return (text: string) => {
       if (text.trimStart().startsWith("awk_")) {
         throw new InvalidValueError(
@@ -151,7 +151,7 @@ export const keyName = () =>
 
 export const scopes = () =>
   readBySchema(async () => {
-    const { scopes, unknownScope } = await import("../../auth/scopes.js")
+    const { scopes, unknownScope } = await import("../auth/scopes.js")
     return (text: string | undefined) => {
       const list = [...new Set((text ?? "").split(",").map((one) => one.trim()))]
       if (unknownScope(list) === undefined) return list

@@ -1,5 +1,5 @@
-import { origins } from "../../import/origins.js"
 import type { Option } from "./option.js"
+import { origins } from "./origins.js"
 import { boolean, choice, text } from "./values.js"
 
 /** The options of `authwire import`, `authwire export` and `authwire doctor`. */

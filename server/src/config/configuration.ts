@@ -1,4 +1,4 @@
-import { ConfigurationError } from "./error.js"
+import { ConfigurationError } from "../errors/configuration-error.js"
 import type { Command, Option } from "./option.js"
 import { type Name, type NamesOf, optionsOf, type Values } from "./options.js"
 import { checkRules } from "./rules.js"

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf"
-import { Failure } from "../rpc/errors.js"
+import { Failure } from "../errors/failure.js"
 
 /**
  * The maximum nesting depth of objects and arrays, including the outermost. Protobuf parsers stop at 100 nested

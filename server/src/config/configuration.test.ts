@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
+import { ConfigurationError } from "../errors/configuration-error.js"
 import { readConfiguration } from "./configuration.js"
-import { ConfigurationError } from "./error.js"
 import type { Option } from "./option.js"
 import { options } from "./options.js"
 
