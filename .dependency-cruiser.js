@@ -1,4 +1,4 @@
-import { floors } from "./scripts/floors.js"
+import { floors } from "./scripts/floors.ts"
 
 /** Forbids files whose path matches `from` to import what matches `to`. Test files are not checked. */
 const wall = (name, from, to) => ({ name, severity: "error", from: { path: from }, to: { path: to } })

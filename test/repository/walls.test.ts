@@ -14,6 +14,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { floors } from "../../scripts/floors.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -59,7 +60,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "authwire-walls-"))
   for (const path of [
     ".dependency-cruiser.js",
-    "scripts/floors.js",
+    "scripts/floors.ts",
     "package.json",
     "gen/ts",
     "server/src",
@@ -108,6 +109,11 @@ test("allowed imports, and the sources as they are, cross no wall", () => {
 
 test("no two folders import each other, not even a type", () => {
   expect(lint(new Map(circles))).toMatch(/error circle-of-folders: server\/src\/events/)
+})
+
+test("every folder of server/src is on one floor", () => {
+  const folders = readdirSync(join(root, "server/src"), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  expect(floors.flatMap((floor) => floor.folders).sort()).toEqual(folders.map(({ name }) => name).sort())
 })
 
 test.each(["client", "examples/express", "server", "token"])("%s imports from no other package's folder", (name) => {
