@@ -1,6 +1,7 @@
 import { Failure } from "../errors/failure.js"
 import type { Caller, EventStore } from "../store/store.js"
 import type { EventKind, EventPosition, StoredEvent } from "../store/types.js"
+import { orAborted } from "../util/abort.js"
 import type { EventFeed, FeedSubscriber } from "./feed.js"
 
 export interface WatchOptions {
@@ -74,12 +75,12 @@ export async function* watch(
       if (signal.aborted) over()
     })
 
-  const subscription = await feed.subscribe(subscriber)
+  const subscription = feed.subscribe(subscriber)
   try {
-    const first = subscription.start.sequence
+    const now = await events.history(caller)
+    const { sequence: first } = await orAborted(subscription.start, signal)
     inTable = Math.max(inTable, first)
     known = Math.max(known, first)
-    const now = await events.history(caller)
     if (start !== undefined && (start.history !== now.id || start.sequence > now.last)) throw cursorExpired()
     let after = start?.sequence ?? first
     const at = (sequence: number, event?: StoredEvent): Watched => ({ position: { history: now.id, sequence }, event })
