@@ -19,7 +19,7 @@ async function openCounting(keys: readonly object[]) {
   const store = await database.openStore()
   const log = pino({ level: "silent" })
   const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now() })
-  keyring.give(parseStaticKeys(JSON.stringify(keys)).map((key) => new Key(key)))
+  keyring.setStaticKeys(parseStaticKeys(JSON.stringify(keys)).map((key) => new Key(key)))
   const looked: string[] = []
   const counting: Keyring = {
     ...keyring,
@@ -27,9 +27,9 @@ async function openCounting(keys: readonly object[]) {
       looked.push(id)
       return keyring.get(id)
     },
-    seek(id) {
+    lookUp(id) {
       looked.push(`${id} in the database`)
-      return keyring.seek(id)
+      return keyring.lookUp(id)
     },
   }
   const { router, transport } = openService(store, {
