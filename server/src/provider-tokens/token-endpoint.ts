@@ -13,6 +13,7 @@ import {
 } from "oauth4webapi"
 import type { RefreshedTokens } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
+import { isObject, parsedJson } from "../util/json.js"
 import type { Provider } from "./provider.js"
 
 /** The reasons why there is no usable answer. */
@@ -104,7 +105,7 @@ async function ask(provider: Provider, refreshToken: string, signal: AbortSignal
     [customFetch]: (url, options) => fetch(url, { ...options, redirect: "manual" }),
   })
   const text = await boundedText(response)
-  return { status: response.status, retryAfter: response.headers.get("retry-after"), body: parsed(text) }
+  return { status: response.status, retryAfter: response.headers.get("retry-after"), body: parsedJson(text) }
 }
 
 function partiesOf(provider: Provider): [AuthorizationServer, Client] {
@@ -132,15 +133,6 @@ async function boundedText(response: Response): Promise<string> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString("utf8")
-}
-
-/** Parses a text as JSON. Returns undefined if it is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns the outcome of an answer without tokens; undefined for an answer that should contain tokens. */
@@ -227,8 +219,4 @@ function processed(provider: Provider, body: object): Promise<TokenEndpointRespo
  */
 function isShort(text: string | undefined, bytes: number): boolean {
   return text === undefined || (text.isWellFormed() && !text.includes("\0") && Buffer.byteLength(text) <= bytes)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
