@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import { createDatabase, databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceServer } from "@authwire/test-support/databases/databases.js"
 import { check, hasDeployTools, root } from "@authwire/test-support/machine/deploy.js"
 import { hasMountNamespaces } from "@authwire/test-support/machine/small-disk.js"
 import { describe, expect, test } from "@jest/globals"
@@ -20,7 +20,7 @@ withTools("deploy/Dockerfile", () => {
   })
 
   // It needs a database server, because SQLite needs a file, and the image cannot write any.
-  const target = databaseTargets().find((one) => one !== "sqlite")
+  const target = serviceServer()
   const onServer = hasMountNamespaces() && target !== undefined ? test : test.skip
 
   onServer(

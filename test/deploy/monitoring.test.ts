@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs"
 import { createAuthwireClient } from "@authwire/client"
 import { IntrospectionService, SessionService } from "@authwire/proto"
-import { createDatabase, describeServers } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer } from "@authwire/test-support/databases/databases.js"
 import { startCollector } from "@authwire/test-support/machine/collector.js"
 import { check, root } from "@authwire/test-support/machine/deploy.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
@@ -46,7 +46,7 @@ withTools(
   },
 )
 
-describeServers("on %s", (target) => {
+describeServer("on a server", (target) => {
   withTools(
     "each metric that an alert or a panel uses is exported by a service after it has served calls",
     async () => {

@@ -1,7 +1,7 @@
 import { createBrowser, textOf } from "@authwire/test-support/applications/browser.js"
 import { startExample } from "@authwire/test-support/applications/example.js"
 import { person, rows, signInWithProvider, usersWithEmail } from "@authwire/test-support/applications/sign-in.js"
-import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { activeStatements } from "@authwire/test-support/databases/server-sql.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
@@ -28,7 +28,7 @@ async function isLinking(database: TestDatabase): Promise<boolean> {
   return (await activeStatements(database)).some((text) => /^INSERT INTO .accounts/i.test(text))
 }
 
-describeServers("an application that is killed between createUser and linkAccount, on %s", (target) => {
+describeServer("an application that is killed between createUser and linkAccount", (target) => {
   test.each([
     ["15m", "the next sign-in comes to its end", true],
     ["0", "the next sign-in is rejected by Auth.js", false],

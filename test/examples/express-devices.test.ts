@@ -7,7 +7,7 @@ import {
 } from "@authwire/test-support/applications/chromium.js"
 import { type PersonName, person, rows, sessionCookie } from "@authwire/test-support/applications/sign-in.js"
 import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
 
 /** A browser with its own cookies and user agent. */
@@ -17,9 +17,9 @@ interface Device {
 }
 
 // The databases differ only in the store, whose contract has its own tests.
-const targets = databaseTargets().filter((target) => target === "sqlite" || target === "mysql")
+const target = serviceDatabase()
 
-;(hasChromium() ? describe : describe.skip).each(targets)("your devices, in three browsers, on %s", (target) => {
+;(hasChromium() ? describe : describe.skip)("your devices, in three browsers", () => {
   let stack: Stack
   let chromium: Browser
   const devices: Device[] = []

@@ -9,17 +9,17 @@ import {
 } from "@authwire/test-support/applications/chromium.js"
 import { rows, sessionCookie, usersWithEmail } from "@authwire/test-support/applications/sign-in.js"
 import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
-const cases = databaseTargets().flatMap((target) => [[target, "database"] as const, [target, "jwt"] as const])
+const target = serviceDatabase()
 
 /** Converts Base64 to the form that Auth.js writes. */
 const base64 = (text: string) => Buffer.from(text, "base64").toString("base64")
 
-;(hasChromium() ? describe : describe.skip).each(cases)(
-  "passkeys in Chromium, on %s with %s sessions",
-  (target, strategy) => {
+;(hasChromium() ? describe : describe.skip).each(["database", "jwt"] as const)(
+  "passkeys in Chromium, with %s sessions",
+  (strategy) => {
     let stack: Stack
     let browser: Browser
     let context: BrowserContext

@@ -17,12 +17,12 @@ import {
 } from "@authwire/test-support/applications/screenshots.js"
 import { moment, type PersonName, person, rows, sessionCookie } from "@authwire/test-support/applications/sign-in.js"
 import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
-const target = databaseTargets().find((one) => one === "mysql") ?? databaseTargets()[0]
+const target = serviceDatabase()
 const canRun = hasChromium() && hasNextExample() && target !== undefined
 
 // One build and one browser for all tests. Each test has its own context with separate cookies.

@@ -6,13 +6,13 @@ import {
   launchChromium,
 } from "@authwire/test-support/applications/chromium.js"
 import { person, rows, sessionCookie } from "@authwire/test-support/applications/sign-in.js"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { type Started, startApplication, startProvider } from "./application.js"
 import { adapters, folder, hasAdapters } from "./fixtures.js"
 
-const target = databaseTargets().find((one) => one === "mysql") ?? databaseTargets()[0] ?? "sqlite"
+const target = serviceDatabase()
 const secrets = { OIDC_CLIENT_SECRET: "of-the-tests-and-of-nobody-else", AUTH_SECRET: testSecret }
 const canRun = hasChromium() && hasAdapters()
 

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import {
   createDatabase,
-  databaseTargets,
-  describeServers,
+  describeServer,
+  serviceServer,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
 import { migrate } from "@authwire/test-support/databases/migrate.js"
@@ -28,11 +28,8 @@ const some = 1200
 // Every test runs the command several times.
 jest.setTimeout(180_000)
 
-/** The databases that can report whether a row has changed. */
-const targets = databaseTargets().filter((target) => target === "mysql" || target === "mariadb")
-
-describeServers(
-  "authwire import --checkpoint into %s",
+describeServer(
+  "authwire import --checkpoint",
   (target) => {
     let folder: string
     let source: TestDatabase
@@ -229,7 +226,8 @@ describeServers(
       }
     })
   },
-  targets,
+  // The databases that can report whether a row has changed.
+  serviceServer(["mysql", "mariadb"]),
 )
 
 function atob64(text: string): string {

@@ -1,17 +1,15 @@
 import {
   createDatabase,
-  databaseTargets,
-  describeServers,
+  describeServer,
+  serviceServer,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
 import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
 import { folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
 
-const targets = databaseTargets().filter((target) => target === "mysql" || target === "mariadb")
-
-describeServers(
-  "the findings of a dry run in tables of Prisma on %s",
+describeServer(
+  "the findings of a dry run in tables of Prisma",
   (target) => {
     let source: TestDatabase
     let database: TestDatabase
@@ -77,5 +75,5 @@ describeServers(
       expect(code).toBe(0)
     })
   },
-  hasAdapters() ? targets : [],
+  hasAdapters() ? serviceServer(["mysql", "mariadb"]) : undefined,
 )

@@ -7,7 +7,7 @@ import { pipelineClient } from "@authwire/test-support/connections/pipeline.js"
 import { type RawPipeline, rawPipelines } from "@authwire/test-support/connections/raw-pipeline.js"
 import {
   createDatabase,
-  databaseTargets,
+  serviceDatabase,
   type TestDatabase,
   tcpProxy,
 } from "@authwire/test-support/databases/databases.js"
@@ -20,7 +20,9 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 const introspect = (id: number) => ({ id, method: "authwire.v1.IntrospectionService/Introspect" })
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-describe.each(databaseTargets().slice(-1))("a server on %s leaks no memory", (target) => {
+const target = serviceDatabase()
+
+describe(`a server on ${target} leaks no memory`, () => {
   let database: TestDatabase
   let server: ServerProcess
   let heap: Heap

@@ -8,7 +8,7 @@ import {
   tally,
 } from "@authwire/test-support/connections/pipeline.js"
 import { tcpBalancer } from "@authwire/test-support/connections/tcp-balancer.js"
-import { createDatabase, describeServers } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer } from "@authwire/test-support/databases/databases.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 
@@ -44,7 +44,7 @@ function load({ adapter, close }: PipelineClient, callers: number) {
   }
 }
 
-describeServers("two servers on %s", (target) => {
+describeServer("two servers", (target) => {
   test("restarted in turn under the load of 32 callers: no call fails, and every write is done once", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url], ["--log-level=warn"])
@@ -143,7 +143,7 @@ describeServers("two servers on %s", (target) => {
   })
 })
 
-describeServers("a client of two servers on %s", (target) => {
+describeServer("a client of two servers", (target) => {
   test("one is restarted while the client is idle: the next write goes to the other", async () => {
     const database = await createDatabase(target)
     const replicas = await startReplicas([database.url, database.url])

@@ -1,6 +1,6 @@
 import { createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
-import { createDatabase, type DatabaseTarget, describeServers } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, type DatabaseTarget, describeServer } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { unreadPipe } from "@authwire/test-support/machine/unread-pipe.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
@@ -95,7 +95,7 @@ describe("standard error is a pipe that is not read", () => {
   })
 })
 
-describeServers("two workers on %s whose standard error is not read", (target) => {
+describeServer("two workers whose standard error is not read", (target) => {
   test("calls and health checks are answered, no line is incomplete, and the service stops", async () => {
     const { pipe, server, http } = await startUnread({ args: ["--workers=2"] }, target)
     const clients = Array.from({ length: 4 }, () => createAuthwireClient({ url: server.grpcUrl }))

@@ -4,7 +4,7 @@ import { createServer } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type TcpProxy, tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { hasRuntimes, runJson, runtimes } from "@authwire/test-support/machine/runtimes.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -26,7 +26,7 @@ async function unreachable(): Promise<string> {
   let authwire: Authwire
   let silent: TcpProxy
   beforeAll(async () => {
-    authwire = await startAuthwire(databaseTargets().at(-1) ?? "sqlite")
+    authwire = await startAuthwire(serviceDatabase())
     silent = await tcpProxy(Number(new URL(authwire.server.grpcUrl).port))
     silent.hang()
   })

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { SessionService } from "@authwire/proto"
-import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { createClient } from "@connectrpc/connect"
@@ -21,7 +21,7 @@ interface Reader {
 
 // Two replicas, clients in separate processes, and the failures that the property test only simulates: SIGSTOP and kill
 // -9.
-describeServers("session caches in frozen and killed processes, on %s", (target) => {
+describeServer("session caches in frozen and killed processes", (target) => {
   let database: TestDatabase
   let one: ServerProcess
   let two: ServerProcess

@@ -39,6 +39,7 @@ const tools = {
  *   allowed to create databases and users. Not set: a server is started for this run, if its program is installed.
  * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run.
  * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb,postgres` (default: all four).
+ * - AUTHWIRE_TEST_SERVICE_DATABASE: the one of them on which everything above the store is tested (default: the first).
  */
 export default async function setup() {
   const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite,mysql,mariadb,postgres").split(",")

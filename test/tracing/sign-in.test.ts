@@ -1,4 +1,4 @@
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type CollectedSpan, type Collector, startCollector } from "@authwire/test-support/machine/collector.js"
 import { hasTracedApplication, tracedSignIn } from "@authwire/test-support/machine/tracing.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
@@ -23,7 +23,9 @@ const call = (method: string, ...statements: string[]): Tree => {
   return [name, "client", [[name, "server", statements.map((one): Tree => [one, "client", []])]]]
 }
 
-withApplication.each(databaseTargets())("a sign-in on %s", (target) => {
+const target = serviceDatabase()
+
+withApplication("a sign-in", () => {
   /** A write is committed together with its event and its idempotency key. */
   const write = (method: string, statement: string) =>
     call(

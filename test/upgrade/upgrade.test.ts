@@ -4,9 +4,10 @@ import { codeBelow, runBlock } from "@authwire/test-support/applications/pages.j
 import { pipelineClient } from "@authwire/test-support/connections/pipeline.js"
 import {
   createDatabase,
-  databaseTargets,
-  describeServers,
+  describeServer,
   type ServerEngine,
+  serverEngines,
+  serviceServer,
 } from "@authwire/test-support/databases/databases.js"
 import {
   earlierCommand,
@@ -79,10 +80,8 @@ const upgrade = (target: ServerEngine) => {
   }, 180_000)
 }
 
-describeServers(
-  `from ${earlierCommit().slice(0, 7)} to this version, on %s`,
+describeServer(
+  `from ${earlierCommit().slice(0, 7)} to this version`,
   upgrade,
-  databaseTargets()
-    .filter((target) => target !== "sqlite")
-    .filter((engine) => hasEarlierVersion() && earlierKnows(engine)),
+  hasEarlierVersion() ? serviceServer(serverEngines.filter((engine) => earlierKnows(engine))) : undefined,
 )

@@ -1,5 +1,5 @@
 import http from "node:http"
-import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import {
   connection,
@@ -25,7 +25,7 @@ async function replace(server: ServerProcess, worker: number): Promise<void> {
 const replacements = (server: ServerProcess) =>
   logOf(server).filter(({ msg }) => msg === "a worker has exited: starting another one")
 
-describeServers("one of two workers is killed, on %s", (target) => {
+describeServer("one of two workers is killed", (target) => {
   let database: TestDatabase
   let server: ServerProcess
   beforeAll(async () => {
@@ -121,7 +121,7 @@ describeServers("one of two workers is killed, on %s", (target) => {
   })
 })
 
-describeServers("two workers with active calls, on %s", (target) => {
+describeServer("two workers with active calls", (target) => {
   let database: TestDatabase
   let server: ServerProcess
   let callers: ReturnType<typeof connection>[]

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { describe, expect, test } from "@jest/globals"
 import { type EventFeed, eventFeed, type FeedSubscriber } from "../events/feed.js"
@@ -9,7 +9,9 @@ import { openSqlStore } from "../store/sql/index.js"
 import type { EventKind, StoredEvent } from "../store/types.js"
 import { type Changes, changeFeed } from "./changes.js"
 
-describe.each(databaseTargets())("changeFeed, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("changeFeed", () => {
   test("reach is the position of the tenant's last event, whatever other tenants have written since", async () => {
     const database = await createStoreDatabase(target)
     const store = await openSqlStore({ url: database.url, encryptionKeys, eventsKeepMs: 86_400_000 })
