@@ -178,7 +178,7 @@ test("a hub that is created again writes the same row with a higher version, and
 })
 
 test("streams are counted over all tenants: per key, per tenant, and in total", () => {
-  const { hubs, open } = playing({ ofKey: 2, ofTenant: 3, ofAll: 5 })
+  const { hubs, open } = playing({ ofKey: 2, ofTenant: 3, inAll: 5 })
   const one = open("a", "1")
   open("a", "1")
   expect(() => open("a", "1")).toThrow("the API key has reached the limit of streams for session caches")
@@ -196,7 +196,7 @@ test("streams are counted over all tenants: per key, per tenant, and in total", 
 })
 
 test("a key may open as many streams as have ended, however often its streams end", () => {
-  const { open } = playing({ ofKey: 2, ofTenant: 9, ofAll: 9 })
+  const { open } = playing({ ofKey: 2, ofTenant: 9, inAll: 9 })
   for (let round = 0; round < 3; round++) {
     const streams = [open("a", "1"), open("a", "1")]
     expect(() => open("a", "1")).toThrow("the API key has")

@@ -1,4 +1,5 @@
 import { Failure } from "../errors/failure.js"
+import { type StreamLimits, streamLimit } from "../util/stream-limit.js"
 import type { ChangeFeed } from "./changes.js"
 import type { HubClient } from "./client-stream.js"
 import { type CacheReport, cacheHub, type Hub, type HubOptions, type HubStream } from "./hub.js"
@@ -13,11 +14,9 @@ export interface HubsOptions extends Pick<HubOptions, "now" | "after" | "onFailu
   limits?: HubLimits
 }
 
-/** The largest numbers of open streams: per key, per tenant, and in all. */
-export interface HubLimits {
-  ofKey: number
-  ofTenant: number
-  ofAll: number
+/** The largest numbers of open streams: of one API key, of one tenant, and in all. */
+export interface HubLimits extends StreamLimits {
+  readonly ofTenant: number
 }
 
 export interface Hubs {
@@ -33,7 +32,7 @@ export interface Hubs {
   stop(): void
 }
 
-const defaultLimits: HubLimits = { ofKey: 500, ofTenant: 1_000, ofAll: 2_000 }
+const defaultLimits: HubLimits = { ofKey: 500, ofTenant: 1_000, inAll: 2_000 }
 
 /**
  * Creates a hub for each tenant that has clients, so that no tenant waits for the clients of another.
@@ -45,8 +44,7 @@ const defaultLimits: HubLimits = { ofKey: 500, ofTenant: 1_000, ofAll: 2_000 }
  */
 export function cacheHubs({ feed, write, limits = defaultLimits, ...options }: HubsOptions): Hubs {
   const hubs = new Map<string, Hub>()
-  const ofKey = new Map<string, number>()
-  let open = 0
+  const enter = streamLimit(limits, tooMany)
   let version = 0
 
   function hubOf(tenant: string): Hub {
@@ -66,24 +64,14 @@ export function cacheHubs({ feed, write, limits = defaultLimits, ...options }: H
   return {
     isOn: feed.isOn,
     open({ tenant, key }, client) {
-      const count = ofKey.get(key) ?? 0
-      if (open >= limits.ofAll) throw tooMany("the service")
-      if (count >= limits.ofKey) throw tooMany("the API key")
       if ((hubs.get(tenant)?.load.streams ?? 0) >= limits.ofTenant) throw tooMany("the tenant")
+      const leave = enter(key)
       const stream = hubOf(tenant).open(client)
-      open++
-      ofKey.set(key, count + 1)
-      let isOpen = true
       return {
         ...stream,
         end() {
           stream.end()
-          if (!isOpen) return
-          isOpen = false
-          open--
-          const left = (ofKey.get(key) ?? 1) - 1
-          if (left === 0) ofKey.delete(key)
-          else ofKey.set(key, left)
+          leave()
         },
       }
     },
