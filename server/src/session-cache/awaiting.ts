@@ -20,10 +20,7 @@ export interface AwaitingOptions {
 export type Confirmed = (tenant: string, signal: AbortSignal) => Promise<void>
 
 /** Reads the reports of a tenant for all calls that wait in it. Each result was read after its caller asked. */
-interface Reader {
-  read(): Promise<{ at: number; reports: readonly CacheReport[] }>
-  waiting: number
-}
+type Reader = () => Promise<{ at: number; reports: readonly CacheReport[] }>
 
 /** The pause between two reads of the reports, in milliseconds. */
 const pauseMs = 20
@@ -37,35 +34,30 @@ const pauseMs = 20
  * reads.
  */
 export function cachesConfirmed({ reach, reports, now, pause }: AwaitingOptions): Confirmed {
+  /** By tenant. */
   const readers = new Map<string, Reader>()
 
   function readerOf(tenant: string): Reader {
-    let reader = readers.get(tenant)
-    if (reader === undefined) {
-      let resting = Promise.resolve()
-      const read = oneAtATime(async () => {
-        await resting
-        try {
-          return { at: now(), reports: await reports(tenant) }
-        } finally {
-          resting = pause(pauseMs)
-        }
-      })
-      reader = { read, waiting: 0 }
-      readers.set(tenant, reader)
-    }
-    return reader
+    let resting = Promise.resolve()
+    return oneAtATime(async () => {
+      await resting
+      try {
+        return { at: now(), reports: await reports(tenant) }
+      } finally {
+        resting = pause(pauseMs)
+      }
+    })
   }
 
   return async (tenant, signal) => {
     const begun = now()
     let sequence: bigint | undefined
-    const reader = readerOf(tenant)
-    reader.waiting++
+    const read = readers.get(tenant) ?? readerOf(tenant)
+    readers.set(tenant, read)
     const waits = waitsUntil(signal)
     /** Reads the reports. Returns whether no client uses sessions that were cached before this call. */
     const isOver = async () => {
-      const found = await waits.for(reader.read().catch(() => undefined))
+      const found = await waits.for(read().catch(() => undefined))
       return found?.reports.every(
         ({ leaseMs, confirmed }) =>
           found.at >= begun + longest(leaseMs) || (sequence !== undefined && confirmed >= sequence),
@@ -84,8 +76,6 @@ export function cachesConfirmed({ reach, reports, now, pause }: AwaitingOptions)
       while (!(await isOver()));
     } finally {
       waits.end()
-      reader.waiting--
-      if (reader.waiting === 0) readers.delete(tenant)
     }
   }
 }
