@@ -60,7 +60,7 @@ interface ProviderLoad {
 
 /**
  * Creates the access to tokens. Within one process, calls that need the same refresh share it. Of several processes,
- * the one that holds the lease asks the provider. The others poll the account until its tokens have changed. No
+ * the one that holds the lease asks the provider. The others try to get the lease until the tokens have changed. No
  * database connection is held during the request to the provider. A refresh continues if the call that started it is
  * cancelled. If no call waits any more, the provider is not asked; if it was asked before, its answer is stored.
  */

@@ -56,7 +56,7 @@ export type TokenRefresh = (target: RefreshTarget, options: RefreshOptions) => P
 const leaseMarginMs = 5_000
 /** The part of that margin that must remain for the work after the request when the request begins, in milliseconds. */
 const reserveMs = 2_000
-/** The shortest pause between two checks of an account that another process refreshes, in milliseconds. */
+/** The shortest pause between two attempts to get the lease that another process holds, in milliseconds. */
 const minPauseMs = 50
 /**
  * The maximum time that storing the provider's tokens is retried while the database does not accept them, in
@@ -90,6 +90,7 @@ export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
     const ms = target.provider.timeoutMs + leaseMarginMs
     /** The lease while this refresh has it: when it may be used, by the clock, and how long it is held before. */
     let lease: { usableAt: number; holdMs: number } | undefined
+    let pauseMs = minPauseMs
     for (;;) {
       const release = await permits.acquire()
       try {
@@ -123,7 +124,8 @@ export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
         release()
       }
       if (lease === undefined) {
-        if (await isOverByOthers(target, waitingCall)) return undefined
+        await delay(pauseMs)
+        pauseMs = Math.min(2 * pauseMs, maxPauseMs)
       } else {
         // This continues without a waiting call, because later calls would otherwise have to start again.
         if (stopped.aborted) throw cancelled()
@@ -159,21 +161,6 @@ export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
     const entry = { tenant, provider: account.provider, outcome, duration_ms: Math.round(clock() - start) }
     if (outcome === "refreshed" || outcome === "refused") log.info(entry, "requested tokens from a provider")
     else log.warn(entry, "requested tokens from a provider")
-  }
-
-  /**
-   * Waits while another process holds the lease. Returns whether the account has new tokens afterwards. Throws the
-   * reason of the failure if the refresh failed.
-   */
-  async function isOverByOthers(target: RefreshTarget, waitingCall: () => unknown): Promise<boolean> {
-    for (let pauseMs = minPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
-      await delay(pauseMs)
-      if (waitingCall() === undefined) throw cancelled()
-      const found = await tokenRefreshes.get(target, target.account)
-      if (found === null) throw new Failure("ACCOUNT_NOT_FOUND")
-      if (isOver(found, target.account)) return true
-      if (found.refresh.kind !== "held") return false
-    }
   }
 
   /** Runs work whose result must not be lost. Retries it while the database does not accept it. */
