@@ -1,5 +1,5 @@
 import type { Transport } from "@connectrpc/connect"
-import { wrongOption } from "./error.js"
+import { wrongOption } from "../errors/error.js"
 
 /** Options of the connection to the service that apply to every transport. */
 export interface ConnectionOptions {

@@ -1,5 +1,5 @@
 import type { Connection, RowDataPacket } from "mysql2/promise"
-import { StatementError } from "../engine/statement-error.js"
+import { StatementError } from "../../query/statement-error.js"
 
 /** The kinds of clusters. */
 export type Cluster = "galera" | "single-primary" | "multi-primary"

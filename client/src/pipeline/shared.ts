@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { type PipelineTransport, type PipelineTransportOptions, pipelineTransport } from "../pipeline/transport.js"
-import type { GrpcTransport } from "./grpc.js"
+import type { GrpcTransport } from "../transport/grpc.js"
+import { type PipelineTransport, type PipelineTransportOptions, pipelineTransport } from "./transport.js"
 
 /** The options that decide which connection is used. */
 export type SharedTransportOptions = Required<Pick<PipelineTransportOptions, "header">> &

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
-import { statementError } from "../engine/mysql/mysql-errors.js"
-import { type Failure, StatementError } from "../engine/statement-error.js"
+import { type Failure, StatementError } from "../../query/statement-error.js"
+import { statementError } from "./mysql-errors.js"
 
 const table = "authwire_schema_lock"
 

@@ -7,8 +7,8 @@ import { create } from "@bufbuild/protobuf"
 import { Code, type ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { afterEach, describe, expect, test } from "@jest/globals"
 import { grpcServer } from "../../test/grpc-server.js"
-import { AuthwireError } from "../error.js"
-import { headersOf } from "../options.js"
+import { AuthwireError } from "../errors/error.js"
+import { headersOf } from "../transport/options.js"
 import { sharedTransport } from "./shared.js"
 
 const idleCheckMs = 50

@@ -1,7 +1,7 @@
 import { createRouterTransport } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
-import * as edge from "./edge.js"
-import { AuthwireError, type AuthwireOptions, createAuthwireClient } from "./index.js"
+import * as edge from "../edge.js"
+import { AuthwireError, type AuthwireOptions, createAuthwireClient } from "../index.js"
 
 const url = "http://127.0.0.1:50051"
 const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"

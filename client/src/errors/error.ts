@@ -1,7 +1,7 @@
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
 import { durationMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { tlsHeading } from "./transport/tls-error.js"
+import { tlsHeading } from "./tls-error.js"
 
 /** The names of the gRPC status codes, indexed by number. */
 export const statusNames = [
