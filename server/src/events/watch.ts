@@ -61,19 +61,18 @@ export async function* watch(
       wake()
     },
   }
-  const pause = () =>
-    new Promise<void>((resolve) => {
-      const over = () => {
-        clearTimeout(timer)
-        signal.removeEventListener("abort", over)
-        wake = () => {}
-        resolve()
-      }
-      const timer = setTimeout(over, checkpointMs)
-      signal.addEventListener("abort", over, { once: true })
-      wake = over
-      if (signal.aborted) over()
+  /** Waits for an event, but not longer than until a checkpoint is due. Rejects with the signal's reason. */
+  const pause = async () => {
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve
     })
+    const timer = setTimeout(() => wake(), checkpointMs)
+    try {
+      await orAborted(woken, signal)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
 
   const subscription = feed.subscribe(subscriber)
   try {
@@ -113,7 +112,6 @@ export async function* watch(
         continue
       }
       await pause()
-      signal.throwIfAborted()
       if (buffer.length > 0 || after < inTable || isLost) continue
       after = Math.max(after, known)
       yield at(after)
