@@ -18,7 +18,7 @@ export async function openAccess(
   { store, log }: { store: Store; log: Logger },
 ): Promise<{ interceptor: Interceptor; stop(): void }> {
   const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now() })
-  const give = (text: string) => keyring.give(parseStaticKeys(text).map((key) => new Key(key)))
+  const give = (text: string) => keyring.setStaticKeys(parseStaticKeys(text).map((key) => new Key(key)))
   const text = givenText(configuration)
   if (text !== undefined) give(text)
   const { apiKeysFile: path } = configuration
