@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import type { Logger } from "pino"
 import { watchFiles } from "../util/watch-file.js"
 
@@ -17,10 +18,11 @@ export function followFile(options: {
 }): { stop(): void } {
   const { path, text, what, log, onText } = options
   return watchFiles({
-    paths: { path },
-    texts: { path: text },
+    paths: [path],
+    read: () => readFileSync(path, "utf8"),
+    used: text,
     take(changed) {
-      onText(changed.path)
+      onText(changed)
       log.info({ file: path }, `${what}: loaded again`)
     },
     fail: (error) =>
