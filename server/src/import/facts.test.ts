@@ -1,4 +1,8 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
+import { StartError } from "../errors/start-error.js"
 import { digestOf } from "./digest.js"
 import { Facts, type PageFacts } from "./facts.js"
 
@@ -7,10 +11,15 @@ const limits = [0n, 1n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]
 const digests = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => digestOf(`${prefix}${n}`))
 
 let facts: Facts
+let folder: string
 beforeEach(() => {
-  facts = new Facts()
+  folder = mkdtempSync(join(tmpdir(), "authwire-facts-"))
+  facts = new Facts(folder)
 })
-afterEach(() => facts.close())
+afterEach(() => {
+  facts.close()
+  rmSync(folder, { recursive: true, force: true })
+})
 
 test("a set knows the keys that were added, and those that were added more than once", () => {
   const added = [...digests(5_000, "added"), ...limits]
@@ -39,4 +48,18 @@ test("the facts of a page are read back, and the owners of sessions are not thos
   expect(facts.keys.sessions.has(-1n)).toBe(true)
   expect(facts.keys.accounts.has(-1n)).toBe(false)
   expect(facts.owners.has(5n)).toBe(false)
+})
+
+test("the temporary file has no name, though the process may end at any time", () => {
+  facts.addresses.add(BigInt64Array.from({ length: 10 }, (_, n) => BigInt(n)))
+  expect(facts.addresses.has(1n)).toBe(true)
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test("a folder that cannot be written is named by its variable", () => {
+  const open = () => new Facts(join(folder, "missing"))
+  expect(open).toThrow(StartError)
+  expect(open).toThrow("cannot use a temporary file (")
+  expect(open).toThrow("ENOENT")
+  expect(open).toThrow("set TMPDIR to another folder")
 })

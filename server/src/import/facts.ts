@@ -1,3 +1,7 @@
+import { randomUUID } from "node:crypto"
+import { closeSync, openSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { deserialize, serialize } from "node:v8"
 import type Libsql from "libsql"
 import { StartError } from "../errors/start-error.js"
@@ -23,10 +27,10 @@ export interface StoredFacts {
   read(): PageFacts
 }
 
-/** The size of the memory for pages of the temporary database, in KiB. Fewer rows than fill it need no file. */
+/** The size of the memory for pages of the temporary database, in KiB. */
 const memoryKib = 16 * 1024
 
-/** The facts of all pages, in a temporary SQLite database. Its file has no name, so nothing remains of it. */
+/** The facts of all pages, in a temporary SQLite file. */
 export class Facts {
   readonly keys: Readonly<Record<BulkName, KeySet>>
   /**
@@ -38,14 +42,12 @@ export class Facts {
   readonly foldedIds: KeySet
   /** Users that have an account or an authenticator. */
   readonly owners: KeySet
-  readonly #database = openSqlite()
+  readonly #database: Libsql.Database
   readonly #insert: Libsql.Statement<unknown[]>
   readonly #select: Libsql.Statement<unknown[]>
 
-  constructor() {
-    // Nothing has to survive the process, so nothing is committed.
-    for (const setting of ["journal_mode = OFF", `cache_size = -${memoryKib}`]) this.#database.exec(`PRAGMA ${setting}`)
-    this.#database.exec("BEGIN")
+  constructor(folder = tmpdir()) {
+    this.#database = attempt(() => openTemporary(folder))
     this.#database.exec("CREATE TABLE pages (number INTEGER PRIMARY KEY, facts BLOB)")
     this.#insert = this.#database.prepare("INSERT INTO pages (facts) VALUES (?)")
     this.#select = this.#database.prepare("SELECT facts FROM pages WHERE number = ?")
@@ -130,6 +132,30 @@ export class KeySet {
       this.#select = this.#database.prepare(`SELECT 1 FROM ${this.#table} WHERE digest = ?`)
     }
     return this.#select
+  }
+}
+
+/**
+ * Opens a file that is unlinked at once, so that nothing of it remains, however the process ends. Nothing has to survive
+ * the process, so nothing is committed.
+ */
+function openTemporary(folder: string): Libsql.Database {
+  const path = join(folder, `authwire-import-${randomUUID()}`)
+  // Only the owner may read the file, because digests of addresses can be guessed.
+  closeSync(openSync(path, "wx", 0o600))
+  try {
+    const database = openSqlite(path)
+    const settings = [
+      "journal_mode = OFF",
+      "locking_mode = EXCLUSIVE",
+      "temp_store = FILE",
+      `cache_size = -${memoryKib}`,
+    ]
+    for (const setting of settings) database.exec(`PRAGMA ${setting}`)
+    database.exec("BEGIN EXCLUSIVE")
+    return database
+  } finally {
+    rmSync(path)
   }
 }
 
