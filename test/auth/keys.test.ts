@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { UserService } from "@authwire/proto"
 import { frame, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { withEndings } from "@authwire/test-support/endings.js"
 import { createKey, revokeKey, type TestKey } from "@authwire/test-support/processes/keys.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
@@ -13,7 +13,9 @@ import { ask, bearer, open } from "./access/asking.js"
 
 const { getUser, createUser } = UserService.method
 
-describe.each(databaseTargets())("keys on %s", (target) => {
+const target = serviceDatabase()
+
+describe("keys", () => {
   let database: TestDatabase
   let servers: [ServerProcess, ServerProcess]
   beforeAll(async () => {

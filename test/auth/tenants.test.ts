@@ -1,5 +1,5 @@
 import { AuthwireError, createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import * as fc from "fast-check"
@@ -74,7 +74,9 @@ const operations = fc.oneof(
 
 // The results of an application, including error messages, must be the same whether or not another tenant does the same
 // with the same names. Each run uses three new tenants.
-describe.each(databaseTargets())("over the wire, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("over the wire", () => {
   let database: TestDatabase
   let server: ServerProcess
   const keys = Array.from({ length: runs * 3 }, (_, index) => staticKey(["all"], { tenant: `t${index}` }))

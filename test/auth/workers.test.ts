@@ -1,5 +1,5 @@
 import { UserService } from "@authwire/proto"
-import { createDatabase, describeServers } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { createKey, revokeKey } from "@authwire/test-support/processes/keys.js"
 import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
@@ -11,7 +11,7 @@ import { expect, test } from "@jest/globals"
 
 const later = endsAfterEach()
 
-describeServers("two workers on %s", (engine) => {
+describeServer("two workers", (engine) => {
   test("accept the same keys, static and of the database; a revoked key stops in both", async () => {
     const database = await createDatabase(engine)
     later(database.drop)

@@ -3,7 +3,7 @@ import { SessionStrategy } from "@authwire/proto"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { type AuthApp, authApp } from "@authwire/test-support/applications/auth-app.js"
 import { moment } from "@authwire/test-support/applications/sign-in.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
@@ -17,7 +17,9 @@ const origins = { http: "http://localhost", https: "https://app.example.com" }
 const plain = "authjs.session-token"
 const nobody = { active: false }
 
-describe.each(databaseTargets())("IntrospectionService on %s", (target) => {
+const target = serviceDatabase()
+
+describe("IntrospectionService", () => {
   let authwire: Authwire
   let client: AuthwireClient
   beforeAll(async () => {

@@ -2,10 +2,10 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import {
   createDatabase,
-  databaseTargets,
   type ServerEngine,
+  serviceDatabase,
   type TestDatabase,
-  testServersTogether,
+  testOnServer,
 } from "@authwire/test-support/databases/databases.js"
 import type { Later } from "@authwire/test-support/endings.js"
 import { until } from "@authwire/test-support/until.js"
@@ -18,7 +18,9 @@ import { entryOf, providersFile, type Replica, signedUp, startReplica } from "./
 // second refresh would be noticed.
 const range = (count: number) => [...Array(count).keys()]
 
-describe.each(databaseTargets())("on %s", (target) => {
+const target = serviceDatabase()
+
+describe(`on ${target}`, () => {
   let database: TestDatabase
   let provider: OidcProvider
   let file: string
@@ -191,8 +193,8 @@ describe("a replica is lost while it refreshes a token", () => {
     return { provider, other, lost, get, stored, asked, answer: (body: object) => answer(body) }
   }
 
-  testServersTogether(
-    "if it is killed before the provider has executed its refresh, another replica takes over, on %s",
+  testOnServer(
+    "if it is killed before the provider has executed its refresh, another replica takes over",
     async (later, target) => {
       const { provider, other, lost, get, stored, asked } = await start(later, target, 2)
       const failed = failureOf(get(lost))
@@ -207,8 +209,8 @@ describe("a replica is lost while it refreshes a token", () => {
     },
   )
 
-  testServersTogether(
-    "if it is frozen past its lease, it does not overwrite what another replica has stored, on %s",
+  testOnServer(
+    "if it is frozen past its lease, it does not overwrite what another replica has stored",
     async (later, target) => {
       // The frozen replica gets responses of another provider, which accepts refresh tokens that are used twice.
       const { provider, other, lost, get, stored, asked, answer } = await start(later, target, 1)

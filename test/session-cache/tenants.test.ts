@@ -1,6 +1,6 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { SessionCacheService, SessionService } from "@authwire/proto"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { createClient } from "@connectrpc/connect"
@@ -8,7 +8,9 @@ import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // Only calls of the same tenant wait for a tenant's clients.
-describe.each(databaseTargets())("session caches of several tenants, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("session caches of several tenants", () => {
   let database: TestDatabase
   let server: ServerProcess
   let other: ServerProcess | undefined

@@ -1,4 +1,4 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
@@ -12,7 +12,9 @@ import { Key } from "./key.js"
 import { type Keyring, openKeyring } from "./keyring.js"
 
 // A keyring over a real store that counts its reads.
-describe.each(databaseTargets())("a keyring on %s", (target) => {
+const target = serviceDatabase()
+
+describe("a keyring", () => {
   let tables: StoreDatabase
   let store: Store
   let keyring: Keyring

@@ -1,4 +1,4 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals"
@@ -9,7 +9,9 @@ import type { EventStore, Store } from "../store/store.js"
 import type { EventKind, StoredEvent } from "../store/types.js"
 import { type EventFeed, eventFeed, type FeedPosition } from "./feed.js"
 
-describe.each(databaseTargets())("the feed of events on %s", (target) => {
+const target = serviceDatabase()
+
+describe("the feed of events", () => {
   let database: StoreDatabase
   let store: Store
   let other: Store
