@@ -20,11 +20,12 @@ const { version } = createRequire(import.meta.url)("@authwire/server/package.jso
  *   origin and the fingerprints of the target.
  * - `ranges`: the keys at which the pages end, encrypted because a key may be an address or a token.
  * - `is_complete`: whether Authwire has exactly the rows of these pages.
+ * - `checksum`: the SHA-256 of `facts`. SQLite does not notice that the end of a file is missing.
  */
 const schema = [
   "CREATE TABLE checkpoint (condition TEXT)",
   "CREATE TABLE tables (name TEXT PRIMARY KEY, ranges TEXT, is_complete INTEGER)",
-  "CREATE TABLE pages (name TEXT, digest TEXT, row_count INTEGER, facts BLOB, PRIMARY KEY (name, digest))",
+  "CREATE TABLE pages (name TEXT, digest TEXT, row_count INTEGER, facts BLOB, checksum TEXT, PRIMARY KEY (name, digest))",
 ]
 
 export interface CheckpointOptions {
@@ -77,8 +78,12 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
       opened ??= openSqlite(file, { readonly: true })
       return opened.prepare(sql).raw().all(parameters) as unknown[][]
     } catch (error) {
-      throw new StartError(`--checkpoint: cannot read ${file}: delete it`, { cause: error })
+      throw unreadable(error)
     }
+  }
+
+  function unreadable(cause?: unknown): StartError {
+    return new StartError(`--checkpoint: cannot read ${file}: delete it`, { cause })
   }
 
   function pagesOf(name: BulkName): Map<string, StoredFacts> {
@@ -87,8 +92,10 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
   }
 
   function factsOf(name: BulkName, digest: string): PageFacts {
-    const [[facts] = []] = rows("SELECT facts FROM pages WHERE name = ? AND digest = ?", name, digest)
-    return deserialize(facts as Buffer)
+    const found = rows("SELECT facts, checksum FROM pages WHERE name = ? AND digest = ?", name, digest)
+    const [[facts, checksum] = []] = found as [facts: Buffer, checksum: string][]
+    if (facts === undefined || hash("sha256", facts) !== checksum) throw unreadable()
+    return deserialize(facts)
   }
 
   return {
@@ -146,8 +153,11 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
     const rowCount = copied.reduce((sum, { facts }) => sum + facts.rows, 0)
     const isComplete = rowCount === check.accepted[name] && found.surplus + found.kept === 0
     next.prepare("INSERT INTO tables VALUES (?, ?, ?)").run(name, cipher.seal(ends, context(name)), isComplete ? 1 : 0)
-    const insert = next.prepare("INSERT OR IGNORE INTO pages VALUES (?, ?, ?, ?)")
-    for (const { digest, facts } of copied) insert.run(name, digest, facts.rows, serialize(facts.read()))
+    const insert = next.prepare("INSERT OR IGNORE INTO pages VALUES (?, ?, ?, ?, ?)")
+    for (const { digest, facts } of copied) {
+      const content = serialize(facts.read())
+      insert.run(name, digest, facts.rows, content, hash("sha256", content))
+    }
   }
 }
 
