@@ -13,7 +13,7 @@ import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions } from "./adapter/options.js"
 import { type AccountLists, type UserLists, withLists } from "./lists.js"
-import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./transport/options.js"
+import { type ConnectionOptions, defaultTimeoutMs } from "./transport/options.js"
 import { retryTransport } from "./transport/retry.js"
 
 /**
@@ -44,17 +44,11 @@ export interface AuthwireClient extends ServiceClients {
 /**
  * Creates a client over a transport.
  *
- * @param transport - Carries the calls.
+ * @param transport - Carries the calls, with the headers of the options.
  * @param address - The address of the service, for error messages.
- * @param header - The headers of every call. A call without headers of its own passes this same object to the transport.
  */
-export function clientOver(
-  transport: Transport,
-  address: string,
-  options: ConnectionOptions & AdapterOptions,
-  header: Headers = headersOf(options),
-) {
-  const calls = callsOver(transport, options, header)
+export function clientOver(transport: Transport, address: string, options: ConnectionOptions & AdapterOptions) {
+  const calls = callsOver(transport, options)
   const clients = clientsOver(calls)
   const tokens = createClient(TokenService, calls)
   return {
@@ -80,10 +74,9 @@ export function remoteJwtOver(transport: Transport, address: string, options: Co
   return createRemoteJwt(createClient(TokenService, callsOver(transport, options)), address)
 }
 
-/** Creates a transport with the headers, deadlines and retries of the options. */
-function callsOver(transport: Transport, options: ConnectionOptions, header: Headers = headersOf(options)): Transport {
-  const { timeoutMs = defaultTimeoutMs } = options
-  return retryTransport(requestTransport(transport, header), { timeoutMs })
+/** Creates the transport of a client's calls: retries and deadlines, then the check of texts, then the given transport. */
+function callsOver(transport: Transport, { timeoutMs = defaultTimeoutMs }: ConnectionOptions): Transport {
+  return retryTransport(checkingTransport(transport), { timeoutMs })
 }
 
 function clientsOver(calls: Transport): ServiceClients {
@@ -97,23 +90,16 @@ function clientsOver(calls: Transport): ServiceClients {
 }
 
 /**
- * Creates a transport that adds headers to every call, unless the call has its own, and that rejects requests with a lone
- * surrogate. UTF-8 cannot encode one, and the encoder would silently replace it by U+FFFD, so that a later read would not return
- * what was written. Throws INVALID_ARGUMENT with the path of the text.
+ * Creates a transport that rejects requests with a lone surrogate. UTF-8 cannot encode one, and the encoder would silently
+ * replace it by U+FFFD, so that a later read would not return what was written. Throws INVALID_ARGUMENT with the path of
+ * the text.
  */
-function requestTransport(inner: Transport, headers: Headers): Transport {
-  const merge = (header: HeadersInit | undefined) => {
-    if (header === undefined) return headers
-    const merged = new Headers(headers)
-    for (const [name, value] of new Headers(header)) merged.set(name, value)
-    return merged
-  }
+function checkingTransport(inner: Transport): Transport {
   return {
     unary(method, signal, timeoutMs, header, input, contextValues) {
       checkText("", input)
-      return inner.unary(method, signal, timeoutMs, merge(header), input, contextValues)
+      return inner.unary(method, signal, timeoutMs, header, input, contextValues)
     },
-    stream: (method, signal, timeoutMs, header, input, contextValues) =>
-      inner.stream(method, signal, timeoutMs, merge(header), input, contextValues),
+    stream: (...call) => inner.stream(...call),
   }
 }

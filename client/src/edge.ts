@@ -5,8 +5,9 @@ import type { AdapterOptions } from "./adapter/options.js"
 import { type AuthwireClient, adapterOver, clientOver, remoteJwtOver } from "./client.js"
 import { wrongOption } from "./errors/error.js"
 import { type FetchOptions, fetchAddress, fetchServer, fetchTransport } from "./transport/fetch.js"
+import { headerTransport } from "./transport/headers.js"
 import { missingOptionTransport } from "./transport/missing-option.js"
-import { type ConnectionOptions, checkOptions, missingRequiredOption } from "./transport/options.js"
+import { type ConnectionOptions, checkOptions, headersOf, missingRequiredOption } from "./transport/options.js"
 import { callTracer } from "./transport/trace.js"
 import { tracedTransport } from "./transport/traced.js"
 
@@ -80,5 +81,6 @@ function connect(options: AuthwireOptions): [transport: Transport, address: stri
   if (missing !== undefined) return [missingOptionTransport(missing), ""]
   const address = fetchAddress(options)
   const transport = options.transport ?? fetchTransport(options)
-  return [tracedTransport(transport, callTracer("connectrpc", fetchServer(options))), address]
+  const traced = tracedTransport(transport, callTracer("connectrpc", fetchServer(options)))
+  return [headerTransport(traced, headersOf(options)), address]
 }

@@ -8,6 +8,7 @@ import type { PipelineOptions } from "./pipeline/transport.js"
 import { cachedAdapter, cachingTransport } from "./session-cache/caching.js"
 import { sharedCache } from "./session-cache/shared.js"
 import { type GrpcTargetOptions, grpcAddress, grpcServer } from "./transport/grpc-target.js"
+import { headerTransport } from "./transport/headers.js"
 import { missingOptionTransport } from "./transport/missing-option.js"
 import { type ConnectionOptions, checkOptions, headersOf, missingRequiredOption } from "./transport/options.js"
 import { callTracer } from "./transport/trace.js"
@@ -86,34 +87,32 @@ export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   const missing = missingRequiredOption(options)
   if (missing !== undefined) return { ...clientOver(missingOptionTransport(missing), "", options), close() {} }
   const address = grpcAddress(options)
-  if (options.transport && options.tls) throw wrongOption("tls", "must not be combined with the option transport")
-  if (options.transport && options.connections !== undefined)
-    throw wrongOption("connections", "must not be combined with the option transport")
-  if (options.transport && options.sessionCache !== undefined)
-    throw wrongOption("sessionCache", "must not be combined with the option transport")
+  const traceCall = callTracer("grpc", grpcServer(options))
+  const header = headersOf(options)
+  const { url, tls, connections, sessions, sessionCache } = options
   if (options.transport) {
-    const transport = tracedTransport(options.transport, callTracer("grpc", grpcServer(options)))
+    for (const [name, value] of Object.entries({ tls, connections, sessionCache }))
+      if (value !== undefined) throw wrongOption(name, "must not be combined with the option transport")
+    const transport = headerTransport(tracedTransport(options.transport, traceCall), header)
     return { ...clientOver(transport, address, options), close() {} }
   }
-  const { url, tls, connections, sessions, sessionCache } = options
-  const header = headersOf(options)
-  const transport = sharedTransport({ url, tls, connections, header })
+  const channel = sharedTransport({ url, tls, connections, header })
+  const transport = tracedTransport(channel, traceCall)
   try {
-    if (sessionCache === undefined)
-      return { ...clientOver(transport, address, options, header), close: transport.close }
+    if (sessionCache === undefined) return { ...clientOver(transport, address, options), close: channel.close }
     const shared = sharedCache({ url, tls, header, options: sessionCache })
-    const client = clientOver(cachingTransport(transport, { shared, header }), address, options, header)
+    const client = clientOver(cachingTransport(transport, shared), address, options)
     return {
       ...client,
       adapter: cachedAdapter(client.adapter, shared, sessions),
       close() {
         shared.leave()
-        transport.close()
+        channel.close()
       },
     }
   } catch (error) {
     // An option of the adapter is invalid. Without this call the channel would count a client that does not exist.
-    transport.close()
+    channel.close()
     throw error
   }
 }

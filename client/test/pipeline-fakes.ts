@@ -106,7 +106,6 @@ export function makeCall(id: string, signal?: AbortSignal): PipelinedCall {
     method,
     input: { id },
     header: {},
-    wholeHeader: {},
     timeoutMs: undefined,
     signal,
   })

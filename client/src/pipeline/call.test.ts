@@ -20,7 +20,6 @@ function begin() {
     method: UserService.method.getUser as DescMethodUnary,
     input: { id: "u" },
     header: {},
-    wholeHeader: undefined,
     timeoutMs: 1_000,
     signal: abort.signal,
   })

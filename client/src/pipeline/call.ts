@@ -1,7 +1,6 @@
 import { create, type DescMessage, type DescMethodUnary, fromBinary, type MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
 import { cancelled, serialize } from "../transport/grpc-wire.js"
-import { withHeader } from "../transport/traced.js"
 
 /** The queue or stream that a call is in. */
 export interface CallOwner {
@@ -14,8 +13,6 @@ export interface PipelinedCallOptions {
   input: MessageInitShape<DescMessage>
   /** The headers of the call that the stream does not have. */
   header: Record<string, string>
-  /** The headers of the call and the stream together. */
-  wholeHeader: HeadersInit | undefined
   /** In milliseconds. As everywhere in Connect, zero or less means none. */
   timeoutMs: number | undefined
   signal: AbortSignal | undefined
@@ -102,12 +99,10 @@ export class PipelinedCall {
 
   /** Makes the call over another transport, with the time that is left. */
   makeBy(transport: Transport): void {
-    const { method, input, wholeHeader, signal } = this.#options
+    const { method, input, header, signal } = this.#options
     const { timeoutMs } = this
     this.#over()
-    transport
-      .unary(method, signal, timeoutMs, withHeader(wholeHeader, this.header), input)
-      .then(this.#resolve, this.#reject)
+    transport.unary(method, signal, timeoutMs, header, input).then(this.#resolve, this.#reject)
   }
 
   #expire(timeoutMs: number): void {

@@ -10,8 +10,6 @@ export type SharedTransportOptions = Required<Pick<PipelineTransportOptions, "he
 /** A transport that is shared by all clients with equal options. */
 interface Channel {
   readonly transport: PipelineTransport
-  /** The headers of its streams. A call that passes this same object has no further headers. */
-  readonly header: Headers
   /** The number of open clients that use it. */
   clients: number
   /** Whether a call was made since the last check for idleness. */
@@ -37,7 +35,6 @@ const checkMs = 30_000
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
 export function sharedTransport(options: SharedTransportOptions, idleCheckMs = checkMs): GrpcTransport {
-  const { header } = options
   const key = keyOf(options)
   let channel = join()
   let closed = false
@@ -57,11 +54,9 @@ export function sharedTransport(options: SharedTransportOptions, idleCheckMs = c
 
   return {
     // Not an async function, which would add a promise to every call.
-    unary(method, signal, timeoutMs, callHeader, input, contextValues) {
+    unary(...call) {
       try {
-        const { transport, header: shared } = used()
-        const sent = callHeader === header ? shared : callHeader
-        return transport.unary(method, signal, timeoutMs, sent, input, contextValues)
+        return used().transport.unary(...call)
       } catch (error) {
         return Promise.reject(error)
       }
@@ -89,7 +84,6 @@ function openChannel(key: string, options: SharedTransportOptions, idleCheckMs: 
   }, idleCheckMs).unref()
   const channel: Channel = {
     transport,
-    header: options.header,
     clients: 0,
     isUsed: true,
     isOpen: true,

@@ -2,23 +2,26 @@ import { UserService } from "@authwire/proto"
 import { createDatabase } from "@authwire/test-support/databases/databases.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
-import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { context, createTraceState, propagation, ROOT_CONTEXT, trace } from "@opentelemetry/api"
 import { W3CTraceContextPropagator } from "@opentelemetry/core"
 import { TracerProvider } from "@opentelemetry/sdk-trace"
+import { callTracer } from "../transport/trace.js"
+import { tracedTransport } from "../transport/traced.js"
 import { pipelineTransport } from "./transport.js"
 
 const started = new AsyncDisposableStack()
 let server: Awaited<ReturnType<typeof startServer>>
-let transport: ReturnType<typeof pipelineTransport>
+let transport: Transport
 beforeAll(async () => {
   const database = await createDatabase("sqlite")
   started.defer(() => database.drop())
   server = await startServer({ databaseUrl: database.url })
   started.defer(async () => void (await server.stop()))
-  transport = pipelineTransport({ url: server.grpcUrl })
-  started.defer(() => transport.close())
+  const pipeline = pipelineTransport({ url: server.grpcUrl })
+  started.defer(() => pipeline.close())
+  transport = tracedTransport(pipeline, callTracer("grpc", { host: "127.0.0.1", port: 50051 }))
 })
 afterAll(() => started.disposeAsync())
 

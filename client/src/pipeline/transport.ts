@@ -3,10 +3,9 @@ import { Client } from "@grpc/grpc-js"
 import { wrongOption } from "../errors/error.js"
 import { explainTls } from "../errors/tls-error.js"
 import { type GrpcTransport, grpcTransport } from "../transport/grpc.js"
-import { channelOptions, type GrpcTargetOptions, grpcServer, grpcTarget } from "../transport/grpc-target.js"
+import { channelOptions, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
 import { cancelled, toMetadata } from "../transport/grpc-wire.js"
-import { callTracer } from "../transport/trace.js"
-import { withHeader } from "../transport/traced.js"
+import { headerTransport } from "../transport/headers.js"
 import { PipelinedCall } from "./call.js"
 import { endpointsOf, type Resolve, systemResolve } from "./endpoints.js"
 import { createMember } from "./member.js"
@@ -23,7 +22,7 @@ export interface PipelineOptions {
 }
 
 export interface PipelineTransportOptions extends GrpcTargetOptions, PipelineOptions {
-  /** The headers of every call, sent once for each stream. */
+  /** The headers of every call, sent once for each stream. A call carries only those of its own. */
   header?: Headers
   resolve?: Resolve
   /** A monotonic clock, in milliseconds. */
@@ -66,8 +65,8 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   // The header names a call, so that it is not sent as one of the stream.
   const requestId = header.get("x-request-id")
   const common = requestId === null ? {} : { "x-request-id": requestId }
-  const alone = grpcTransport(options, wallClock)
-  const traceCall = callTracer("grpc", grpcServer(options))
+  const unary = grpcTransport(options, wallClock)
+  const alone = headerTransport(unary, header)
   let closed = false
 
   const pool = createPipelinePool({
@@ -95,23 +94,15 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
     unary(method, signal, timeoutMs, callHeader, input) {
       if (closed) return Promise.reject(new ConnectError("the client is closed", Code.FailedPrecondition))
       if (signal?.aborted) return Promise.reject(cancelled(signal))
-      const trace = traceCall(method)
-      const own = callHeader === header ? common : difference(callHeader, header)
-      const sent = trace === undefined ? own : { ...own, ...trace.header }
-      let outcome: Promise<UnaryResponse<typeof method.input, typeof method.output>>
-      if (isCarried(sent)) {
-        try {
-          const call = new PipelinedCall({ method, input, header: sent, wholeHeader: callHeader, timeoutMs, signal })
-          pool.send(call)
-          outcome = call.response as typeof outcome
-        } catch (error) {
-          outcome = Promise.reject(error)
-        }
-      } else {
-        const whole = trace === undefined ? callHeader : withHeader(callHeader, trace.header)
-        outcome = alone.unary(method, signal, timeoutMs, whole, input)
+      const sent = callHeader === undefined ? common : { ...common, ...Object.fromEntries(new Headers(callHeader)) }
+      if (!isCarried(sent)) return alone.unary(method, signal, timeoutMs, callHeader, input)
+      try {
+        const call = new PipelinedCall({ method, input, header: sent, timeoutMs, signal })
+        pool.send(call)
+        return call.response as Promise<UnaryResponse<typeof method.input, typeof method.output>>
+      } catch (error) {
+        return Promise.reject(error)
       }
-      return trace === undefined ? outcome : trace.end(outcome)
     },
     stream: (...call) => alone.stream(...call),
     get isIdle() {
@@ -120,17 +111,9 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
     close() {
       closed = true
       pool.close()
-      alone.close()
+      unary.close()
     },
   }
-}
-
-/** Returns the headers of a call that the stream does not have. */
-function difference(header: HeadersInit | undefined, base: Headers): Record<string, string> {
-  const own: Record<string, string> = {}
-  for (const [name, value] of new Headers(header))
-    if (base.get(name) !== value || name === "x-request-id") own[name] = value
-  return own
 }
 
 /** Returns whether a stream can carry these headers of a call, which are all that the stream does not have. */

@@ -64,27 +64,21 @@ const reads: ReadonlySet<DescMethod> = new Set([
   SessionService.method.accessSession,
 ])
 
-export interface CachingOptions {
-  shared: Pick<SharedCache, "use" | "opened" | "hasLeft">
-  /**
-   * The header of this client. Calls with another header bypass the cache, because they may belong to another tenant.
-   * Default: no call bypasses the cache.
-   */
-  header?: Headers | undefined
-}
-
-/** Creates a transport that caches the sessions that it reads, and evicts the sessions and users that it changes. */
-export function cachingTransport(inner: Transport, { shared, header }: CachingOptions): Transport {
+/**
+ * Creates a transport that caches the sessions that it reads, and evicts the sessions and users that it changes. Reads
+ * with headers of their own bypass the cache, because they may belong to another tenant.
+ */
+export function cachingTransport(inner: Transport, shared: Pick<SharedCache, "use" | "opened" | "hasLeft">): Transport {
   /** Evicts the sessions and users that a message names. Another client may have opened the cache since the last call. */
   function evict(touch: Touch, message: Named): void {
     if (shared.opened !== undefined) touch(shared.opened, message)
   }
 
   return {
-    unary(method, signal, timeoutMs, callHeader, input, contextValues) {
-      const call = () => inner.unary(method, signal, timeoutMs, callHeader, input, contextValues)
+    unary(method, signal, timeoutMs, header, input, contextValues) {
+      const call = () => inner.unary(method, signal, timeoutMs, header, input, contextValues)
       if (reads.has(method)) {
-        if (shared.hasLeft || (header !== undefined && callHeader !== header)) return call()
+        if (shared.hasLeft || header !== undefined) return call()
         const cache = shared.use()
         const mark = cache.beginRead()
         return call().then(

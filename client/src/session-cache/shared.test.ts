@@ -41,7 +41,7 @@ async function serve() {
       cache.leave()
       transport.close()
     })
-    const { adapter } = clientOver(cachingTransport(transport, { shared: cache, header }), "", options, header)
+    const { adapter } = clientOver(cachingTransport(transport, cache), "", options)
     return { adapter: cachedAdapter(adapter, cache, undefined), cache }
   }
 }

@@ -71,7 +71,7 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
     opened: cache,
     hasLeft: false,
   }
-  const transport = cachingTransport({ unary } as unknown as Transport, { shared })
+  const transport = cachingTransport({ unary } as unknown as Transport, shared)
   const sessions = createClient(SessionService, transport)
   const users = createClient(UserService, transport)
   const uncached = {
