@@ -7,15 +7,15 @@ import { execFileSync } from "node:child_process"
 import { matchesGlob } from "node:path"
 
 /**
- * Every long test, by its file or its target, with the files whose changes make CI run it. test/repository/long-tests
- * checks that every long test is here, and that every pattern matches a file.
+ * Every long test, by its file or its target, with the files whose changes make CI run it. A change of the test itself
+ * does so too. test/repository/long-tests checks that every long test is here, and that every pattern matches a file.
  */
 export const longTests: Readonly<Record<string, readonly string[]>> = {
   site: ["site/**", "docs/start/**"],
   "release-packages": ["scripts/release/**", "*/package.json", "gen/ts/package.json"],
   "fuzz/fuzz.long.test.ts": ["fuzz/**", "proto/**", "server/src/transport/connect/**"],
   "test/adapter/nextjs-session.long.test.ts": ["client/src/nextjs.ts", "client/src/sessions/**"],
-  "test/backup/backup.long.test.ts": ["docs/backup.md", "server/src/store/sql/schema/migrations/**"],
+  "test/backup/*.long.test.ts": ["docs/backup.md", "server/src/store/sql/schema/migrations/**"],
   "test/deploy/*.long.test.ts": ["deploy/**", "scripts/deploy/**", "server/src/config/*-options.ts"],
   "test/examples/express-*.long.test.ts": ["examples/express/**", "server/src/services/authenticator.ts"],
   "test/examples/languages.long.test.ts": ["examples/{java,rust}/**", "proto/**"],
@@ -59,7 +59,8 @@ function changes(): { since: string; files: string[] } | undefined {
 if (import.meta.main) {
   const changed = process.argv.includes("--all") ? undefined : changes()
   for (const [name, patterns] of Object.entries(longTests)) {
-    const runs = changed === undefined || changed.files.some((file) => patterns.some((one) => matchesGlob(file, one)))
+    const runs =
+      changed === undefined || changed.files.some((file) => [name, ...patterns].some((one) => matchesGlob(file, one)))
     if (runs) console.log(name)
     else console.error(`left out: ${name} (no change of ${patterns.join(", ")} since ${changed.since})`)
   }
