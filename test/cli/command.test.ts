@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { run, startServer, staticKey, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { optionsOf } from "../../server/src/cli/config/options.js"
+import { optionsOf } from "../../server/src/config/options.js"
 
 describe("authwire", () => {
   let database: TestDatabase

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs"
 import { expect, test } from "@jest/globals"
 import { maxInFlight } from "../../server/src/bootstrap/service.js"
-import type { Option } from "../../server/src/cli/config/option.js"
-import { options } from "../../server/src/cli/config/options.js"
 import { everyMs, maxUnanswered } from "../../server/src/cluster/heartbeat.js"
+import type { Option } from "../../server/src/config/option.js"
+import { options } from "../../server/src/config/options.js"
 import { maxWaitingBytes } from "../../server/src/logging/bounded-lines.js"
 import { exitFlushMs } from "../../server/src/logging/exit-after-pending-lines.js"
 import {

@@ -4,9 +4,9 @@ import { createStoreDatabase } from "@authwire/test-support/databases/store-data
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { openService } from "@authwire/test-support/processes/service.js"
 import { describe, expect, test } from "@jest/globals"
-import { formatAddress } from "../../server/src/transport/address.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
+import { formatAddress } from "../../server/src/util/address.js"
 
 // A request without a message that ends while the call waits for its authentication, as during the lookup of its key.
 

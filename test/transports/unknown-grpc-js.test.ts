@@ -1,5 +1,5 @@
 import { Health } from "@authwire/proto/health"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { openService } from "@authwire/test-support/processes/service.js"
 import { createClient } from "@connectrpc/connect"
@@ -7,10 +7,10 @@ import { createGrpcTransport } from "@connectrpc/connect-node"
 import { Server } from "@grpc/grpc-js"
 import { afterAll, beforeAll, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
-import { formatAddress } from "../../server/src/transport/address.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
+import { formatAddress } from "../../server/src/util/address.js"
 
-const [target] = databaseTargets()
+const target = serviceDatabase()
 let database: Awaited<ReturnType<typeof createStoreDatabase>>
 beforeAll(async () => {
   if (target !== undefined) database = await createStoreDatabase(target)

@@ -1,6 +1,6 @@
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
-import type { Identity } from "../rpc/identity.js"
 import type { ApiKey } from "../store/types.js"
+import type { Identity } from "./identity.js"
 
 /** The hash that is compared if a key has no secret or does not exist. It is random, so no known secret has it. */
 const unknownHash = randomBytes(32)

@@ -1,8 +1,8 @@
 import { scope as scopeOption } from "@authwire/proto"
 import { type DescMethod, getOption } from "@bufbuild/protobuf"
-import { Failure } from "../rpc/errors.js"
-import type { Identity } from "../rpc/identity.js"
-import { isOwnMethod, ownMethods } from "../rpc/own-methods.js"
+import { Failure } from "../errors/failure.js"
+import type { Identity } from "./identity.js"
+import { isOwnMethod, ownMethods } from "./own-methods.js"
 
 /** The scope of methods that are open to every key. */
 export const anyScope = "any"

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
-import { InvalidValueError } from "../util/invalid-value-error.js"
+import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { parseStaticKeys } from "./static-keys.js"
 import { parseTenantSecrets } from "./tenant-secrets.js"
 

@@ -1,5 +1,5 @@
 import type { Logger } from "pino"
-import { type Address, formatAddress, isLoopback } from "../transport/address.js"
+import { type Address, formatAddress, isLoopback } from "../util/address.js"
 
 /** The addresses of the listeners; undefined for a closed listener. */
 export interface Addresses {

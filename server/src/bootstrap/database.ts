@@ -1,7 +1,8 @@
 import { dirname } from "node:path"
 import type { Logger } from "pino"
-import type { Configuration } from "../cli/config/configuration.js"
-import { StoreError } from "../store/error.js"
+import type { Configuration } from "../config/configuration.js"
+import { StartError } from "../errors/start-error.js"
+import { StoreError } from "../errors/store-error.js"
 import {
   applyMigrations,
   type Database,
@@ -14,7 +15,6 @@ import {
 import type { Store } from "../store/store.js"
 import { makeFolder } from "./folder.js"
 import type { Instruments } from "./instruments.js"
-import { StartError } from "./start-error.js"
 
 /** The configuration for opening the database. If a command lacks an option, the default of the store applies. */
 export type DatabaseConfiguration = Configuration<"migrate up"> &

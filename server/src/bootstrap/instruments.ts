@@ -1,5 +1,5 @@
 import type { Logger } from "pino"
-import type { Configuration } from "../cli/config/configuration.js"
+import type { Configuration } from "../config/configuration.js"
 import { createMetrics, type Metrics } from "../metrics/metrics.js"
 import type { Tracing, TracingOptions } from "../tracing/tracing.js"
 

@@ -1,10 +1,10 @@
 import { Command as CommanderCommand, CommanderError, Option as CommanderOption } from "commander"
+import { type Configuration, readConfiguration } from "../config/configuration.js"
+import type { Command, Group } from "../config/option.js"
+import { optionsOf } from "../config/options.js"
+import { shown } from "../config/values.js"
+import { ConfigurationError } from "../errors/configuration-error.js"
 import type { CommandOutput } from "./commands/output.js"
-import { type Configuration, readConfiguration } from "./config/configuration.js"
-import { ConfigurationError } from "./config/error.js"
-import type { Command, Group } from "./config/option.js"
-import { optionsOf } from "./config/options.js"
-import { shown } from "./config/values.js"
 import { describe, helpConfiguration, pathOf } from "./help.js"
 
 /** Runs a command. Returns the exit code; undefined means 0. */

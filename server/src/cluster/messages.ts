@@ -1,5 +1,5 @@
 import type { Addresses } from "../bootstrap/banner.js"
-import type { Configuration } from "../cli/config/configuration.js"
+import type { Configuration } from "../config/configuration.js"
 import type { MetricValues } from "../metrics/metrics.js"
 
 /** The messages of the primary to a worker, as JSON. Apart from connections nothing else is passed between them. */

@@ -1,4 +1,4 @@
-import { StoreError } from "../store/error.js"
+import { StoreError } from "../errors/store-error.js"
 import {
   bulk,
   type Database,

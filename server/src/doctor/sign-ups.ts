@@ -1,4 +1,4 @@
-import { StoreError } from "../store/error.js"
+import { StoreError } from "../errors/store-error.js"
 import { type Database, tenantStore, unfinishedSignUps } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
 

@@ -6,7 +6,7 @@ import {
 } from "@authwire/proto/envoy"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { Code } from "@connectrpc/connect"
-import { Failure } from "../rpc/errors.js"
+import { Failure } from "../errors/failure.js"
 import type { Decision, GatewayRequest } from "./decision.js"
 import type { Settings } from "./policy.js"
 

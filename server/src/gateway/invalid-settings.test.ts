@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals"
 import { pino } from "pino"
+import { Failure } from "../errors/failure.js"
 import type { Call } from "../rpc/call.js"
-import { Failure } from "../rpc/errors.js"
 import { invalidSettings } from "./invalid-settings.js"
 import { settingsField } from "./policy.js"
 

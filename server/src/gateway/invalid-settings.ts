@@ -1,6 +1,6 @@
 import type { Logger } from "pino"
+import type { Failure } from "../errors/failure.js"
 import type { Call } from "../rpc/call.js"
-import type { Failure } from "../rpc/errors.js"
 import { settingsField } from "./policy.js"
 
 /** The minimum time between two log lines about the same wrong setting, in milliseconds. */

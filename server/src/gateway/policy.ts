@@ -1,4 +1,4 @@
-import { Failure } from "../rpc/errors.js"
+import { Failure } from "../errors/failure.js"
 
 /** The policy of a route. */
 export interface Policy {

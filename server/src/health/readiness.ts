@@ -1,5 +1,5 @@
 import type { Logger } from "pino"
-import { StoreError } from "../store/error.js"
+import { StoreError } from "../errors/store-error.js"
 import type { Store } from "../store/store.js"
 
 /** The readiness of the service to do its work. */

@@ -1,4 +1,4 @@
-import { StartError } from "../bootstrap/start-error.js"
+import { StartError } from "../errors/start-error.js"
 import {
   addressBook,
   type Bulk,

@@ -1,9 +1,9 @@
 import { findSessionCredential, type SessionCredential, sessionCookieName, type TokenModule } from "@authwire/token"
 import type { JsonObject } from "@bufbuild/protobuf"
-import { Failure } from "../rpc/errors.js"
-import { readableClaims } from "../services/claims.js"
+import { Failure } from "../errors/failure.js"
 import type { Caller, SessionStore, UserStore } from "../store/store.js"
 import type { User } from "../store/types.js"
+import { readableClaims } from "./claims.js"
 
 /** The headers of an HTTP request, by lower-case name. Several cookie headers are joined by `; `, others by `, `. */
 export interface RequestHeaders {

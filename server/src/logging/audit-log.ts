@@ -1,19 +1,26 @@
 import { constants, openSync } from "node:fs"
 import type { Logger } from "pino"
-import { StartError } from "../bootstrap/start-error.js"
-import type { Configuration } from "../cli/config/configuration.js"
+import { StartError } from "../errors/start-error.js"
+import { systemCodeOf } from "../errors/system-code.js"
 import { type Audit, audit } from "../rpc/interceptors/audit.js"
 import { boundedLines } from "./bounded-lines.js"
-import { fileSink, standardError } from "./line-sink.js"
+import { standardError } from "./logger.js"
+
+export interface AuditLogOptions {
+  /** The destination: a file, standard error if no file is given, or `off`. */
+  auditLog: "off" | { file: string | undefined }
+  /** What happens while it cannot be written: lines are lost (`drop`), or writes are rejected (`reject`). */
+  auditLogFailure: "drop" | "reject"
+}
 
 /**
  * Opens the audit log; returns undefined if it is off. Each line is written whole at the end of the file, even if other
  * processes write to it. Throws StartError if the file cannot be opened.
  */
-export function openAudit({ auditLog, auditLogFailure }: Configuration, log: Logger): Audit | undefined {
+export function openAudit({ auditLog, auditLogFailure }: AuditLogOptions, log: Logger): Audit | undefined {
   if (auditLog === "off") return undefined
   const { file } = auditLog
-  const lines = boundedLines(file === undefined ? standardError() : fileSink(open(file)), {
+  const lines = boundedLines(file === undefined ? standardError() : open(file), {
     onLost: (count) => {
       record.lost(count)
       log.error({ lines: count }, "lines of the audit log are lost: it could not be written")
@@ -37,7 +44,6 @@ function open(file: string): number {
   try {
     return openSync(file, flags, 0o600)
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? String(error.code) : String(error)
-    throw new StartError(`--audit-log: cannot open ${file} (${code})`, { cause: error })
+    throw new StartError(`--audit-log: cannot open ${file} (${systemCodeOf(error)})`, { cause: error })
   }
 }

@@ -2,8 +2,8 @@ import type { DescMethod } from "@bufbuild/protobuf"
 import { status } from "@grpc/grpc-js"
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
 import type { CleanupObserver } from "../cleanup/cleaner.js"
+import { codeOf, type Reason } from "../errors/failure.js"
 import type { FeedObserver } from "../events/feed.js"
-import { codeOf, type Reason } from "../rpc/errors.js"
 import type { CallEnded } from "../rpc/interceptor.js"
 import { cleanupMetrics } from "./cleanup.js"
 import { type DatabaseMetrics, databaseMetrics } from "./database.js"
@@ -126,9 +126,6 @@ export async function workersMetric(count: number): Promise<MetricValues> {
   new Gauge({ name: "authwire_workers", help, registers: [registry] }).set(count)
   return registry.getMetricsAsJSON()
 }
-
-/** The content type of the text that `expose` returns. */
-export const contentType = Registry.PROMETHEUS_CONTENT_TYPE
 
 /** Returns the text that Prometheus scrapes, with the metrics of one or several processes. */
 export function expose(values: readonly MetricValues[]): Promise<string> {

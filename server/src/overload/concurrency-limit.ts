@@ -1,4 +1,4 @@
-import { Failure } from "../rpc/errors.js"
+import { Failure } from "../errors/failure.js"
 
 /** Limits the calls in progress, and shares the limit fairly among the API keys. */
 export interface ConcurrencyLimit {

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto"
 import { setMaxListeners } from "node:events"
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Span } from "@opentelemetry/api"
+import type { Identity } from "../auth/identity.js"
+import { Failure } from "../errors/failure.js"
 import type { Call, CallConnection } from "./call.js"
-import { Failure } from "./errors.js"
-import type { Identity } from "./identity.js"
 
 /** What a listener knows about a call before it reads the request. */
 export interface Incoming {

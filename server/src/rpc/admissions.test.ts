@@ -1,6 +1,6 @@
 import { UserService } from "@authwire/proto"
 import { expect, test } from "@jest/globals"
-import { Failure } from "./errors.js"
+import { Failure } from "../errors/failure.js"
 import type { Admission, Interceptor } from "./interceptor.js"
 import { createRouter, type Method, register } from "./router.js"
 

@@ -1,8 +1,8 @@
 import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
 import type { Span } from "@opentelemetry/api"
+import type { Identity } from "../auth/identity.js"
 import type { Budgets } from "../overload/budget.js"
 import type { Caller } from "../store/store.js"
-import type { Identity } from "./identity.js"
 
 /** The connection of a call, with its memory budgets. */
 export interface CallConnection extends Budgets {

@@ -1,6 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf"
+import type { Failure } from "../errors/failure.js"
 import type { Call } from "./call.js"
-import type { Failure } from "./errors.js"
 
 /** A unary method as the router sees it. */
 export type Unary = (request: Message, call: Call) => Promise<Message>

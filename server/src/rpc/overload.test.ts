@@ -1,7 +1,7 @@
 import { UserService } from "@authwire/proto"
 import { expect, test } from "@jest/globals"
+import { Failure } from "../errors/failure.js"
 import { type ConcurrencyLimit, overloaded } from "../overload/concurrency-limit.js"
-import { Failure } from "./errors.js"
 import type { Observer } from "./interceptor.js"
 import { createRouter, type Method, register } from "./router.js"
 

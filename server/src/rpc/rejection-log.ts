@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Logger } from "pino"
-import type { Reason } from "./errors.js"
+import type { Reason } from "../errors/failure.js"
 
 /**
  * Counts calls instead of writing a log line for each. It counts all calls that are rejected because there are too many.

@@ -1,10 +1,10 @@
 import type { Status } from "@authwire/proto/rpc/status"
 import type { DescMethod } from "@bufbuild/protobuf"
+import { type Failure, toStatus } from "../errors/failure.js"
+import { wireStatus } from "../errors/wire-status.js"
 import { requestIdOf } from "./active-calls.js"
-import { type Failure, toStatus } from "./errors.js"
 import type { Observer } from "./interceptor.js"
 import type { Rejections } from "./rejection-log.js"
-import { wireStatus } from "./wire-status.js"
 
 /** The error of a call that is rejected before it begins. */
 export interface Rejected {

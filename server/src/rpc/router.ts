@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { create, type DescMethod, type DescService, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
+import { Failure } from "../errors/failure.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted, waitsUntil } from "../util/abort.js"
 import { type ActiveCall, activeCalls, type Incoming } from "./active-calls.js"
 import type { Call, Implementation } from "./call.js"
-import { Failure } from "./errors.js"
 import type { Check, Interceptor, Observer, Stream, Unary } from "./interceptor.js"
 
 /** Unknown fields are dropped, because the schema has no limit for them and nothing reads them. */

@@ -1,7 +1,7 @@
 import { type Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { Failure } from "../errors/failure.js"
 import type { Readiness } from "../health/readiness.js"
 import type { Call, Implementation } from "../rpc/call.js"
-import { Failure } from "../rpc/errors.js"
 
 /**
  * Creates grpc.health.v1.Health. The whole service (an empty name) and each of `serviceNames` are SERVING while the

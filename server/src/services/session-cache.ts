@@ -1,6 +1,6 @@
 import type { SessionCacheService } from "@authwire/proto"
+import { Failure } from "../errors/failure.js"
 import type { Implementation } from "../rpc/call.js"
-import { Failure } from "../rpc/errors.js"
 import { keyOf } from "../rpc/router.js"
 import type { Hubs } from "../session-cache/hubs.js"
 

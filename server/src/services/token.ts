@@ -1,10 +1,10 @@
 import type { TokenService } from "@authwire/proto"
 import { requestHeaders, TokenError, type TokenModule } from "@authwire/token"
 import type { JsonObject } from "@bufbuild/protobuf"
+import { Failure } from "../errors/failure.js"
+import { readableClaims } from "../introspection/claims.js"
 import type { Call, Implementation } from "../rpc/call.js"
-import { Failure } from "../rpc/errors.js"
-import { readableClaims } from "./claims.js"
-import { checkJson } from "./json.js"
+import { checkJson } from "../rpc/json.js"
 
 /**
  * Creates the service for the functions of the token module.

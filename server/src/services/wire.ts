@@ -25,10 +25,10 @@ import {
 } from "@authwire/proto"
 import type { DescMessage, JsonObject, Message, MessageInitShape } from "@bufbuild/protobuf"
 import { type Duration, type Timestamp, timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { Failure, type Reason } from "../errors/failure.js"
 import type { RequestSession, RequestSessionOptions } from "../introspection/request-session.js"
-import { Failure, type Reason } from "../rpc/errors.js"
+import { checkJson } from "../rpc/json.js"
 import type * as domain from "../store/types.js"
-import { checkJson } from "./json.js"
 
 // The only mapping between messages and domain types. Requests have been validated by now, so the rules of the schema
 // guarantee what these functions assume of a field.

@@ -5,10 +5,12 @@ import {
   type Sampler,
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace"
-import type { Configuration } from "../cli/config/configuration.js"
+
+/** The samplers of OpenTelemetry, as the variable OTEL_TRACES_SAMPLER names them. */
+export type SamplerName = `${"" | "parentbased_"}${"always_on" | "always_off" | "traceidratio"}`
 
 /** Returns the sampler that has this name in OpenTelemetry. */
-export function samplerOf(name: Configuration["traceSampler"], ratio: number): Sampler {
+export function samplerOf(name: SamplerName, ratio: number): Sampler {
   switch (name) {
     case "always_on":
       return new AlwaysOnSampler()

@@ -4,9 +4,8 @@ import { W3CTraceContextPropagator } from "@opentelemetry/core"
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto"
 import { resourceFromAttributes } from "@opentelemetry/resources"
 import { BatchSpanProcessor, ConsoleSpanExporter, type SpanExporter, TracerProvider } from "@opentelemetry/sdk-trace"
-import type { Configuration } from "../cli/config/configuration.js"
 import { reportingExporter } from "./reporting-exporter.js"
-import { samplerOf } from "./sampler.js"
+import { type SamplerName, samplerOf } from "./sampler.js"
 import type { Tracing, TracingOptions } from "./tracing.js"
 
 /**
@@ -24,7 +23,21 @@ const spanLimits = { attributeCountLimit: 32, attributeValueLengthLimit: 2048, e
 /** The timeout for the export of the last spans at shutdown, in milliseconds. */
 const lastMs = 2_000
 
-export function startTracing(configuration: Configuration, { log, metrics, worker }: TracingOptions): Tracing {
+export interface TraceSettings {
+  /** The destination of the spans. `none` is handled by the caller. */
+  traceExporter: "none" | "otlp" | "console"
+  /** The URL of the collector for traces. Default: `otlpEndpoint` followed by `v1/traces`. */
+  traceEndpoint?: string | undefined
+  otlpEndpoint: string
+  otlpHeaders?: Record<string, string> | undefined
+  traceSampler: SamplerName
+  /** The share of calls that the samplers with a ratio sample, from 0 to 1. */
+  traceRatio: number
+  traceServiceName: string
+  traceResource?: Record<string, string> | undefined
+}
+
+export function startTracing(configuration: TraceSettings, { log, metrics, worker }: TracingOptions): Tracing {
   const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
   const exporter = reportingExporter(exporterOf(configuration), { log, metrics })
   const provider = new TracerProvider({
@@ -60,7 +73,7 @@ export function startTracing(configuration: Configuration, { log, metrics, worke
   }
 }
 
-function exporterOf({ traceExporter, traceEndpoint, otlpEndpoint, otlpHeaders }: Configuration): SpanExporter {
+function exporterOf({ traceExporter, traceEndpoint, otlpEndpoint, otlpHeaders }: TraceSettings): SpanExporter {
   if (traceExporter === "console") return new ConsoleSpanExporter()
   const url = traceEndpoint ?? `${otlpEndpoint.replace(/\/$/, "")}/v1/traces`
   return new OTLPTraceExporter({ url, headers: otlpHeaders ?? {}, timeoutMillis: requestMs })

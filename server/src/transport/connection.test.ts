@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events"
 import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
-import type { Identity } from "../rpc/identity.js"
+import type { Identity } from "../auth/identity.js"
 import { Connection, closeUnneeded, keyBudgets } from "./connection.js"
 import { limits } from "./limits.js"
 

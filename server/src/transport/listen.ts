@@ -1,5 +1,5 @@
 import { Server, type Socket } from "node:net"
-import { type Address, formatAddress } from "./address.js"
+import { type Address, formatAddress } from "../util/address.js"
 import { closeStalled } from "./cut/close-stalled.js"
 import type { ListenerOptions } from "./transport.js"
 

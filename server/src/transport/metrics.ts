@@ -1,9 +1,11 @@
 import http from "node:http"
-import { contentType } from "../metrics/metrics.js"
 import { answerClientErrors, http1Response, rejectExpectations, securityHeaders } from "./connect/response-headers.js"
 import { endRequest } from "./cut/end-request.js"
 import { listen } from "./listen.js"
 import type { Listener, ListenerOptions } from "./transport.js"
+
+/** The content type of the text format of Prometheus. */
+const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
 export interface MetricsListenerOptions
   extends Pick<ListenerOptions, "address" | "maxConnections" | "handshakeTimeoutMs" | "log"> {

@@ -1,6 +1,6 @@
 import type { Logger } from "pino"
 import type { Router } from "../rpc/router.js"
-import type { Address } from "./address.js"
+import type { Address } from "../util/address.js"
 import type { OpenMethods } from "./budgets/open-methods.js"
 import type { KeyBudgets } from "./connection.js"
 import type { CertificateSource } from "./tls/certificate.js"

@@ -1,9 +1,9 @@
 import { causeOf, openMigratedDatabase } from "../../bootstrap/database.js"
-import { StartError } from "../../bootstrap/start-error.js"
 import { cleanupRound } from "../../cleanup/round.js"
+import type { Configuration } from "../../config/configuration.js"
+import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { expiredStore } from "../../store/sql/index.js"
-import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
 /**

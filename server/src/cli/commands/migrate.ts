@@ -1,5 +1,6 @@
 import { causeOf, openConfiguredDatabase } from "../../bootstrap/database.js"
-import { StartError } from "../../bootstrap/start-error.js"
+import type { Configuration } from "../../config/configuration.js"
+import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import {
   applyMigrations,
@@ -8,7 +9,6 @@ import {
   migrationStatus,
   revertLastMigration,
 } from "../../store/sql/index.js"
-import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
 type Direction = "up" | "down" | "status"

@@ -1,9 +1,9 @@
 import { causeOf, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-secret.js"
-import { StartError } from "../../bootstrap/start-error.js"
+import type { Configuration } from "../../config/configuration.js"
+import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { rekey as rekeyDatabase } from "../../store/sql/index.js"
-import type { Configuration } from "../config/configuration.js"
 import type { CommandOutput } from "./output.js"
 
 /**

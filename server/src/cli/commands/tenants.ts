@@ -1,8 +1,8 @@
 import { tenantName } from "../../auth/key-fields.js"
-import { StartError } from "../../bootstrap/start-error.js"
-import { StoreError } from "../../store/error.js"
-import type { Configuration } from "../config/configuration.js"
-import { ConfigurationError } from "../config/error.js"
+import type { Configuration } from "../../config/configuration.js"
+import { ConfigurationError } from "../../errors/configuration-error.js"
+import { StartError } from "../../errors/start-error.js"
+import { StoreError } from "../../errors/store-error.js"
 import { type CommandOutput, table } from "./output.js"
 import { withStore } from "./with-store.js"
 

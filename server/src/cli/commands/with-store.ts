@@ -1,10 +1,10 @@
 import { causeOf, openMigratedDatabase } from "../../bootstrap/database.js"
-import { StartError } from "../../bootstrap/start-error.js"
+import type { Configuration } from "../../config/configuration.js"
+import { StartError } from "../../errors/start-error.js"
+import { StoreError } from "../../errors/store-error.js"
 import { createLog } from "../../logging/logger.js"
-import { StoreError } from "../../store/error.js"
 import { apiKeyStore, type Database, tenantStore } from "../../store/sql/index.js"
 import type { Store } from "../../store/store.js"
-import type { Configuration } from "../config/configuration.js"
 
 /** The part of the store that commands use. It has no tenant data, for which the encryption keys would be needed. */
 type Administration = Pick<Store, "tenants" | "apiKeys">

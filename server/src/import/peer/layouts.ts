@@ -1,9 +1,5 @@
+import type { Peer } from "../../config/origins.js"
 import type { BulkName } from "../../store/sql/index.js"
-
-/** The adapters whose tables can be read. `authwire` is not among them: it stands for another Authwire database. */
-export const peers = ["prisma", "drizzle", "typeorm", "kysely"] as const
-
-export type Peer = (typeof peers)[number]
 
 /** The names of the tables in the documentation of each adapter. */
 export const layouts: Readonly<Record<Peer, Readonly<Record<BulkName, string>>>> = {

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { z } from "zod"
-import { StartError } from "../../bootstrap/start-error.js"
+import { StartError } from "../../errors/start-error.js"
 import { bulkNames } from "../../store/sql/index.js"
 import { fields } from "./layouts.js"
 

@@ -1,5 +1,5 @@
 import { createConnection, type RowDataPacket } from "mysql2/promise"
-import { StartError } from "../../bootstrap/start-error.js"
+import { StartError } from "../../errors/start-error.js"
 import type { ServerLocation } from "../../store/sql/index.js"
 import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
 

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url"
-import { ConfigurationError } from "../../cli/config/error.js"
+import { ConfigurationError } from "../../errors/configuration-error.js"
 import { parseDatabaseUrl } from "../../store/sql/index.js"
 import { mysqlSource } from "./mysql.js"
 import { postgresSource } from "./postgres.js"

@@ -1,6 +1,6 @@
 import { Client } from "pg"
 import { parse as parseArray } from "postgres-array"
-import { StartError } from "../../bootstrap/start-error.js"
+import { StartError } from "../../errors/start-error.js"
 import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: (number) => `$${number}` }

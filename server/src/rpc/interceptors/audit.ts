@@ -4,8 +4,8 @@ import { status } from "@grpc/grpc-js"
 import { parseKey } from "../../auth/api-key.js"
 import { anyScope, scopeOf } from "../../auth/scopes.js"
 import { auditFieldsOf, shownSubject, subjectOf } from "../../auth/subject.js"
+import { codeOf, Failure, type Reason } from "../../errors/failure.js"
 import type { Call } from "../call.js"
-import { codeOf, Failure, type Reason } from "../errors.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
 
 /** The audit log: one line for each write and each rejected call, without the contents of requests and responses. */

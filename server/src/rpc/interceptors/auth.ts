@@ -1,11 +1,11 @@
 import { claimsKey, parseKey } from "../../auth/api-key.js"
+import type { Identity } from "../../auth/identity.js"
 import { Key } from "../../auth/key.js"
 import type { Keyring } from "../../auth/keyring.js"
 import { anyScope, requireScope, scopeMissing, scopeOf } from "../../auth/scopes.js"
+import { Failure, type Reason } from "../../errors/failure.js"
 import { orAborted } from "../../util/abort.js"
 import type { Call } from "../call.js"
-import { Failure, type Reason } from "../errors.js"
-import type { Identity } from "../identity.js"
 import type { Interceptor } from "../interceptor.js"
 
 export interface AccessOptions {
@@ -54,7 +54,7 @@ export function access(options: AccessOptions): Interceptor {
     const { id, secret } = parts
     const key = keyring.get(id)
     if (key !== undefined) return valid(key, Key.opens(key, secret))
-    return keyring.seek(id).then((found) => valid(found, Key.opens(found, secret)))
+    return keyring.lookUp(id).then((found) => valid(found, Key.opens(found, secret)))
   }
 
   const byCertificate = (call: Call): Identity | Promise<Identity> => {
@@ -72,7 +72,7 @@ export function access(options: AccessOptions): Interceptor {
   const recheck = (identity: Key): Key | Promise<Key> => {
     const key = keyring.get(identity.keyId)
     if (key !== undefined) return valid(key, key.admitsSameCaller(identity))
-    return keyring.seek(identity.keyId).then((found) => valid(found, found?.admitsSameCaller(identity) === true))
+    return keyring.lookUp(identity.keyId).then((found) => valid(found, found?.admitsSameCaller(identity) === true))
   }
 
   const authenticate = (call: Call): Identity | Promise<Identity> => {

@@ -1,9 +1,9 @@
 import { SessionService } from "@authwire/proto"
 import { create } from "@bufbuild/protobuf"
 import { describe, expect, test } from "@jest/globals"
+import { Failure } from "../../errors/failure.js"
 import { waitsUntil } from "../../util/abort.js"
 import type { Call } from "../call.js"
-import { Failure } from "../errors.js"
 import { awaitCaches } from "./await-caches.js"
 
 const { deleteSession } = SessionService.method

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf"
+import { Failure } from "../../errors/failure.js"
 import type { Confirmed } from "../../session-cache/awaiting.js"
 import type { Call } from "../call.js"
-import { Failure } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
 
 /**

@@ -2,10 +2,10 @@ import { AccountService, repeatable, SessionService } from "@authwire/proto"
 import { create, type DescMethod, getOption, type Message, toBinary } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { describe, expect, test } from "@jest/globals"
+import { ownMethods } from "../../auth/own-methods.js"
 import { scopeOf } from "../../auth/scopes.js"
 import type { RepeatableRequest } from "../../store/types.js"
 import { activeCalls } from "../active-calls.js"
-import { ownMethods } from "../own-methods.js"
 import { idempotency } from "./idempotency.js"
 
 describe("the schema", () => {

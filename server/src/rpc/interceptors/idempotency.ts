@@ -1,8 +1,8 @@
 import { hash } from "node:crypto"
 import { repeatable } from "@authwire/proto"
 import { type DescMethod, fromBinary, getOption, type Message, toBinary } from "@bufbuild/protobuf"
+import { Failure } from "../../errors/failure.js"
 import type { Store } from "../../store/store.js"
-import { Failure } from "../errors.js"
 import type { Interceptor } from "../interceptor.js"
 
 /** The header with the idempotency key of a call. */

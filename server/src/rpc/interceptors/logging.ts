@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { status } from "@grpc/grpc-js"
 import type { Logger } from "pino"
-import { codeOf, toFailure, toStatus } from "../errors.js"
+import { codeOf, toFailure, toStatus } from "../../errors/failure.js"
 import type { CallEnded, Observer } from "../interceptor.js"
 import type { Rejections } from "../rejection-log.js"
 

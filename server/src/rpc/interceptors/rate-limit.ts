@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf"
-import { Failure } from "../errors.js"
+import { isOwnMethod } from "../../auth/own-methods.js"
+import { Failure } from "../../errors/failure.js"
 import type { Interceptor } from "../interceptor.js"
-import { isOwnMethod } from "../own-methods.js"
 
 export interface RateLimitOptions {
   /** The number of calls per second that each key may make of each method; 0: no limit. */

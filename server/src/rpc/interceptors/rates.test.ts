@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals"
-import { readConfiguration } from "../../cli/config/configuration.js"
-import { options } from "../../cli/config/options.js"
+import { readConfiguration } from "../../config/configuration.js"
+import { options } from "../../config/options.js"
 import { readRates } from "./rates.js"
 
 test("a list of methods and their rates", () => {

@@ -1,5 +1,5 @@
-import { InvalidValueError } from "../../util/invalid-value-error.js"
-import { ownMethods } from "../own-methods.js"
+import { ownMethods } from "../../auth/own-methods.js"
+import { InvalidValueError } from "../../errors/invalid-value-error.js"
 import { nameOf } from "./rate-limit.js"
 
 /**

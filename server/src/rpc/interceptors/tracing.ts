@@ -9,10 +9,10 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api"
+import { isOwnMethod } from "../../auth/own-methods.js"
+import { codeOf } from "../../errors/failure.js"
 import type { Call } from "../call.js"
-import { codeOf } from "../errors.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
-import { isOwnMethod } from "../own-methods.js"
 
 /** The spans of calls. */
 export interface CallSpans {

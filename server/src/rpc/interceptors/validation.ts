@@ -1,5 +1,5 @@
 import { createValidator, type Violation } from "@bufbuild/protovalidate"
-import { Failure, type FieldViolation } from "../errors.js"
+import { Failure, type FieldViolation } from "../../errors/failure.js"
 import type { Interceptor } from "../interceptor.js"
 import { countOf } from "./parts.js"
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
-import { StoreError } from "../error.js"
+import { StoreError } from "../../errors/store-error.js"
 import type { Caller, Store } from "../store.js"
 import {
   anyone,

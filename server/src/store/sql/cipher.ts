@@ -7,7 +7,7 @@ import {
   type KeyObject,
   randomBytes,
 } from "node:crypto"
-import { StoreError } from "../error.js"
+import { StoreError } from "../../errors/store-error.js"
 
 /** Encrypts single values of rows. A value that was encrypted for one context cannot be decrypted in another. */
 export interface Cipher {

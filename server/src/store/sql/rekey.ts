@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises"
-import { StoreError } from "../error.js"
+import { StoreError } from "../../errors/store-error.js"
 import type { Account } from "../types.js"
 import { sealedAccounts, sealedColumns } from "./accounts/sealed-accounts.js"
 import { createCipher } from "./cipher.js"

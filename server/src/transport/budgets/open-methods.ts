@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf"
-import { Failure } from "../../rpc/errors.js"
+import { Failure } from "../../errors/failure.js"
 import { bucket } from "../../rpc/interceptors/rate-limit.js"
 import type { Connection } from "../connection.js"
 import { limits } from "../limits.js"

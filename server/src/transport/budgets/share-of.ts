@@ -1,5 +1,5 @@
 import type { EventEmitter } from "node:events"
-import type { Failure } from "../../rpc/errors.js"
+import type { Failure } from "../../errors/failure.js"
 import type { Method } from "../../rpc/router.js"
 import type { Connection } from "../connection.js"
 import { limits } from "../limits.js"

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import { expect, test } from "@jest/globals"
-import { Failure } from "../../rpc/errors.js"
+import { Failure } from "../../errors/failure.js"
 import { failedAnswer, proxyHeader, readAuthorizeRequest } from "./authorize.js"
 
 test("of the headers of a request, only the key and the id of the proxy become headers of the call", () => {

@@ -7,8 +7,8 @@ import {
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect"
+import { Failure } from "../../errors/failure.js"
 import { settingsField } from "../../gateway/policy.js"
-import { Failure } from "../../rpc/errors.js"
 
 /** The path for proxies that do not speak gRPC. */
 export const authorizePath = "/v1/authorize"

@@ -1,5 +1,5 @@
+import { Failure, toStatus } from "../../errors/failure.js"
 import type { Call } from "../../rpc/call.js"
-import { Failure, toStatus } from "../../rpc/errors.js"
 import { waitsUntil } from "../../util/abort.js"
 import { inOwnMemory } from "../budgets/own-memory.js"
 import type { Share } from "../budgets/share.js"

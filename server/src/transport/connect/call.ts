@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf"
+import { Failure } from "../../errors/failure.js"
 import type { ActiveCall, Incoming } from "../../rpc/active-calls.js"
-import { Failure } from "../../rpc/errors.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
 import { asRejected, asUnreadable } from "./foreign-errors.js"

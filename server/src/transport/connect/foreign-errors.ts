@@ -10,7 +10,7 @@ import {
 } from "@connectrpc/connect/protocol-connect"
 import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
-import { Failure, toStatus } from "../../rpc/errors.js"
+import { Failure, toStatus } from "../../errors/failure.js"
 
 /**
  * Called for every call that Connect ends with an error of its own. `failure` is set if the request cannot be read,

@@ -13,8 +13,8 @@ import {
   type ServiceImpl,
 } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
+import { Failure } from "../../errors/failure.js"
 import { type Incoming, requestIdOf } from "../../rpc/active-calls.js"
-import { Failure } from "../../rpc/errors.js"
 import type { Method, Router } from "../../rpc/router.js"
 import type { OpenMethods } from "../budgets/open-methods.js"
 import type { Share } from "../budgets/share.js"

@@ -2,7 +2,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import type { Logger } from "pino"
-import { codeOf, watchFiles } from "../../util/watch-file.js"
+import { systemCodeOf } from "../../errors/system-code.js"
+import { watchFiles } from "../../util/watch-file.js"
 import { secureContextOptions } from "./secure-context.js"
 
 /** The paths of the PEM files of a TLS certificate. */
@@ -47,35 +48,22 @@ const soonMs = 7 * dayMs
  */
 export function watchCertificate(files: CertificateFiles, log: Logger): CertificateSource {
   const listeners: ((options: SecureContextOptions) => void)[] = []
-  const read = (file: keyof CertificateFiles, path: string) => {
-    try {
-      return readFileSync(path, "utf8")
-    } catch (cause) {
-      throw unreadable(file, cause)
-    }
-  }
-  const texts: CertificateFiles = {
-    cert: read("cert", files.cert),
-    key: read("key", files.key),
-    clientCa: files.clientCa === undefined ? undefined : read("clientCa", files.clientCa),
-  }
+  const texts = readTexts(files)
   let checked = check(texts)
   warnOfEnd(checked, log)
   const watch = watchFiles({
-    paths: files,
-    texts,
-    // Files that are replaced one after the other may fit together again at the next check.
-    patience: 2,
+    paths: Object.values<string | undefined>({ ...files }).filter((path) => path !== undefined),
+    read: () => readTexts(files),
+    used: texts,
     take(changed) {
       checked = check(changed)
       for (const listener of listeners) listener(checked.options)
       log.info({ valid_to: checked.validTo.toISOString() }, "the TLS certificate has changed: new connections use it")
       warnOfEnd(checked, log)
     },
-    fail(error, file) {
-      const failure = file === undefined ? error : unreadable(file, error)
-      if (!(failure instanceof CertificateError)) throw failure
-      const facts = { file: files[failure.file], reason: failure.message }
+    fail(error) {
+      if (!(error instanceof CertificateError)) throw error
+      const facts = { file: files[error.file], reason: error.message }
       log.error(facts, "the TLS files cannot be used: keeping the previous ones")
     },
   })
@@ -88,8 +76,25 @@ export function watchCertificate(files: CertificateFiles, log: Logger): Certific
   }
 }
 
-function unreadable(file: keyof CertificateFiles, cause: unknown): CertificateError {
-  return new CertificateError(file, `cannot be read (${codeOf(cause)})`, { cause })
+/** Reads the certificate once, and checks it. Throws CertificateError. */
+export function checkCertificate(files: CertificateFiles): void {
+  check(readTexts(files))
+}
+
+/** Reads the PEM texts of all files. */
+function readTexts(files: CertificateFiles): CertificateFiles {
+  const read = (file: keyof CertificateFiles, path: string) => {
+    try {
+      return readFileSync(path, "utf8")
+    } catch (cause) {
+      throw new CertificateError(file, `cannot be read (${systemCodeOf(cause)})`, { cause })
+    }
+  }
+  return {
+    cert: read("cert", files.cert),
+    key: read("key", files.key),
+    clientCa: files.clientCa === undefined ? undefined : read("clientCa", files.clientCa),
+  }
 }
 
 function check(content: CertificateFiles): { options: SecureContextOptions; validTo: Date } {
@@ -107,7 +112,7 @@ function check(content: CertificateFiles): { options: SecureContextOptions; vali
   try {
     createSecureContext(options)
   } catch (cause) {
-    throw new CertificateError("cert", `is rejected by OpenSSL (${codeOf(cause)})`, { cause })
+    throw new CertificateError("cert", `is rejected by OpenSSL (${systemCodeOf(cause)})`, { cause })
   }
   return { options, validTo: new Date(leaf.validTo) }
 }

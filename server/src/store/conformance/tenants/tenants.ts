@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import * as fc from "fast-check"
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, Store } from "../../store.js"
 import { type ContractContext, newId } from "../context.js"
 import { type Operation, operations } from "./tenant-operations.js"

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto"
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, TokenRefreshStore } from "../../store.js"
 import type { Account, RefreshedTokens, RefreshState } from "../../types.js"
 import { type Cipher, derivedKey } from "../cipher.js"

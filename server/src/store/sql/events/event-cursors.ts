@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto"
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, EventStore } from "../../store.js"
 import type { EventPosition } from "../../types.js"
 import { createCipher, derivedKey } from "../cipher.js"

@@ -1,4 +1,4 @@
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 import type { JsonValue } from "../../types.js"
 import { type Cipher, createCipher, derivedKey } from "../cipher.js"
 

@@ -1,4 +1,4 @@
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 import type { Extra, JsonValue } from "../../types.js"
 
 /** The maximum size of `extra` and of `authorization_details`, in bytes of JSON. */

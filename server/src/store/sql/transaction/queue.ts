@@ -1,4 +1,4 @@
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 
 /** A first-in, first-out queue of waiters for one resource. */
 export interface Line {

@@ -1,4 +1,4 @@
-import { StoreError } from "../../error.js"
+import { StoreError } from "../../../errors/store-error.js"
 
 /** Creates the error for a row whose foreign key names a user that does not exist. */
 export function userNotFound(): StoreError {

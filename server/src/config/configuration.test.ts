@@ -1,0 +1,178 @@
+import { describe, expect, test } from "@jest/globals"
+import { ConfigurationError } from "../errors/configuration-error.js"
+import { readConfiguration } from "./configuration.js"
+import type { Option } from "./option.js"
+import { options } from "./options.js"
+
+const keyOptions = ["name", "scopes", "tenant", "expires", "certificateName", "offline"]
+const secret = "x".repeat(32)
+const environment = { AUTHWIRE_DATABASE_URL: "mysql://h/d", AUTH_SECRET: secret }
+
+describe("readConfiguration", () => {
+  test("a flag overrides its variable, which overrides the default of --dev, which overrides the default", async () => {
+    const variable = { AUTHWIRE_LOG_FORMAT: "json", AUTHWIRE_LOG_LEVEL: "" }
+    const read = async (flags: object, more = {}) => {
+      const { logFormat, logLevel } = await readConfiguration("serve", flags, { ...environment, ...more })
+      return [logFormat, logLevel]
+    }
+    expect(await read({})).toEqual(["json", "info"])
+    expect(await read({ dev: true })).toEqual(["text", "info"])
+    expect(await read({ dev: true }, variable)).toEqual(["json", "info"])
+    expect(await read({ dev: true, logFormat: "text", logLevel: "warn" }, variable)).toEqual(["text", "warn"])
+  })
+
+  test("reads every kind of value", async () => {
+    const given = {
+      AUTHWIRE_MIGRATE: "1",
+      AUTHWIRE_HTTP_ADDR: "off",
+      AUTHWIRE_AUDIT_LOG: "/var/log/audit",
+      AUTHWIRE_ENCRYPTION_KEYS: `${"ab".repeat(32)}, ${Buffer.alloc(32).toString("base64")}`,
+      AUTHWIRE_API_KEYS: "[]",
+      AUTH_SECRET_2: secret.toUpperCase(),
+      SERVICE_AUTH_URL: "https://app.example.com",
+    }
+    const flags = { grpcAddr: "[::1]:0", workers: "4", rateLimitOverrides: "UserService.GetUser=5", reflection: "off" }
+    expect(await readConfiguration("serve", flags, { ...environment, ...given })).toMatchObject({
+      dev: false,
+      migrate: true,
+      grpcAddr: { host: "::1", port: 0 },
+      httpAddr: undefined,
+      metricsAddr: undefined,
+      workers: 4,
+      reflection: "off",
+      health: "on",
+      auditLog: { file: "/var/log/audit" },
+      rateLimitOverrides: { "UserService.GetUser": 5 },
+      encryptionKeys: [Buffer.alloc(32, 0xab).toString("base64"), Buffer.alloc(32).toString("base64")],
+      apiKeys: "[]",
+      secrets: [secret.toUpperCase(), secret],
+      secureCookie: true,
+    })
+    const { expires, ...key } = await readConfiguration(
+      "keys create",
+      { offline: true, name: "n", scopes: "users:read, users:write,users:read", expires: "2d" },
+      {},
+    )
+    expect(key).toMatchObject({ databaseUrl: "", tenant: "default", scopes: ["users:read", "users:write"] })
+    expect((expires as Date).getTime() - Date.now()).toBeGreaterThan(2 * 86_400_000 - 60_000)
+  })
+
+  test("a command reads only its own options", async () => {
+    const wrong = { ...environment, AUTHWIRE_GRPC_ADDR: "nonsense", AUTHWIRE_API_KEYS: "nonsense" }
+    const configuration = await readConfiguration("migrate up", {}, wrong)
+    expect(configuration).toMatchObject({ databaseUrl: "mysql://h/d", databaseConnectTimeoutMs: 5000, secrets: [] })
+    expect(configuration).not.toHaveProperty("grpcAddr")
+  })
+
+  test.each<[flags: object, variables: object, message: string]>([
+    [{ migrate: "yes" }, {}, "--migrate: must be true or false"],
+    [{}, { AUTHWIRE_MIGRATE: "TRUE" }, "AUTHWIRE_MIGRATE: must be true or false"],
+    [{ workers: "65" }, {}, "--workers: must be a whole number from 1 to 64"],
+    [{ workers: "1e1" }, {}, "--workers: must be a whole number from 1 to 64"],
+    [{ workers: "" }, {}, "--workers: must be a whole number from 1 to 64"],
+    [{ health: "true" }, {}, "--health: must be one of on, off"],
+    [
+      {},
+      { AUTHWIRE_API_KEYS: `awk_${"k".repeat(16)}_${"s".repeat(43)}` },
+      "AUTHWIRE_API_KEYS: must be a JSON array, and not a key; a single key belongs in AUTHWIRE_API_KEY of its application",
+    ],
+    [
+      {},
+      { AUTHWIRE_API_KEY: '[{"id": "x"}]' },
+      "AUTHWIRE_API_KEY: is the key of one application, which the service does not read; a list of keys is AUTHWIRE_API_KEYS",
+    ],
+    [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
+    [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
+    [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with SQLite"],
+    [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: must be mysql://"],
+    [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: must be mysql://"],
+    [{ databaseReadUrl: "sqlite:x" }, {}, "--database-read-url: must be mysql://"],
+    [
+      { databaseUrl: "sqlite:x", databaseReadUrl: "mysql://h/x" },
+      {},
+      "--database-read-url: needs a MySQL or MariaDB server as",
+    ],
+    [{ auditLog: "off", auditLogFailure: "reject" }, {}, "--audit-log-failure: reject needs an audit log"],
+    [{ dev: true, metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: with --dev only a loopback address"],
+    [{ metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: without TLS only a loopback address"],
+    [{}, { AUTH_SECRET_1: "short" }, "AUTH_SECRET_1: must have at least 32 bytes"],
+  ])("%j and %j: %s", async (flags, variables, message) => {
+    const reading = readConfiguration("serve", flags, { ...environment, ...variables })
+    await expect(reading).rejects.toThrow(ConfigurationError)
+    await expect(reading).rejects.toThrow(message)
+  })
+
+  test("an error never repeats an invalid value, because it may be a misplaced secret", async () => {
+    const nonsense = "hunter2 \n hunter2"
+    let count = 0
+    for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
+      if ((await value.safeParseAsync(nonsense)).success) continue
+      const own = (["serve", "import", "export", "cleanup", "events tail"] as const).find((one) =>
+        commands.includes(one),
+      )
+      const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")
+      const given = flag === undefined ? {} : { [name]: nonsense }
+      const inherited = flag === undefined ? { [variable ?? ""]: nonsense } : {}
+      const valid = { name: "n", scopes: "all", from: "prisma", url: "sqlite:x" }
+      const traced = { OTEL_TRACES_EXPORTER: "otlp", ...inherited }
+      const reading = readConfiguration(command, { ...valid, ...given }, { ...environment, ...traced })
+      await expect(reading).rejects.toThrow(ConfigurationError)
+      await expect(reading).rejects.not.toThrow("hunter2")
+      await expect(reading).rejects.toThrow(flag === undefined ? `${variable}: ` : `--${flag}: `)
+      count++
+    }
+    expect(count).toBeGreaterThan(25)
+    const url = { databaseUrl: "mysql://user:hunter2@host" }
+    const reading = readConfiguration("serve", url, environment)
+    await expect(reading).rejects.toThrow(/^--database-url: must be mysql:/)
+    await expect(reading).rejects.not.toThrow("hunter2")
+  })
+
+  test("tracing variables that all programs of a platform share are ignored unless traces are enabled", async () => {
+    const shared = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4317",
+      OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
+      OTEL_TRACES_SAMPLER: "xray",
+    }
+    const { traceExporter, otlpEndpoint, traceSampler } = await readConfiguration(
+      "serve",
+      {},
+      { ...environment, ...shared },
+    )
+    expect([traceExporter, otlpEndpoint, traceSampler]).toEqual([
+      "none",
+      "http://localhost:4318",
+      "parentbased_traceidratio",
+    ])
+    const asked = { ...environment, ...shared, OTEL_TRACES_EXPORTER: "otlp" }
+    await expect(readConfiguration("serve", {}, asked)).rejects.toThrow(/^OTEL_EXPORTER_OTLP_ENDPOINT: must be a URL/)
+  })
+
+  test("--dev needs no secret, and accepts a short one", async () => {
+    expect(await readConfiguration("serve", { dev: true }, {})).toMatchObject({
+      databaseUrl: "sqlite:.authwire/authwire.db",
+      secrets: [],
+    })
+    expect((await readConfiguration("serve", { dev: true }, { AUTH_SECRET: "a" })).secrets).toEqual(["a"])
+  })
+})
+
+test("the name of an option is its flag in camel case, and its variable is the flag in capitals", () => {
+  for (const [name, option] of Object.entries<Option>(options)) {
+    const { flag, variable } = option
+    if (flag === undefined) continue
+    expect(flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())).toBe(name)
+    if (variable === undefined) continue
+    // By convention AUTHWIRE_URL tells applications the address of the service.
+    const words = name === "url" ? "source-url" : flag
+    expect(variable).toBe(`AUTHWIRE_${words.replaceAll("-", "_").toUpperCase()}`)
+  }
+})
+
+test("every default is a valid value", async () => {
+  for (const { value, default: preset, devDefault } of Object.values<Option>(options)) {
+    for (const text of [preset, devDefault]) {
+      if (text !== undefined) expect((await value.safeParseAsync(text)).success).toBe(true)
+    }
+  }
+})

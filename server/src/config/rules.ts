@@ -1,0 +1,164 @@
+import { ConfigurationError } from "../errors/configuration-error.js"
+import { urlsOfHosts } from "../store/sql/cluster/hosts.js"
+import { isLoopback } from "../util/address.js"
+import type { Command } from "./option.js"
+import type { Name, Values } from "./options.js"
+import { origins } from "./origins.js"
+
+/** The parsed options of a command. Options of other commands are missing. */
+export interface ParsedOptions {
+  command: Command
+  values: Partial<Values>
+  /** Returns the source of an option's value: its flag or its variable. */
+  sourceOf: (name: Name) => string
+}
+
+/** Checks the rules that concern several options. Throws ConfigurationError. */
+export function checkRules(parsed: ParsedOptions): void {
+  for (const check of [
+    checkTls,
+    checkDatabase,
+    checkSecrets,
+    checkAddresses,
+    checkWorkers,
+    checkAuditLog,
+    checkKeys,
+    checkImport,
+  ]) {
+    check(parsed)
+  }
+}
+
+/** Creates the error for a rule that an option violates. */
+function wrong({ sourceOf }: ParsedOptions, name: Name, rule: string): ConfigurationError {
+  return new ConfigurationError(`${sourceOf(name)}: ${rule}`)
+}
+
+function checkTls(parsed: ParsedOptions): void {
+  const { tlsCert, tlsKey, tlsClientCa } = parsed.values
+  if (tlsCert !== undefined && tlsKey === undefined) {
+    throw wrong(parsed, "tlsCert", "needs --tls-key, the certificate's private key")
+  }
+  if (tlsKey !== undefined && tlsCert === undefined) {
+    throw wrong(parsed, "tlsKey", "needs --tls-cert, the certificate of this key")
+  }
+  if (tlsClientCa !== undefined && tlsCert === undefined) {
+    throw wrong(parsed, "tlsClientCa", "needs --tls-cert and --tls-key")
+  }
+}
+
+const databaseUrlForms =
+  "mysql://USER:PASSWORD@HOST:PORT/DATABASE, postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:FILE"
+
+function checkDatabase(parsed: ParsedOptions): void {
+  const { databaseUrl: text, databaseReadUrl: readUrl, offline } = parsed.values
+  if (offline === true) return
+  if (text === undefined) {
+    throw new ConfigurationError(
+      `--database-url: is required (or AUTHWIRE_DATABASE_URL): ${databaseUrlForms};` +
+        " or use --dev for an embedded database",
+    )
+  }
+  if (!/^sqlite:./.test(text) && !isMysqlUrl(text) && !isPostgresUrl(text)) {
+    throw wrong(parsed, "databaseUrl", `must be ${databaseUrlForms}`)
+  }
+  if (readUrl === undefined) return
+  if (!isMysqlUrl(text)) throw wrong(parsed, "databaseReadUrl", "needs a MySQL or MariaDB server as --database-url")
+  if (!isMysqlUrl(readUrl)) throw wrong(parsed, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+}
+
+/** Returns whether the text is the URL of a MySQL or MariaDB database, on one or several hosts. */
+function isMysqlUrl(text: string): boolean {
+  try {
+    const urls = urlsOfHosts(text).map((one) => new URL(one))
+    return urls.every((url) => url.protocol === "mysql:" && url.hostname !== "" && url.pathname.length > 1)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Returns whether the text is the URL of a PostgreSQL database. The host may be missing, because a socket directory is
+ * given as a parameter.
+ */
+function isPostgresUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false
+  const url = new URL(text)
+  return (url.protocol === "postgres:" || url.protocol === "postgresql:") && url.pathname.length > 1
+}
+
+/** The minimum length of a secret. A shorter one can be guessed from a token that it encrypted. */
+const minSecretBytes = 32
+
+/** The commands that decrypt or encrypt stored data. */
+const needSecrets: readonly Command[] = ["serve", "rekey", "import", "export", "doctor"]
+
+const secrets = ["authSecret", "authSecret1", "authSecret2", "authSecret3"] as const
+
+function checkSecrets(parsed: ParsedOptions): void {
+  const { command, values } = parsed
+  if (values.dev === true || !needSecrets.includes(command)) return
+  if (secrets.every((name) => values[name] === undefined)) {
+    throw new ConfigurationError(
+      "AUTH_SECRET: is required, as an environment variable: the AUTH_SECRET of the applications; or use --dev",
+    )
+  }
+  for (const name of secrets) {
+    const secret = values[name]
+    if (secret === undefined || Buffer.byteLength(secret) >= minSecretBytes) continue
+    throw wrong(parsed, name, `must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`)
+  }
+}
+
+function checkAddresses(parsed: ParsedOptions): void {
+  const { command, values } = parsed
+  if (command !== "serve") return
+  for (const name of ["grpcAddr", "httpAddr", "metricsAddr"] as const) {
+    const address = values[name]
+    if (address === undefined || isLoopback(address)) continue
+    const loopback = `only a loopback address, such as 127.0.0.1:${address.port}`
+    if (values.dev === true) throw wrong(parsed, name, `with --dev ${loopback}`)
+    if (values.tlsCert !== undefined || values.insecureBehindProxy === true) continue
+    throw wrong(
+      parsed,
+      name,
+      `without TLS ${loopback}; give --tls-cert and --tls-key, or --insecure-behind-proxy if a proxy in front terminates TLS` +
+        " and the network between is trusted",
+    )
+  }
+  if (values.grpcAddr === undefined && values.httpAddr === undefined) {
+    throw new ConfigurationError("--grpc-addr, --http-addr: one of the listeners must be open, but both are off")
+  }
+}
+
+function checkWorkers(parsed: ParsedOptions): void {
+  const { workers = 1, databaseUrl } = parsed.values
+  if (workers === 1 || !databaseUrl?.startsWith("sqlite:")) return
+  throw wrong(parsed, "workers", "must be 1 with SQLite, because one process owns the file")
+}
+
+function checkAuditLog(parsed: ParsedOptions): void {
+  const { auditLog, auditLogFailure } = parsed.values
+  if (auditLog !== "off" || auditLogFailure !== "reject") return
+  throw wrong(parsed, "auditLogFailure", "reject needs an audit log, but --audit-log is off")
+}
+
+function checkKeys({ values: { apiKeys, apiKeysFile } }: ParsedOptions): void {
+  if (apiKeys === undefined || apiKeysFile === undefined) return
+  throw new ConfigurationError("AUTHWIRE_API_KEYS, --api-keys-file: only one of them may be set")
+}
+
+function checkImport(parsed: ParsedOptions): void {
+  const { command, values } = parsed
+  const { from, url, apply, dryRun } = values
+  if (command === "import" && from === undefined) throw wrong(parsed, "from", `is required: ${origins.join(", ")}`)
+  if (from !== undefined && url === undefined) {
+    throw wrong(parsed, "url", "is required with --from: the URL of the database that is read")
+  }
+  if (from === undefined && url !== undefined)
+    throw wrong(parsed, "url", "needs --from, the kind of the source database")
+  if (apply === true && dryRun === true) throw new ConfigurationError("--apply, --dry-run: only one of them may be set")
+  if (command === "import" && url === values.databaseUrl) {
+    throw wrong(parsed, "url", "must be another database than --database-url")
+  }
+}

@@ -1,0 +1,243 @@
+import { z } from "zod"
+import { certificateNameForm, isKeyName, parseDate, tenantName } from "../auth/key-fields.js"
+import { InvalidValueError } from "../errors/invalid-value-error.js"
+import { eventKinds } from "../store/event-kinds.js"
+import type { EventKind } from "../store/types.js"
+import type { Address } from "../util/address.js"
+
+// The parsers of option values. Each parses a text and has one rule per kind of error. All error messages are defined
+// by this project. They state the rule, and do not repeat the text if it may be a secret.
+
+/** The facts about a value that `--help` and docs/configuration.md show. */
+export const shown = z.registry<{
+  /** The placeholder of the value in the help. */
+  placeholder?: string | undefined
+  /** The allowed values, as a sentence. */
+  allowed?: string
+}>()
+
+/** Any text. The placeholder is omitted for options without a flag. */
+export const text = (placeholder?: string) => z.string().register(shown, { placeholder })
+
+/** A boolean: true if the flag is present, or as the variable says. */
+export const boolean = () =>
+  z.stringbool({
+    truthy: ["true", "1", "on"],
+    falsy: ["false", "0", "off"],
+    case: "sensitive",
+    error: "must be true or false",
+  })
+
+export const integer = (min: number, max: number) =>
+  matching(
+    (text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max,
+    `must be a whole number from ${min} to ${max}`,
+  )
+    .transform(Number)
+    .register(shown, {
+      placeholder: "N",
+      allowed: `From ${withCommas(min)} to ${withCommas(max)}.`,
+    })
+
+/** The same as `toLocaleString("en")`, which takes longer than everything else that `authwire --help` does. */
+const withCommas = (number: number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",")
+
+export const choice = <const T extends string>(choices: readonly T[], placeholder = choices.join("|")) =>
+  z
+    .enum(choices, { error: `must be one of ${choices.join(", ")}` })
+    .register(shown, { placeholder, allowed: `${choices.length === 1 ? "Only" : "One of"} ${choices.join(", ")}.` })
+
+/** A ratio from 0 to 1. */
+export const ratio = () =>
+  matching((text) => /^(?:0|1|[01]?\.\d+|1\.0+)$/.test(text) && Number(text) <= 1, "must be a number from 0 to 1")
+    .transform(Number)
+    .register(shown, { allowed: "From 0 to 1." })
+
+/** The URL of another service. It must not contain a password, because it is shown in errors. */
+export const httpUrl = () =>
+  matching((text) => {
+    if (!URL.canParse(text)) return false
+    const url = new URL(text)
+    return /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
+  }, "must be a URL that begins with http:// or https://, without a user name and password")
+
+/** Names and values in the format of OpenTelemetry: percent-encoded, `NAME=VALUE,NAME=VALUE`. */
+export const pairs = () =>
+  read((list) => {
+    const pairs = list.split(",").flatMap((item): [name: string, value: string][] => {
+      if (item.trim() === "") return []
+      const [, name, value] = /^\s*([!-<>-~]+?)\s*=(.*)$/.exec(item) ?? []
+      if (name === undefined || value === undefined) throw new InvalidValueError(pairsRule)
+      try {
+        return [[decodeURIComponent(name), decodeURIComponent(value.trim())]]
+      } catch {
+        throw new InvalidValueError(pairsRule)
+      }
+    })
+    return Object.fromEntries(pairs)
+  })
+
+const pairsRule = "must be NAME=VALUE, separated by commas, with special characters percent-encoded as %XX"
+
+/** The address of a listener; undefined for `off`. */
+export const address = () =>
+  read((text): Address | undefined => {
+    if (text === "off") return undefined
+    const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text)
+    const host = match?.[1] ?? match?.[2]
+    const port = Number(match?.[3])
+    if (host === undefined || port > 65_535) {
+      throw new InvalidValueError("must be HOST:PORT with a port from 0 to 65535, [IPv6]:PORT, or off")
+    }
+    return { host, port }
+  }).register(shown, { placeholder: "HOST:PORT" })
+
+/** The destination of the audit log: a file; undefined for standard error. */
+export const auditLog = () =>
+  z
+    .string()
+    .transform((text) => (text === "off" ? "off" : { file: text === "stderr" ? undefined : text }))
+    .register(shown, { placeholder: "FILE" })
+
+/** Calls per second, by `Service.Method`. */
+export const rates = () =>
+  readBySchema(async () => (await import("../rpc/interceptors/rates.js")).readRates).register(shown, {
+    placeholder: "LIST",
+  })
+
+/** Keys of 32 bytes each. Accepts Base64 and hexadecimal, returns Base64. */
+export const encryptionKeys = () =>
+  read((list) => {
+    if (list.trim() === "") return []
+    return list.split(",").map((item, index) => {
+      const text = item.trim()
+      const key = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64")
+      // Buffer.from skips invalid Base64 characters.
+      if (!/^[\w+/-]+=*$/.test(text) || key.length !== 32) {
+        throw new InvalidValueError(
+          `key ${index + 1} must be 32 bytes, in Base64 or hexadecimal (openssl rand -base64 32)`,
+        )
+      }
+      return key.toString("base64")
+    })
+  })
+
+/** A list of keys in JSON, returned unchanged after it was checked. */
+export const staticKeys = () =>
+  readBySchema(async () => {
+    const { parseStaticKeys } = await import("../auth/static-keys.js")
+    return (text: string) => {
+      if (text.trimStart().startsWith("awk_")) {
+        throw new InvalidValueError(
+          "must be a JSON array, and not a key; a single key belongs in AUTHWIRE_API_KEY of its application",
+        )
+      }
+      parseStaticKeys(text)
+      return text
+    }
+  })
+
+/** Whether the key is set. Its value is a secret that the service does not use. */
+export const applicationKey = () =>
+  matching(
+    (text) => !text.trimStart().startsWith("["),
+    "is the key of one application, which the service does not read; a list of keys is AUTHWIRE_API_KEYS",
+  ).transform(() => true)
+
+export const keyName = () =>
+  matching(isKeyName, "is required: 1 to 255 characters, none of them a control character").register(shown, {
+    placeholder: "NAME",
+  })
+
+export const scopes = () =>
+  readBySchema(async () => {
+    const { scopes, unknownScope } = await import("../auth/scopes.js")
+    return (text: string | undefined) => {
+      const list = [...new Set((text ?? "").split(",").map((one) => one.trim()))]
+      if (unknownScope(list) === undefined) return list
+      throw new InvalidValueError(`must be one or more of these, separated by commas: ${["all", ...scopes].join(", ")}`)
+    }
+  }).register(shown, { placeholder: "a,b|all" })
+
+export const tenant = () =>
+  matching(
+    (text) => tenantName.test(text),
+    "must be 1 to 63 characters of a-z, 0-9 and -, and not begin with -",
+  ).register(shown, {
+    placeholder: "NAME",
+  })
+
+/** Kinds of events. */
+export const eventKindList = () => {
+  const rule = `must be one or more of these, separated by commas: ${eventKinds.join(", ")}`
+  const isKind = (text: string): text is EventKind => eventKinds.some((kind) => kind === text)
+  return z
+    .string(rule)
+    .transform((text) => text.split(",").map((one) => one.trim()))
+    .refine((list): list is EventKind[] => list.every(isKind), rule)
+    .register(shown, { placeholder: "a,b" })
+}
+
+export const certificateName = () =>
+  matching(
+    (text) => certificateNameForm.test(text),
+    "must be a subject alternative name of a certificate with its type, such as DNS:app.internal",
+  ).register(shown, { placeholder: "DNS:NAME" })
+
+/** A duration, in milliseconds: 0, or from `min` to `max`, both in the option's notation. */
+export const duration = (min: string, max: string) => {
+  const inMs = (text: string) => {
+    const [, count, unit = ""] = /^(\d{1,6})([dhms])$/.exec(text) ?? []
+    return text === "0" ? 0 : Number(count) * (units[unit] ?? Number.NaN)
+  }
+  return matching(
+    (text) => text === "0" || (inMs(text) >= inMs(min) && inMs(text) <= inMs(max)),
+    `must be 0, or a time from ${min} to ${max}, such as 90s, 15m, 12h or 7d`,
+  )
+    .transform(inMs)
+    .register(shown, { placeholder: "15m|12h|7d", allowed: `0, or from ${min} to ${max}.` })
+}
+
+const units: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 }
+
+/** A time in the future, relative to now or as a date. */
+export const expiry = () =>
+  read((text) => {
+    const now = Date.now()
+    const [, count, unit = ""] = /^([1-9]\d{0,5})([dhms])$/.exec(text) ?? []
+    const date = count === undefined ? parseDate(text) : new Date(now + Number(count) * (units[unit] ?? 0))
+    if (date === undefined) {
+      throw new InvalidValueError("must be a duration from now, such as 90d, 12h, 30m or 45s, or an ISO 8601 date")
+    }
+    if (date.getTime() <= now) throw new InvalidValueError("must lie in the future")
+    return date
+  }).register(shown, { placeholder: "90d|12h|DATE" })
+
+/** A text for which `isRight` returns true. */
+function matching(isRight: (text: string) => boolean, rule: string) {
+  return z.string(rule).refine(isRight, rule)
+}
+
+/** The result of a function for a text. An InvalidValueError from it states the violated rule. */
+function read<T>(make: (text: string) => T) {
+  return z.string().transform((text, context) => made(make, text, context))
+}
+
+/**
+ * The same with a function that depends on the API schema. It is loaded only if such an option is given, because
+ * loading it takes longer than everything that most commands do. If the option is required and missing, the function
+ * gets undefined.
+ */
+function readBySchema<T>(load: () => Promise<(text: string) => T>) {
+  return z.custom<string>().transform(async (text, context) => made(await load(), text, context))
+}
+
+function made<T>(make: (text: string) => T, text: string, context: z.RefinementCtx): T {
+  try {
+    return make(text)
+  } catch (error) {
+    if (!(error instanceof InvalidValueError)) throw error
+    context.issues.push({ code: "custom", message: error.message, input: undefined })
+    return z.NEVER
+  }
+}

@@ -1,0 +1,154 @@
+import type { ErrorReason } from "@authwire/proto"
+import {
+  type BadRequest_FieldViolation,
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from "@authwire/proto/rpc/error_details"
+import { create } from "@bufbuild/protobuf"
+import { durationFromMs } from "@bufbuild/protobuf/wkt"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { StoreError, type StoreErrorReason } from "./store-error.js"
+
+/** The name of an ErrorReason value, as google.rpc.ErrorInfo contains it. */
+export type Reason = Exclude<keyof typeof ErrorReason, "UNSPECIFIED">
+
+/** One violated rule: the path of the field in the request (`extra`, `update_mask`), and the text of the rule. */
+export type FieldViolation = Pick<BadRequest_FieldViolation, "field" | "description">
+
+// The only place that assigns status codes and default messages to reasons.
+const statuses: Record<Reason, readonly [code: Code, message: string]> = {
+  INVALID_FIELD: [Code.InvalidArgument, "the request breaks a rule of the schema"],
+  USER_NOT_FOUND: [Code.NotFound, "no such user"],
+  USER_ALREADY_EXISTS: [Code.AlreadyExists, "another user has this id"],
+  EMAIL_ALREADY_EXISTS: [Code.AlreadyExists, "another user has this e-mail address"],
+  ACCOUNT_NOT_FOUND: [Code.NotFound, "the account is not linked to any user"],
+  ACCOUNT_LINKED_TO_ANOTHER_USER: [Code.AlreadyExists, "the account is linked to another user"],
+  SESSION_NOT_FOUND: [Code.NotFound, "no such session, or it has expired"],
+  SESSION_ALREADY_EXISTS: [Code.AlreadyExists, "a session has this token"],
+  VERIFICATION_TOKEN_NOT_FOUND: [Code.NotFound, "no such verification token, or it was used"],
+  VERIFICATION_TOKEN_ALREADY_EXISTS: [Code.AlreadyExists, "the identifier has this verification token already"],
+  AUTHENTICATOR_NOT_FOUND: [Code.NotFound, "no such authenticator"],
+  AUTHENTICATOR_ALREADY_EXISTS: [Code.AlreadyExists, "an authenticator has this credential id"],
+  COUNTER_REGRESSION: [Code.FailedPrecondition, "the counter is lower than the stored one"],
+  IDEMPOTENCY_KEY_REUSED: [Code.FailedPrecondition, "the idempotency key was used for another request"],
+  CONFLICT: [Code.Aborted, "the write conflicted with other writes; nothing was written"],
+  DATABASE_UNAVAILABLE: [Code.Unavailable, "the database cannot be reached"],
+  STATEMENT_TIMEOUT: [Code.DeadlineExceeded, "a database statement exceeded its timeout"],
+  QUEUE_FULL: [Code.ResourceExhausted, "too many calls wait for the database"],
+  DEADLINE_EXCEEDED: [Code.DeadlineExceeded, "the deadline of the call has passed"],
+  CANCELLED: [Code.Canceled, "the caller cancelled the call"],
+  SHUTTING_DOWN: [Code.Unavailable, "the service is shutting down"],
+  INTERNAL: [Code.Internal, "internal error"],
+  SERVICE_UNKNOWN: [Code.NotFound, "no such service"],
+  MISSING_SECRET: [Code.FailedPrecondition, "neither the request nor the service has a secret"],
+  TOKEN_MALFORMED: [Code.Unauthenticated, "this is not a token"],
+  TOKEN_ALGORITHM_NOT_ALLOWED: [Code.Unauthenticated, "the token's algorithm is not one that Auth.js uses"],
+  NO_MATCHING_SECRET: [Code.Unauthenticated, "no secret decrypts the token with this salt"],
+  TOKEN_EXPIRED: [Code.Unauthenticated, "the token has expired"],
+  TOKEN_NOT_YET_VALID: [Code.Unauthenticated, "the token is not valid yet"],
+  METHOD_UNKNOWN: [Code.Unimplemented, "the service has no unary method of this name"],
+  TOO_MANY_CALLS: [Code.ResourceExhausted, "too many calls of this pipeline are active"],
+  ANSWERS_NOT_TAKEN: [Code.ResourceExhausted, "the client does not read the responses of earlier calls"],
+  API_KEY_MISSING: [Code.Unauthenticated, "the call has no API key: send it as authorization: Bearer awk_…"],
+  API_KEY_INVALID: [Code.Unauthenticated, "the API key is unknown, revoked or expired"],
+  SCOPE_MISSING: [Code.PermissionDenied, "the API key lacks the scope of this method"],
+  RATE_LIMITED: [Code.ResourceExhausted, "the API key has reached the rate limit of this method"],
+  OVERLOADED: [Code.ResourceExhausted, "the service has more active calls than it can answer soon"],
+  AUDIT_LOG_UNAVAILABLE: [Code.Unavailable, "the service cannot write its audit log, so it rejects writes"],
+  REFRESH_TOKEN_MISSING: [
+    Code.FailedPrecondition,
+    "the account has no access token that stays valid long enough, and no refresh token",
+  ],
+  PROVIDER_NOT_CONFIGURED: [Code.FailedPrecondition, "the service does not know the provider's token endpoint"],
+  REFRESH_REFUSED: [
+    Code.FailedPrecondition,
+    "the provider has rejected the refresh token: the user must sign in again",
+  ],
+  CLIENT_REFUSED: [Code.FailedPrecondition, "the provider rejects the service as a client, or its request"],
+  PROVIDER_UNAVAILABLE: [Code.Unavailable, "the provider cannot be reached or gives no usable response"],
+  CURSOR_EXPIRED: [Code.OutOfRange, "events after the cursor have been deleted, or the cursor is of another database"],
+  EVENTS_NOT_KEPT: [Code.FailedPrecondition, "the service is configured to keep no events"],
+  CACHES_NOT_CONFIRMED: [
+    Code.DeadlineExceeded,
+    "the call has done its work, but not every client has confirmed the change in time",
+  ],
+  ENCRYPTION_KEY_MISSING: [Code.FailedPrecondition, "the service cannot decrypt the stored data with its keys"],
+}
+
+/**
+ * An error with a reason. Its message is that of the reason, or contains rules of the schema. The only part of a
+ * request in it is the path of an invalid value, and only as far as the names in the path are property names (see
+ * services/json.ts).
+ */
+export class Failure extends Error {
+  override readonly name = "Failure"
+  readonly reason: Reason
+  readonly violations: readonly FieldViolation[]
+  /** Further metadata of the ErrorInfo. It contains nothing of a request. */
+  readonly metadata: Readonly<Record<string, string>>
+  /** The delay after which the caller may retry, in milliseconds; undefined if the error suggests no retry. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(
+    reason: Reason,
+    options: {
+      cause?: unknown
+      violations?: readonly FieldViolation[]
+      metadata?: Readonly<Record<string, string>>
+      retryAfterMs?: number
+      /** Replaces the default message. */
+      message?: string
+    } = {},
+  ) {
+    const violations = options.violations ?? []
+    const detail = violations.map(({ field, description }) => `${field}: ${description}`).join("; ")
+    super(options.message ?? (detail === "" ? statuses[reason][1] : detail), { cause: options.cause })
+    this.metadata = options.metadata ?? {}
+    this.retryAfterMs = options.retryAfterMs
+    this.reason = reason
+    this.violations = violations
+  }
+}
+
+/** Converts a thrown value to a Failure. One without a reason becomes INTERNAL, with the value as cause for the log. */
+export function toFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (error instanceof StoreError && isReason(error.reason)) {
+    const violations = error.field === undefined ? [] : [{ field: error.field, description: error.message }]
+    return new Failure(error.reason, { cause: error.cause ?? error, violations })
+  }
+  return new Failure("INTERNAL", { cause: error })
+}
+
+/** The store's reasons that are not in the schema. Only the command that creates tenants and keys gets them. */
+type CommandReason = "TENANT_NOT_FOUND" | "TENANT_ALREADY_EXISTS" | "API_KEY_ALREADY_EXISTS"
+
+function isReason(reason: StoreErrorReason): reason is Exclude<StoreErrorReason, CommandReason> {
+  return reason in statuses
+}
+
+/** Converts a failure to the caller's error: code, message, ErrorInfo and, if they apply, BadRequest and RetryInfo. */
+export function toStatus(failure: Failure, requestId: string): ConnectError {
+  const error = new ConnectError(failure.message, statuses[failure.reason][0])
+  error.details.push({
+    desc: ErrorInfoSchema,
+    value: { reason: failure.reason, domain: "authwire", metadata: { ...failure.metadata, request_id: requestId } },
+  })
+  if (failure.violations.length > 0) {
+    error.details.push({
+      desc: BadRequestSchema,
+      value: create(BadRequestSchema, { fieldViolations: [...failure.violations] }),
+    })
+  }
+  if (failure.retryAfterMs !== undefined) {
+    const retryDelay = durationFromMs(Math.ceil(failure.retryAfterMs))
+    error.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) })
+  }
+  return error
+}
+
+/** Returns the status code of a reason. */
+export function codeOf(reason: Reason): Code {
+  return statuses[reason][0]
+}

@@ -1,0 +1,63 @@
+import { StoreError } from "../../../errors/store-error.js"
+
+/**
+ * The kinds of statement failures. They are recognized by error numbers and codes, never by message text.
+ *
+ * - `duplicate`: a key exists already.
+ * - `no-parent`: a foreign key refers to a row that does not exist.
+ * - `unmatched`: a row does not exist or has changed since it was read.
+ * - `conflict`: a conflict with another transaction. Nothing was done, so the work can be retried.
+ * - `locked`: another transaction holds a lock. Nothing was done, so the work can be retried.
+ * - `moved`: this member of a cluster can no longer do it, but another one may. Nothing was done, so the work can be
+ *   retried.
+ * - `read-only`: the database does not accept writes.
+ * - `unavailable`: the database cannot be reached.
+ * - `timeout`: the statement took too long.
+ * - `fault`: anything else, which is a bug of this program or of the schema.
+ */
+export type Failure =
+  | "duplicate"
+  | "no-parent"
+  | "unmatched"
+  | "conflict"
+  | "locked"
+  | "moved"
+  | "read-only"
+  | "unavailable"
+  | "timeout"
+  | "fault"
+
+/** The only type of error that an engine throws. Its message contains no value of a parameter or a row. */
+export class StatementError extends Error {
+  override readonly name = "StatementError"
+  readonly failure: Failure
+  /** The code of the driver or the server, such as `ER_LOCK_DEADLOCK`. */
+  readonly code: string | undefined
+
+  constructor(failure: Failure, message: string, code?: string) {
+    super(message)
+    this.failure = failure
+    this.code = code
+  }
+}
+
+export function failsBy(error: unknown, failure: Failure): error is StatementError {
+  return error instanceof StatementError && error.failure === failure
+}
+
+/** Converts failures that every method may throw to a StoreError. Returns any other error as it is. */
+export function storeError(error: unknown): unknown {
+  if (failsBy(error, "conflict") || failsBy(error, "locked")) {
+    return new StoreError("CONFLICT", "the write conflicted with other writes", { cause: error })
+  }
+  if (failsBy(error, "read-only")) {
+    return new StoreError("DATABASE_UNAVAILABLE", `the database accepts no writes: ${error.message}`, { cause: error })
+  }
+  if (failsBy(error, "unavailable") || failsBy(error, "moved")) {
+    return new StoreError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause: error })
+  }
+  if (failsBy(error, "timeout")) {
+    return new StoreError("STATEMENT_TIMEOUT", "a statement exceeded its timeout", { cause: error })
+  }
+  return error
+}
