@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help install build run demo site release-check release-packages test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
   bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
-  tracing-install earlier-install gateways-install bench-postgres bench-import bench-cleanup failover screenshots
+  tracing-install earlier-install gateways-install bench-import bench-cleanup failover screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,9 +42,6 @@ bench: build bench-install ## compare with other adapters, and update docs/perfo
 	# On one CPU. With two, the result depends mostly on the CPU on which a thread of the pool wakes up.
 	$(shell command -v taskset >/dev/null && echo taskset -c 1) node bench/token.ts $(ARGS)
 	node bench/wire.ts $(ARGS)
-
-bench-postgres: build bench-install ## compare with Drizzle's adapter on PostgreSQL
-	node bench/postgres.ts $(ARGS)
 
 bench-import: build bench-install ## measure an import that is killed twice; ARGS="--users 1000000 --url mysql://…"
 	node bench/import.ts $(ARGS)

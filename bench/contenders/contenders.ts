@@ -7,8 +7,6 @@ interface Entry {
   readonly title: string
   /** Whether it is a lower bound for the cost of such a call. It then has only getSessionAndUser. */
   readonly isFloor: boolean
-  /** Whether only postgres.ts measures it. */
-  readonly isOnPostgres?: boolean
   /** The tables that it reads on MySQL, if any. */
   readonly schema: SchemaName | null
   /** The server that it calls, if any. */
@@ -39,10 +37,6 @@ export const contenders = {
     ...{ title: "@auth/drizzle-adapter", schema: "plain", ...inProcess },
     open: async (endpoints) => (await import("./drizzle.ts")).drizzleAdapter(endpoints),
   },
-  "drizzle-postgres": {
-    ...{ title: "@auth/drizzle-adapter on PostgreSQL", schema: null, isOnPostgres: true, ...inProcess },
-    open: async (endpoints) => (await import("./drizzle-postgres.ts")).drizzlePostgresAdapter(endpoints),
-  },
   typeorm: {
     ...{ title: "@auth/typeorm-adapter", schema: "typeorm", ...inProcess },
     open: async (endpoints) => (await import("./typeorm.ts")).typeormAdapter(endpoints),
@@ -71,7 +65,5 @@ export const contenders = {
 
 export type ContenderName = keyof typeof contenders
 
-/** The contenders that are measured on MySQL. */
-export const contenderNames = (Object.keys(contenders) as ContenderName[]).filter(
-  (name) => !("isOnPostgres" in contenders[name]),
-)
+/** The names of all contenders. */
+export const contenderNames = Object.keys(contenders) as ContenderName[]

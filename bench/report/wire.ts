@@ -36,6 +36,7 @@ export function wireReport(results: WireResults): string {
     `${count(users)} users, ${count(users * 2)} sessions. Each figure is the median of ${rounds} rounds for ` +
       `getSessionAndUser and growth, and of ${Math.min(3, rounds)} for the other operations. In a round each program under test has a ` +
       `turn of ${short(windowMs / 1000)} s, in a changing order; ratios are medians of the ratios of each round.`,
+    ...cpuText(operations),
     goalsTable(wireGoals(results)),
     "In the tables below, × is the ratio to the first row.",
     ...shown.flatMap((operation) => operationText(operations.filter((figure) => figure.operation === operation))),
@@ -43,10 +44,34 @@ export function wireReport(results: WireResults): string {
   ].join("\n\n")
 }
 
+/** The CPU time of a call, which other load on the machine hardly changes. */
+function cpuText(figures: readonly Figure[]): string[] {
+  const measured = [...new Set(figures.map(({ callers }) => callers))]
+  const shown = measured.filter((callers) => callers === 1 || callers === 32)
+  const columns = shown.length > 0 ? shown : measured.slice(-1)
+  const milliseconds = (secondsPerTenThousand: number | null | undefined) =>
+    secondsPerTenThousand == null ? "" : count(secondsPerTenThousand * 100)
+  return [...new Set(figures.map(({ operation }) => operation))].flatMap((operation) => [
+    `CPU of ${operation}, in milliseconds for 1,000 of them:`,
+    table(
+      ["", ...columns.flatMap((callers) => [`server, ${at(callers)}`, "caller", "MySQL"])],
+      contenderNames
+        .filter((name) => find(figures, name, columns[0] ?? 1, operation) !== undefined)
+        .map((name) => [
+          title(name),
+          ...columns.flatMap((callers) => {
+            const { clientCpu, serverCpu = [] } = find(figures, name, callers, operation) ?? {}
+            const mysql = contenders[name].schema === null ? null : serverCpu[1]
+            return [serverCpu[0], clientCpu, mysql].map(milliseconds)
+          }),
+        ]),
+    ),
+  ])
+}
+
 function operationText(figures: readonly Figure[]): string[] {
   const callers = [...new Set(figures.map((figure) => figure.callers))]
   const names = contenderNames.filter((name) => figures.some((figure) => figure.name === name))
-  const busy = callers.includes(32) ? 32 : (callers.at(-1) ?? 1)
   const head = callers.flatMap((count) => [at(count), "×"])
   const cells = (name: string, text: (figure: Figure) => string, compared: "p50" | "throughput") =>
     callers.flatMap((count) => {
@@ -62,14 +87,10 @@ function operationText(figures: readonly Figure[]): string[] {
       ["", ...head],
       names.map((name) => [title(name), ...cells(name, ({ p50, p99 }) => `${short(p50)} / ${short(p99)}`, "p50")]),
     ),
-    `Calls per second, and CPU seconds per 10,000 calls at ${at(busy)} in the calling process, the server and MySQL:`,
+    "Calls per second:",
     table(
-      ["", ...head, "CPU: caller", "server", "MySQL"],
-      names.map((name) => {
-        const { clientCpu, serverCpu = [] } = find(figures, name, busy) ?? {}
-        const cpu = [clientCpu, serverCpu[0], contenders[name].schema === null ? null : serverCpu[1]]
-        return [title(name), ...cells(name, ({ throughput }) => count(throughput), "throughput"), ...cpu.map(short)]
-      }),
+      ["", ...head],
+      names.map((name) => [title(name), ...cells(name, ({ throughput }) => count(throughput), "throughput")]),
     ),
   ]
 }
