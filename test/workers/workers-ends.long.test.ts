@@ -1,4 +1,3 @@
-import http from "node:http"
 import { createDatabase, describeServer, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import {
@@ -77,26 +76,6 @@ describeServer("one of two workers is killed", (target) => {
     const failed = callers.filter(({ failures }) => failures > 0)
     expect(failed.filter((caller) => !ofVictim.includes(caller))).toEqual([])
     expect(replacements(server)).toMatchObject([{ worker: 1, pid: victim, signal: "SIGKILL", replaced_in_ms: 0 }])
-  })
-
-  test("a connection that it was given and has not accepted is closed, so that its client retries", async () => {
-    const get = () =>
-      new Promise<string>((resolve) => {
-        const request = http.get(`${server.httpUrl}/healthz`, { agent: false, timeout: 10_000 }, (response) => {
-          response.resume().once("end", () => resolve("answered"))
-        })
-        request.once("timeout", () => resolve("hung"))
-        request.once("error", () => resolve("broken"))
-      })
-    const victim = workersOf(server).get(2) as number
-    process.kill(victim, "SIGSTOP")
-    const outcomes: string[] = []
-    const asking = Array.from({ length: 6 }, () => get().then((outcome) => outcomes.push(outcome)))
-    await until(() => outcomes.length === 5)
-    process.kill(victim, "SIGKILL")
-    await Promise.all(asking)
-    expect(outcomes.toSorted()).toEqual([...Array(5).fill("answered"), "broken"])
-    await until(() => workersOf(server).get(2) !== victim)
   })
 
   test("repeatedly, soon after its start: it is replaced after growing delays", async () => {
