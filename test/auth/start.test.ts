@@ -36,8 +36,8 @@ describe("without a key", () => {
     await server.stop()
     const second = await startServer({ databaseUrl: database.url, keys: false })
     later(second.stop)
-    expect(second.log()).not.toContain("there is no API key")
     await second.stop()
+    expect(second.log()).not.toContain("there is no API key")
     await revokeKey(database, key)
   })
 
