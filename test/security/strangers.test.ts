@@ -81,6 +81,8 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
     } finally {
       stopped = true
       await Promise.all(flooding)
+      // Until then no unknown key is looked up, not even that of the next test.
+      await until(async () => "16 NO_ERROR" in (await ends(flood, 1, paths.getUser, { key: random() })))
       flood.close()
     }
     expect(new Set(seen)).toContain("8 NO_ERROR")

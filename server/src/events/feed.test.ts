@@ -24,6 +24,24 @@ describe("the feed of events", () => {
     return feed
   }
 
+  /** A feed of a database that can fail. */
+  const openFailing = () => {
+    let fails = false
+    const events: EventStore = {
+      ...store.events,
+      sequence: async (waiter) => {
+        if (fails) throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer")
+        return store.events.sequence(waiter)
+      },
+    }
+    const failures: unknown[] = []
+    const feed = open({ events, pollMs: 1, onFailure: (error) => void failures.push(error) })
+    const setFailing = (value: boolean) => {
+      fails = value
+    }
+    return { feed, failures, setFailing }
+  }
+
   beforeAll(async () => {
     database = await createStoreDatabase(target)
     store = await database.openStore({ eventsKeepMs: 86_400_000 })
@@ -121,43 +139,26 @@ describe("the feed of events", () => {
   })
 
   test("continues from its position once the database answers again", async () => {
-    let fails = false
-    const events: EventStore = {
-      ...store.events,
-      sequence: async (waiter) => {
-        if (fails) throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer")
-        return store.events.sequence(waiter)
-      },
-    }
-    const failures: unknown[] = []
-    const feed = open({ events, pollMs: 1, onFailure: (error) => void failures.push(error) })
+    const { feed, failures, setFailing } = openFailing()
     const some = listener({ tenant: newId() })
     await feed.subscribe(some.subscriber).start
-    fails = true
+    setFailing(true)
     await until(async () => failures.length === 1)
     await expect(feed.flush()).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
     await other.users.create({ tenant: some.subscriber.tenant as string }, newUser({ id: "meanwhile" }))
-    fails = false
+    setFailing(false)
     await until(async () => some.delivered.length > 0)
     expect(some.ids()).toEqual(["meanwhile"])
     expect([some.resets.length, failures.length]).toEqual([0, 1])
   })
 
   test("begins once the database answers for the first time", async () => {
-    let fails = true
-    const events: EventStore = {
-      ...store.events,
-      sequence: async (waiter) => {
-        if (fails) throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer")
-        return store.events.sequence(waiter)
-      },
-    }
-    const failures: unknown[] = []
-    const feed = open({ events, pollMs: 1, onFailure: (error) => void failures.push(error) })
+    const { feed, failures, setFailing } = openFailing()
+    setFailing(true)
     const some = listener({ tenant: newId() })
     const { start } = feed.subscribe(some.subscriber)
     await until(async () => failures.length === 1)
-    fails = false
+    setFailing(false)
     const first = await start
     expect(some.positions[0]).toEqual(first)
     await other.users.create({ tenant: some.subscriber.tenant as string }, newUser({ id: "later" }))
