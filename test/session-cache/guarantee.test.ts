@@ -34,6 +34,7 @@ test(`${histories} random histories of reads, writes, cut streams, frozen and ki
 test.each<[string, Fault]>([
   ["the check of the lease", { noLease: true }],
   ["the rows of other processes", { noRows: true }],
+  ["the leases of streams that were cut", { noCut: true }],
   ["the marks of reads that are on their way", { noMarks: true }],
 ])(
   "without %s they violate the guarantee",

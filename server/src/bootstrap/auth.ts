@@ -22,7 +22,7 @@ export async function openAccess(
 ): Promise<{ interceptor: Interceptor; stop(): void }> {
   const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now() })
   const { apiKeys, apiKeysFile: path } = configuration
-  const give = (keys: StaticKeys) => keyring.give(keys.map((key) => new Key(key)))
+  const give = (keys: StaticKeys) => keyring.setStaticKeys(keys.map((key) => new Key(key)))
   if (apiKeys !== undefined) give(parseStaticKeys(apiKeys))
   const file =
     path === undefined

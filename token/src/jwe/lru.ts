@@ -12,7 +12,8 @@ export interface Bounds {
 
 /**
  * A cache that evicts the least recently used value. Every call takes constant time, whatever the limits are. (No
- * existing package removes expired values that are not looked up in constant time.)
+ * existing package removes expired values that are not looked up in constant time, and lru-cache imports a module of
+ * Node where the condition of Deno is set.)
  */
 export interface Lru<Value> {
   /** Returns the value of a key. This does not count as a use. */

@@ -6,7 +6,7 @@ import { anyone, day, encryptionKeys, newSession, newUser, range } from "../../c
 import { openSqlStore } from "../index.js"
 
 test.each(databaseTargets())(
-  "on %s, sightings are written in batches, and each statement is committed by itself",
+  "on %s, the times of last use are written in batches, and each statement is committed by itself",
   async (target) => {
     const database = await createStoreDatabase(target)
     let now = Date.now()

@@ -1,5 +1,5 @@
-import { isCanonical } from "../canonical.js"
-import type { Decrypted } from "../decrypt.js"
+import { isCanonical } from "./canonical.js"
+import type { Decrypted } from "./decrypt.js"
 import { lru } from "./lru.js"
 
 /**

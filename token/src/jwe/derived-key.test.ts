@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from "@jest/globals"
-import { failure } from "../test/failure.js"
+import { failure } from "../../test/failure.js"
+import { decode, encode } from "../index.js"
 import { derivedKey } from "./derived-key.js"
-import { decode, encode } from "./index.js"
 
 afterEach(() => {
   jest.restoreAllMocks()

@@ -1,6 +1,6 @@
 import { hkdf } from "@panva/hkdf"
 import { base64url, calculateJwkThumbprint } from "jose"
-import { keyCache } from "./cache/key-cache.js"
+import { keyCache } from "./key-cache.js"
 
 /** The encryption of new tokens (RFC 7518, section 5.2.5). */
 export const currentEncryption = "A256CBC-HS512"

@@ -1,6 +1,6 @@
 import { type CompactDecryptGetKey, compactDecrypt, errors } from "jose"
+import { NoMatchingSecret, TokenAlgorithmNotAllowed, TokenError, TokenMalformed } from "../errors/error.js"
 import { currentEncryption, type DerivedKey, derivedKey, type Encryption, encryptionNames } from "./derived-key.js"
-import { NoMatchingSecret, TokenAlgorithmNotAllowed, TokenError, TokenMalformed } from "./error.js"
 
 /** A decrypted token. */
 export interface Decrypted {

@@ -6,11 +6,11 @@ import type { SessionRow } from "../schema/entities.js"
 /** The minimum time between two writes of a session's `last_seen` by all processes together, in milliseconds. */
 const againAfterMs = 60_000
 
-/** How long sightings are collected before they are written in a batch, in milliseconds. */
+/** How long uses of sessions are collected before their times are written in a batch, in milliseconds. */
 const collectedMs = 1_000
 
 /** The maximum number of sessions that wait to be written. Further ones are not recorded until they are seen again. */
-const mostWaiting = 1_000
+const maxWaiting = 1_000
 
 /** The number of rows that one statement changes. With more keys MySQL would scan a small table as a whole. */
 const rowsAtOnce = 20
@@ -19,21 +19,21 @@ const rowsAtOnce = 20
 const restFactor = 9
 
 /**
- * The timeout of a statement, including waits for locks, in milliseconds. After it the remaining sightings are
+ * The timeout of a statement, including waits for locks, in milliseconds. After it the remaining times are
  * discarded.
  */
-const patienceMs = 5_000
+const timeoutMs = 5_000
 
 type Key = Pick<SessionRow, "tenant" | "tokenHash">
 
 /** Records when sessions were last seen, in the background: no call waits for it, and its failures are ignored. */
-export interface SessionSightings {
+export interface LastSeenWriter {
   /** @param lastSeen the value in the row. */
-  seen(key: Key, lastSeen: Date | undefined): void
+  record(key: Key, lastSeen: Date | undefined): void
 }
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
-export function sessionSightings(database: Database, clock: () => number): SessionSightings {
+export function lastSeenWriter(database: Database, clock: () => number): LastSeenWriter {
   const { sessions } = database.tables
   const waiting = new Map<string, Key>()
   let isActive = false
@@ -69,7 +69,7 @@ export function sessionSightings(database: Database, clock: () => number): Sessi
       const keys = next()
       const now = clock()
       const begun = performance.now()
-      await database.writes({ signal: AbortSignal.timeout(patienceMs) }, [], (sql) => sql.write(update, { keys, now }))
+      await database.writes({ signal: AbortSignal.timeout(timeoutMs) }, [], (sql) => sql.write(update, { keys, now }))
       await delay((performance.now() - begun) * restFactor, undefined, { ref: false })
     }
   }
@@ -90,9 +90,9 @@ export function sessionSightings(database: Database, clock: () => number): Sessi
   }
 
   return {
-    seen(key, lastSeen) {
+    record(key, lastSeen) {
       const isDue = lastSeen === undefined || lastSeen.getTime() <= clock() - againAfterMs
-      if (!isDue || waiting.size >= mostWaiting) return
+      if (!isDue || waiting.size >= maxWaiting) return
       waiting.set(sessions.nameOf(key), key)
       writeSoon()
     },
