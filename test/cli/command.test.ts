@@ -5,7 +5,6 @@ import { join } from "node:path"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { run, startServer, staticKey, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { optionsOf } from "../../server/src/config/options.js"
 
 describe("authwire", () => {
   let database: TestDatabase
@@ -14,142 +13,23 @@ describe("authwire", () => {
   })
   afterAll(() => database.drop())
 
-  test("--help names every command", async () => {
-    const { code, stdout, stderr } = await run(["--help"])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
-    for (const line of [
-      /^ {2}serve /m,
-      /^ {2}migrate .*\(up, down\), or list/m,
-      /^ {2}rekey /m,
-      /^ {2}cleanup /m,
-      /^ {2}import /m,
-      /^ {2}export /m,
-      /^ {2}doctor /m,
-      /^ {2}keys .*Create, list or revoke API keys/m,
-      /^ {2}tenants .*Create or list tenants/m,
-      /^ {2}events .*Print events/m,
-      /^ {2}authwire serve --dev$/m,
-    ]) {
-      expect(stdout).toMatch(line)
-    }
-    expect(await run(["help"])).toEqual({ code, stdout, stderr })
-  })
-
-  test.each(["serve", "migrate up", "keys create", "import", "export", "doctor"])(
-    "%s --help names every option and variable of the command, and no other",
-    async (command) => {
-      const { code, stdout, stderr } = await run([...command.split(" "), "--help"])
-      expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
-      const known = optionsOf(command).map(([, option]) => option)
-      const flags = known.flatMap(({ flag }) => flag ?? []).concat("help")
-      expect([...stdout.matchAll(/^ {2}(?:-h, )?--([a-z-]+)/gm)].map(([, flag]) => flag).sort()).toEqual(flags.sort())
-      const text = stdout.replaceAll(/\s+/g, " ")
-      for (const { variable, help, default: preset } of known) {
-        expect(text).toContain(help)
-        if (variable !== undefined) expect(text).toContain(variable)
-        if (preset !== undefined) expect(text).toContain(`default: ${preset}`)
-      }
-    },
-  )
-
-  test("--version", async () => {
-    expect(await run(["--version"])).toEqual({
+  test("--help and --version print their text, and an error is one line on standard error with exit code 2", async () => {
+    const help = await run(["--help"])
+    expect(help).toMatchObject({ code: 0, stdout: expect.stringMatching(/^ {2}serve /m), stderr: "" })
+    expect(await run(["help"])).toEqual(help)
+    expect(await run(["--version"])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^authwire \d+\.\d+\.\d+\n$/),
-      stderr: "",
     })
-  })
-
-  test.each([
-    [
-      "no command",
-      [],
-      /^authwire: the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants and events/,
-    ],
-    ["an unknown command", ["start"], /^authwire: the commands are/],
-    ["an unknown option", ["serve", "--nope"], /^authwire: .*--nope; see authwire serve --help/],
-    ["a mistyped option", ["serve", "--grpc-adr", "x"], /^authwire: .*--grpc-adr \(did you mean --grpc-addr\?\)/],
-    ["an option without its value", ["serve", "--database-url"], /^authwire: --database-url: needs a value/],
-    ["an option in place of a value", ["serve", "--audit-log", "--dev"], /^authwire: --audit-log: needs a value/],
-    ["a value that has no place", ["migrate", "up", "--dev=x"], /^authwire: --dev: takes no value/],
-    [
-      "an option of another command",
-      ["keys", "list", "--grpc-addr=off"],
-      /^authwire: .*--grpc-addr; see authwire keys/,
-    ],
-    ["an argument too many", ["serve", "x"], /^authwire: serve takes options only/],
-    ["no secret", ["serve", "--database-url=sqlite:x"], /^authwire: AUTH_SECRET: is required.*--dev/],
-    ["an import from nobody", ["import", "--dev", "--url=sqlite:x"], /^authwire: --from: is required: prisma, drizzle/],
-    ["an import from nowhere", ["import", "--dev", "--from=prisma"], /^authwire: --url: is required with --from/],
-    [
-      "an import that writes and does not",
-      ["import", "--dev", "--from=prisma", "--url=sqlite:x", "--apply", "--dry-run"],
-      /^authwire: --apply, --dry-run: only one of them may be set/,
-    ],
-    [
-      "an import from itself",
-      ["import", "--dev", "--from=authwire", "--url=sqlite:x", "--database-url=sqlite:x"],
-      /^authwire: --url: must be another database than --database-url/,
-    ],
-    ["no database", ["serve"], /^authwire: --database-url: is required.*--dev/],
-    ["a wrong database", ["serve", "--database-url=oracle://x/y"], /^authwire: --database-url: must be mysql:/],
-    ["a wrong address", ["serve", "--dev", "--grpc-addr=50051"], /^authwire: --grpc-addr: must be HOST:PORT/],
-    ["a wrong port", ["serve", "--dev", "--http-addr=127.0.0.1:70000"], /^authwire: --http-addr: must be HOST:PORT/],
-    [
-      "an open address with --dev",
-      ["serve", "--dev", "--grpc-addr=0.0.0.0:0"],
-      /^authwire: --grpc-addr: with --dev only a loopback/,
-    ],
-    [
-      "both listeners off",
-      ["serve", "--dev", "--grpc-addr=off", "--http-addr=off"],
-      /^authwire: --grpc-addr, --http-addr: one of the listeners/,
-    ],
-    [
-      "a wrong number",
-      ["serve", "--dev", "--database-pool-size=0"],
-      /^authwire: --database-pool-size: must be a whole number from 1 to 1000/,
-    ],
-    ["a wrong choice", ["serve", "--dev", "--log-level=loud"], /^authwire: --log-level: must be one of trace, debug/],
-    [
-      "a wrong migration command",
-      ["migrate", "sideways", "--dev"],
-      /^authwire: migrate: must be one of up, down, status/,
-    ],
-  ])("%s: one line that says what to do, exit code 2", async (_, args, message) => {
-    const { code, stdout, stderr } = await run(args)
-    expect(stderr).toMatch(message)
-    expect(stderr.trim().split("\n")).toHaveLength(1)
+    const { code, stdout, stderr } = await run(["serve", "--dev"], { AUTHWIRE_MAX_DEADLINE_MS: "soon" })
+    expect(stderr).toMatch(/^authwire: AUTHWIRE_MAX_DEADLINE_MS: must be a whole number.*\n$/)
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-  })
-
-  test("arguments are never printed, because one may be a secret in the wrong place", async () => {
-    const secret = "hunter2-hunter2"
-    for (const args of [[secret], ["serve", `--nope=${secret}`], ["serve", `--dev=${secret}`], ["keys", secret]]) {
-      const { code, stdout, stderr } = await run(args)
-      expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-      expect(stderr).not.toContain("hunter2")
-    }
   })
 
   test("the options of a group may also precede the command", async () => {
     const { code, stdout } = await run(["migrate", `--database-url=${database.url}`, "status"])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^pending /)
-  })
-
-  test("an error in a variable names the variable", async () => {
-    const { stderr } = await run(["serve", "--dev"], { AUTHWIRE_MAX_DEADLINE_MS: "soon" })
-    expect(stderr).toMatch(/^authwire: AUTHWIRE_MAX_DEADLINE_MS: must be a whole number/)
-  })
-
-  test("an unreachable database: one line, without the password, exit code 1", async () => {
-    const url = "mysql://user:hunter2@127.0.0.1:1/authwire"
-    const { code, stderr } = await run(["serve", `--database-url=${url}`], { AUTH_SECRET: testSecret })
-    expect(stderr).toMatch(/^authwire: .*mysql:\/\/user@127\.0\.0\.1:1\/authwire.*--database-url/)
-    expect(stderr.trim().split("\n")).toHaveLength(1)
-    expect(stderr).not.toContain("hunter2")
-    expect(code).toBe(1)
   })
 
   test("pending migrations: one line, exit code 1; migrate status, up and down; then it serves", async () => {

@@ -14,21 +14,6 @@ import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 
 describe("--workers", () => {
-  test.each([
-    ["--workers", ["--workers=2", "--database-url=sqlite:x"], {}],
-    ["AUTHWIRE_WORKERS", ["--dev"], { AUTHWIRE_WORKERS: "2" }],
-  ])("on SQLite: one line that names %s and the rule, exit code 2", async (source, args, env) => {
-    const { code, stderr } = await run(["serve", ...args], { AUTH_SECRET: testSecret, ...env })
-    expect(stderr).toBe(`authwire: ${source}: must be 1 with SQLite, because one process owns the file\n`)
-    expect(code).toBe(2)
-  })
-
-  test.each(["0", "65", "two"])("must not be %s", async (workers) => {
-    const { code, stderr } = await run(["serve", "--dev", `--workers=${workers}`])
-    expect(stderr).toBe("authwire: --workers: must be a whole number from 1 to 64\n")
-    expect(code).toBe(2)
-  })
-
   test("an unescaped password is not printed either if it is parsed as the path of the URL", async () => {
     const { code, stderr } = await run(["serve", "--database-url=mysql://127.0.0.1:1/hunter2@db:3306/authwire"], {
       AUTH_SECRET: testSecret,

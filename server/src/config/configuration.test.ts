@@ -68,6 +68,7 @@ describe("readConfiguration", () => {
     [{ migrate: "yes" }, {}, "--migrate: must be true or false"],
     [{}, { AUTHWIRE_MIGRATE: "TRUE" }, "AUTHWIRE_MIGRATE: must be true or false"],
     [{ workers: "65" }, {}, "--workers: must be a whole number from 1 to 64"],
+    [{ workers: "0" }, {}, "--workers: must be a whole number from 1 to 64"],
     [{ workers: "1e1" }, {}, "--workers: must be a whole number from 1 to 64"],
     [{ workers: "" }, {}, "--workers: must be a whole number from 1 to 64"],
     [{ health: "true" }, {}, "--health: must be one of on, off"],
@@ -96,10 +97,26 @@ describe("readConfiguration", () => {
     [{ dev: true, metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: with --dev only a loopback address"],
     [{ metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: without TLS only a loopback address"],
     [{}, { AUTH_SECRET_1: "short" }, "AUTH_SECRET_1: must have at least 32 bytes"],
+    [{}, { AUTH_SECRET: "" }, "AUTH_SECRET: is required"],
+    [{ databaseUrl: "oracle://x/y" }, {}, "--database-url: must be mysql:"],
+    [{ grpcAddr: "50051" }, {}, "--grpc-addr: must be HOST:PORT"],
+    [{ httpAddr: "127.0.0.1:70000" }, {}, "--http-addr: must be HOST:PORT"],
+    [{ dev: true, grpcAddr: "0.0.0.0:0" }, {}, "--grpc-addr: with --dev only a loopback address"],
+    [{ grpcAddr: "off", httpAddr: "off" }, {}, "--grpc-addr, --http-addr: one of the listeners must be open"],
+    [{ logLevel: "loud" }, {}, "--log-level: must be one of trace, debug"],
   ])("%j and %j: %s", async (flags, variables, message) => {
     const reading = readConfiguration("serve", flags, { ...environment, ...variables })
     await expect(reading).rejects.toThrow(ConfigurationError)
     await expect(reading).rejects.toThrow(message)
+  })
+
+  test.each([
+    [{ url: "sqlite:x" }, "--from: is required: prisma, drizzle"],
+    [{ from: "prisma" }, "--url: is required with --from"],
+    [{ from: "prisma", url: "sqlite:x", apply: true, dryRun: true }, "--apply, --dry-run: only one of them may be set"],
+    [{ from: "authwire", url: "sqlite:x", databaseUrl: "sqlite:x" }, "--url: must be another database than"],
+  ])("an import with %j: %s", async (flags, message) => {
+    await expect(readConfiguration("import", flags, environment)).rejects.toThrow(message)
   })
 
   test("an error never repeats an invalid value, because it may be a misplaced secret", async () => {
@@ -155,18 +172,6 @@ describe("readConfiguration", () => {
     })
     expect((await readConfiguration("serve", { dev: true }, { AUTH_SECRET: "a" })).secrets).toEqual(["a"])
   })
-})
-
-test("the name of an option is its flag in camel case, and its variable is the flag in capitals", () => {
-  for (const [name, option] of Object.entries<Option>(options)) {
-    const { flag, variable } = option
-    if (flag === undefined) continue
-    expect(flag.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())).toBe(name)
-    if (variable === undefined) continue
-    // By convention AUTHWIRE_URL tells applications the address of the service.
-    const words = name === "url" ? "source-url" : flag
-    expect(variable).toBe(`AUTHWIRE_${words.replaceAll("-", "_").toUpperCase()}`)
-  }
 })
 
 test("every default is a valid value", async () => {

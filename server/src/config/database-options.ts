@@ -1,11 +1,9 @@
-import type { Option } from "./option.js"
+import type { OptionDefinition } from "./option.js"
 import { boolean, integer, text } from "./values.js"
 
 /** Options of the database and its connections. */
 export const databaseOptions = {
   databaseUrl: {
-    flag: "database-url",
-    variable: "AUTHWIRE_DATABASE_URL",
     // rules.ts checks its form and when it is required.
     value: text("URL"),
     devDefault: "sqlite:.authwire/authwire.db",
@@ -13,50 +11,38 @@ export const databaseOptions = {
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
   databaseReadUrl: {
-    flag: "database-read-url",
-    variable: "AUTHWIRE_DATABASE_READ_URL",
     value: text("URL"),
     help: "The database for reading lists that may be some hundred milliseconds old (ListUsers, CountUsers, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. If it is not set, or while none of them answers, these lists are read from --database-url.",
     commands: ["serve"],
   },
   migrate: {
-    flag: "migrate",
-    variable: "AUTHWIRE_MIGRATE",
     value: boolean(),
     default: "false",
     help: "Apply pending migrations before serving. Always enabled with --dev.",
     commands: ["serve"],
   },
   databasePoolSize: {
-    flag: "database-pool-size",
-    variable: "AUTHWIRE_DATABASE_POOL_SIZE",
     value: integer(1, 1000),
     default: "10",
     help: "The maximum number of database connections for calls, per worker. A fifth of them is reserved for reads. Two more connections are used for health and API keys. (SQLite has one connection.)",
     commands: ["serve"],
   },
   databaseQueueLimit: {
-    flag: "database-queue-limit",
-    variable: "AUTHWIRE_DATABASE_QUEUE_LIMIT",
     value: integer(0, 1_000_000),
     default: "2000",
     help: "The maximum number of calls that may wait for a connection or for their turn to write a row, per worker; further calls are rejected at once with RESOURCE_EXHAUSTED. A tenth of them may wait for the same row. A call that waits for a row does not count as an active call, so writers of locked rows reach this limit and not --max-active-calls. (SQLite has one lock for all rows.)",
     commands: ["serve"],
   },
   databaseStatementTimeoutMs: {
-    flag: "database-statement-timeout-ms",
-    variable: "AUTHWIRE_DATABASE_STATEMENT_TIMEOUT_MS",
     value: integer(10, 600_000),
     default: "5000",
     help: "The timeout of one statement, in milliseconds.",
     commands: ["serve", "rekey", "cleanup"],
   },
   databaseConnectTimeoutMs: {
-    flag: "database-connect-timeout-ms",
-    variable: "AUTHWIRE_DATABASE_CONNECT_TIMEOUT_MS",
     value: integer(10, 600_000),
     default: "5000",
     help: "The timeout for opening a connection to the database, in milliseconds. At the start also the timeout for resolving the addresses of its host (MySQL, MariaDB).",
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
-} as const satisfies Record<string, Option>
+} as const satisfies Record<string, OptionDefinition>

@@ -1,99 +1,75 @@
-import type { Option } from "./option.js"
+import type { OptionDefinition } from "./option.js"
 import { address, boolean, choice, integer, text } from "./values.js"
 
 /** Options of the listeners and their connections. */
 export const listenerOptions = {
   grpcAddr: {
-    flag: "grpc-addr",
-    variable: "AUTHWIRE_GRPC_ADDR",
     value: address(),
     default: "127.0.0.1:50051",
     help: "Address of the gRPC listener. Port 0 picks a free one; off closes the listener.",
     commands: ["serve"],
   },
   httpAddr: {
-    flag: "http-addr",
-    variable: "AUTHWIRE_HTTP_ADDR",
     value: address(),
     default: "127.0.0.1:8080",
     help: "Address of the HTTP listener (Connect, gRPC-Web, gRPC, probes). Port 0 picks a free one; off closes the listener.",
     commands: ["serve"],
   },
   metricsAddr: {
-    flag: "metrics-addr",
-    variable: "AUTHWIRE_METRICS_ADDR",
     value: address(),
     default: "off",
     help: "Address at which GET /metrics serves metrics of all workers for Prometheus: calls by method, listener and status, their durations, the database, the processes. It uses neither TLS nor an API key. It exposes numbers and no data of users. Port 0 picks a free one.",
     commands: ["serve"],
   },
   tlsCert: {
-    flag: "tls-cert",
-    variable: "AUTHWIRE_TLS_CERT",
     value: text("FILE"),
     help: "Enables TLS at both listeners. The certificate in PEM, followed by the intermediate certificates up to its root. It is read again when the files change. Required, with --tls-key, to listen on other addresses than loopback, unless --insecure-behind-proxy is given.",
     commands: ["serve", "doctor"],
   },
   tlsKey: {
-    flag: "tls-key",
-    variable: "AUTHWIRE_TLS_KEY",
     value: text("FILE"),
     help: "The private key of --tls-cert in PEM, without a passphrase.",
     commands: ["serve", "doctor"],
   },
   tlsClientCa: {
-    flag: "tls-client-ca",
-    variable: "AUTHWIRE_TLS_CLIENT_CA",
     value: text("FILE"),
     help: "Enables client certificates (mTLS): the CA certificates that may sign them, in PEM. A client whose certificate does not verify is rejected; a client without a certificate is accepted.",
     commands: ["serve", "doctor"],
   },
   insecureBehindProxy: {
-    flag: "insecure-behind-proxy",
-    variable: "AUTHWIRE_INSECURE_BEHIND_PROXY",
     value: boolean(),
     default: "false",
     help: "Listen on any address without TLS: for a trusted network in which a proxy in front of the service terminates TLS.",
     commands: ["serve"],
   },
   reflection: {
-    flag: "reflection",
-    variable: "AUTHWIRE_REFLECTION",
     value: choice(["on", "off"]),
     default: "on",
     help: "Whether the service describes itself (gRPC server reflection). Reflection needs no API key.",
     commands: ["serve"],
   },
   health: {
-    flag: "health",
-    variable: "AUTHWIRE_HEALTH",
     value: choice(["on", "off"]),
     default: "on",
     help: "Whether grpc.health.v1.Health is served, which needs no API key. The probes of the HTTP listener are not affected.",
     commands: ["serve"],
   },
   maxConnections: {
-    flag: "max-connections",
-    variable: "AUTHWIRE_MAX_CONNECTIONS",
     value: integer(1, 1_000_000),
     default: "10000",
     help: "The maximum number of concurrent connections at each listener, in each worker; further ones are closed at once.",
     commands: ["serve"],
   },
   handshakeTimeoutMs: {
-    flag: "handshake-timeout-ms",
-    variable: "AUTHWIRE_HANDSHAKE_TIMEOUT_MS",
     value: integer(100, 600_000),
     default: "10000",
     help: "The timeout of a new connection for the TLS handshake, and then for its first bytes (the HTTP/2 preface, or the header of an HTTP/1.1 request), in milliseconds each.",
     commands: ["serve"],
   },
   idleTimeoutMs: {
-    flag: "idle-timeout-ms",
-    variable: "AUTHWIRE_IDLE_TIMEOUT_MS",
     value: integer(100, 2_147_483_647),
     default: "900000",
     help: "How long an HTTP/2 connection stays open without a call, in milliseconds. The client is notified of the close, and reconnects when it needs to.",
     commands: ["serve"],
   },
-} as const satisfies Record<string, Option>
+} as const satisfies Record<string, OptionDefinition>

@@ -1,19 +1,15 @@
-import type { Option } from "./option.js"
+import type { OptionDefinition } from "./option.js"
 import { auditLog, choice } from "./values.js"
 
 /** Options of the log and the audit log. */
 export const logOptions = {
   logLevel: {
-    flag: "log-level",
-    variable: "AUTHWIRE_LOG_LEVEL",
     value: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "LEVEL"),
     default: "info",
     help: "The lowest severity that is logged; every call is one line at info.",
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
   logFormat: {
-    flag: "log-format",
-    variable: "AUTHWIRE_LOG_FORMAT",
     value: choice(["json", "text"]),
     default: "json",
     devDefault: "text",
@@ -21,8 +17,6 @@ export const logOptions = {
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
   },
   auditLog: {
-    flag: "audit-log",
-    variable: "AUTHWIRE_AUDIT_LOG",
     value: auditLog(),
     default: "stderr",
     devDefault: "off",
@@ -30,11 +24,9 @@ export const logOptions = {
     commands: ["serve"],
   },
   auditLogFailure: {
-    flag: "audit-log-failure",
-    variable: "AUTHWIRE_AUDIT_LOG_FAILURE",
     value: choice(["drop", "reject"]),
     default: "drop",
     help: "The behaviour while the audit log cannot be written, because its disk is full or its pipe is not read. drop: up to 1 MiB of lines is buffered in each worker; further lines are lost, and counted in both logs. reject: calls that write are rejected with UNAVAILABLE before they do anything, and the lines of all admitted writes are kept until they can be written or the process ends.",
     commands: ["serve"],
   },
-} as const satisfies Record<string, Option>
+} as const satisfies Record<string, OptionDefinition>

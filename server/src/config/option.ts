@@ -17,14 +17,14 @@ export type Command =
 export type Group = "migrate" | "keys" | "tenants" | "events"
 
 /** The definition of one option, from which parsing, validation, `--help` and docs/configuration.md are derived. */
-export interface Option {
+export interface OptionDefinition {
   /**
-   * The flag, without dashes. Secrets have none, because they must not appear on a command line. Variables that all
-   * programs share have none either.
+   * False if the option has no flag: secrets must not appear on a command line, and variables that all programs share
+   * have none either. Otherwise the flag is the name with dashes, such as `grpc-addr`.
    */
-  flag?: string
-  /** The environment variable. A flag overrides it. */
-  variable?: string
+  flag?: false
+  /** The environment variable; false if there is none. Default: the name in capitals, such as AUTHWIRE_GRPC_ADDR. */
+  variable?: string | false
   /** Parses the given text, or reports the violated rule; see values.ts. */
   value: z.ZodType<unknown, string>
   /** The default, as written on the command line. Without one the option is undefined if it is not given. */
@@ -41,4 +41,10 @@ export interface Option {
   help: string
   /** The commands that have the option. A group stands for all of its commands. */
   commands: readonly (Command | Group)[]
+}
+
+/** An option with its names. A flag, given without its dashes, overrides the variable. */
+export interface Option extends Omit<OptionDefinition, "flag" | "variable"> {
+  flag: string | undefined
+  variable: string | undefined
 }

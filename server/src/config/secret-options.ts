@@ -1,75 +1,75 @@
-import type { Option } from "./option.js"
+import type { OptionDefinition } from "./option.js"
 import { applicationKey, encryptionKeys, staticKeys, text } from "./values.js"
 
 /** Secrets and keys: for tokens, for stored data, and API keys of callers. */
 export const secretOptions = {
   authSecret: {
+    flag: false,
     variable: "AUTH_SECRET",
     value: text(),
     help: "Encrypts and decrypts tokens. It is the AUTH_SECRET of the applications. It is also needed with sessions in the database, because the tokens of providers are encrypted with a key derived from it, unless AUTHWIRE_ENCRYPTION_KEYS is set. Required, with at least 32 bytes, except with --dev, which keeps a random one in .authwire/secret.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
   },
   authSecret1: {
+    flag: false,
     variable: "AUTH_SECRET_1",
     value: text(),
     help: "A newer secret than AUTH_SECRET, to change it without signing users out: the newest encrypts, all decrypt.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
   },
   authSecret2: {
+    flag: false,
     variable: "AUTH_SECRET_2",
     value: text(),
     help: "A newer secret than AUTH_SECRET_1.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
   },
   authSecret3: {
+    flag: false,
     variable: "AUTH_SECRET_3",
     value: text(),
     help: "A newer secret than AUTH_SECRET_2.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
   },
   encryptionKeys: {
-    variable: "AUTHWIRE_ENCRYPTION_KEYS",
+    flag: false,
     value: encryptionKeys(),
     help: "Encrypts the tokens of providers in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its newer variants, the newest first.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
   },
   tenantSecretsFile: {
-    flag: "tenant-secrets-file",
-    variable: "AUTHWIRE_TENANT_SECRETS_FILE",
     value: text("FILE"),
     help: 'The secrets of all tenants except the default one, which uses AUTH_SECRET: a JSON file, {"acme": ["newest", "older"]}. Read again when it changes.',
     commands: ["serve"],
   },
   providersFile: {
-    flag: "providers-file",
-    variable: "AUTHWIRE_PROVIDERS_FILE",
     value: text("FILE"),
     help: 'The token endpoints at which AccountService.GetAccessToken refreshes the tokens of accounts, by tenant and provider: a JSON file, {"default": {"github": {"token_endpoint": "https://…", "client_id": "…", "client_secret_env": "GITHUB_SECRET"}}}. Read again when it changes. See provider-tokens.md.',
     commands: ["serve"],
   },
   apiKeys: {
-    variable: "AUTHWIRE_API_KEYS",
+    flag: false,
     value: staticKeys(),
     help: "API keys in addition to those of the database, as a JSON list; authwire keys create --offline prints an entry. Entries hold only hashes of secrets. Not to be confused with AUTHWIRE_API_KEY, which is the key itself.",
     commands: ["serve"],
   },
   hasApplicationKey: {
+    flag: false,
     variable: "AUTHWIRE_API_KEY",
     value: applicationKey(),
     help: "Not for the service. It is the key of an application, which the application itself reads and gives to AuthwireAdapter. The service reads its keys from AUTHWIRE_API_KEYS.",
     commands: ["serve"],
   },
   apiKeysFile: {
-    flag: "api-keys-file",
-    variable: "AUTHWIRE_API_KEYS_FILE",
     value: text("FILE"),
     help: "A file with the list of AUTHWIRE_API_KEYS. It is read again when it changes.",
     commands: ["serve"],
   },
   serviceAuthUrl: {
+    flag: false,
     variable: "SERVICE_AUTH_URL",
     value: text(),
     help: "The URL of the applications. Default: AUTH_URL. Unless the URL is missing or starts with http://, GetToken looks for the cookie with the __Secure- prefix, and Introspect accepts no cookie without a prefix.",
     commands: ["serve"],
   },
-} as const satisfies Record<string, Option>
+} as const satisfies Record<string, OptionDefinition>

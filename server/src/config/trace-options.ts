@@ -1,16 +1,17 @@
-import type { Option } from "./option.js"
+import type { OptionDefinition } from "./option.js"
 import { choice, httpUrl, pairs, ratio, text } from "./values.js"
 
 /**
  * Whether spans are recorded. Otherwise the other variables for traces are ignored, because platforms set them for all
  * programs.
  */
-const areTraced: Option["when"] = ({ traceExporter }) => traceExporter !== "none"
-const areSent: Option["when"] = ({ traceExporter }) => traceExporter === "otlp"
+const areTraced: OptionDefinition["when"] = ({ traceExporter }) => traceExporter !== "none"
+const areSent: OptionDefinition["when"] = ({ traceExporter }) => traceExporter === "otlp"
 
 /** Options of traces. They use the standard variables of OpenTelemetry. */
 export const traceOptions = {
   traceExporter: {
+    flag: false,
     variable: "OTEL_TRACES_EXPORTER",
     value: choice(["none", "otlp", "console"]),
     default: "none",
@@ -18,6 +19,7 @@ export const traceOptions = {
     commands: ["serve"],
   },
   traceEndpoint: {
+    flag: false,
     variable: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     value: httpUrl(),
     when: areSent,
@@ -25,6 +27,7 @@ export const traceOptions = {
     commands: ["serve"],
   },
   otlpEndpoint: {
+    flag: false,
     variable: "OTEL_EXPORTER_OTLP_ENDPOINT",
     value: httpUrl(),
     when: areSent,
@@ -33,6 +36,7 @@ export const traceOptions = {
     commands: ["serve"],
   },
   otlpProtocol: {
+    flag: false,
     variable: "OTEL_EXPORTER_OTLP_PROTOCOL",
     value: choice(["http/protobuf"]),
     when: areSent,
@@ -41,6 +45,7 @@ export const traceOptions = {
     commands: ["serve"],
   },
   otlpHeaders: {
+    flag: false,
     variable: "OTEL_EXPORTER_OTLP_HEADERS",
     value: pairs(),
     when: areSent,
@@ -48,6 +53,7 @@ export const traceOptions = {
     commands: ["serve"],
   },
   traceSampler: {
+    flag: false,
     variable: "OTEL_TRACES_SAMPLER",
     value: choice([
       "always_on",
@@ -63,6 +69,7 @@ export const traceOptions = {
     commands: ["serve"],
   },
   traceRatio: {
+    flag: false,
     variable: "OTEL_TRACES_SAMPLER_ARG",
     value: ratio(),
     when: areTraced,
@@ -71,6 +78,7 @@ export const traceOptions = {
     commands: ["serve"],
   },
   traceServiceName: {
+    flag: false,
     variable: "OTEL_SERVICE_NAME",
     value: text(),
     when: areTraced,
@@ -79,10 +87,11 @@ export const traceOptions = {
     commands: ["serve"],
   },
   traceResource: {
+    flag: false,
     variable: "OTEL_RESOURCE_ATTRIBUTES",
     value: pairs(),
     when: areTraced,
     help: "Further attributes of the service in traces: NAME=VALUE, separated by commas, such as deployment.environment.name=production.",
     commands: ["serve"],
   },
-} as const satisfies Record<string, Option>
+} as const satisfies Record<string, OptionDefinition>

@@ -34,6 +34,13 @@ test("the lines of one turn are written in their order at its end", async () => 
   await until(() => pipe.read() === "a\nb\nc\nd\n")
 })
 
+test("an urgent line is written at once, together with the lines before it", () => {
+  const { pipe, lines } = setUp()
+  lines.write("a\n")
+  lines.write("b\n", true)
+  expect(pipe.read()).toBe("a\nb\n")
+})
+
 test("lines of two writers to one pipe are not split", async () => {
   const { pipe, lines } = setUp()
   const other = boundedLines(openSync(pipe.path, constants.O_WRONLY | constants.O_NONBLOCK), { onLost() {} })

@@ -1,9 +1,14 @@
-import { write, writeSync } from "node:fs"
+import { fstatSync, write, writeSync } from "node:fs"
 
 /** A buffer of lines for a destination that may not be read. */
 export interface BoundedLines {
-  /** Writes a line, which includes its line break. The line is lost if the buffer is full. */
-  write(line: string): void
+  /**
+   * Writes a line.
+   *
+   * @param line The line, including its line break. It is lost if the buffer is full.
+   * @param isUrgent Whether the line is written before the end of the turn of the event loop. Default: false.
+   */
+  write(line: string, isUrgent?: boolean): void
   /** Writes a line that must not be lost. The caller must limit the number of such lines. */
   keep(line: string): void
   /** Whether the destination fails, or the buffer is more than half full. */
@@ -44,6 +49,7 @@ const failureRetryMs = 1_000
  * @param fd A descriptor of a file, or one that was opened with O_NONBLOCK.
  */
 export function boundedLines(fd: number, { onLost, onFailure }: BoundedLinesOptions): BoundedLines {
+  const isFile = fstatSync(fd).isFile()
   const chunks: { text: string; bytes: number }[] = []
   /** The rest of the chunk that is being written. */
   let rest: Buffer = Buffer.alloc(0)
@@ -52,20 +58,37 @@ export function boundedLines(fd: number, { onLost, onFailure }: BoundedLinesOpti
   let lost = 0
   let retryMs = fullRetryMs
   let isFailing = false
-  /** Whether `writeNext` is scheduled, or the system has not answered a write yet. */
+  /** Whether a write has not ended, or is to be tried again. */
   let isBusy = false
+  let scheduled: NodeJS.Immediate | undefined
   let isInFlight = false
 
   const writeNext = (): void => {
+    clearImmediate(scheduled)
+    scheduled = undefined
     if (rest.length === 0) rest = Buffer.from(chunks.shift()?.text ?? "")
     isBusy = rest.length > 0
     if (!isBusy) return
-    isInFlight = true
-    write(fd, rest, (error, written) => {
-      isInFlight = false
-      if (error === null) onWritten(written)
-      else retry(error)
-    })
+    let written: number
+    if (isFile) {
+      isInFlight = true
+      write(fd, rest, onAnswer)
+      return
+    }
+    // A pipe takes it at once or is full. A thread for each write would cost more than the write.
+    try {
+      written = writeSync(fd, rest)
+    } catch (error) {
+      retry(error as NodeJS.ErrnoException)
+      return
+    }
+    onWritten(written)
+  }
+
+  const onAnswer = (error: NodeJS.ErrnoException | null, written: number): void => {
+    isInFlight = false
+    if (error === null) onWritten(written)
+    else retry(error)
   }
 
   const onWritten = (written: number): void => {
@@ -98,7 +121,7 @@ export function boundedLines(fd: number, { onLost, onFailure }: BoundedLinesOpti
     onLost(count)
   }
 
-  const push = (text: string, size: number): void => {
+  const push = (text: string, size: number, isUrgent = false): void => {
     const last = chunks.at(-1)
     if (last !== undefined && last.bytes + size <= maxChunkBytes) {
       last.text += text
@@ -106,8 +129,8 @@ export function boundedLines(fd: number, { onLost, onFailure }: BoundedLinesOpti
     } else chunks.push({ text, bytes: size })
     bytes += size
     if (isBusy) return
-    isBusy = true
-    setImmediate(writeNext)
+    if (isUrgent) writeNext()
+    else scheduled ??= setImmediate(writeNext)
   }
 
   process.on("exit", () => {
@@ -121,10 +144,10 @@ export function boundedLines(fd: number, { onLost, onFailure }: BoundedLinesOpti
   })
 
   return {
-    write(line) {
+    write(line, isUrgent) {
       const size = Buffer.byteLength(line)
       if (lost === 0 && bytes + size <= maxWaitingBytes) {
-        push(line, size)
+        push(line, size, isUrgent)
         return
       }
       lost++

@@ -4,6 +4,12 @@ import { type Logger, pino } from "pino"
 import type PinoPretty from "pino-pretty"
 import { boundedLines } from "./bounded-lines.js"
 
+// The property by which pino recognizes a destination that needs the level of each line.
+const metadata: unique symbol = Symbol.for("pino.metadata") as never
+
+/** pino's number for `warn`. Lines from this level on are written at once. */
+const warn = 40
+
 /**
  * Creates the log, on standard error: one JSON object per line, or text for people. Lines are written whole, so that
  * several processes can share the output. A slow reader never blocks the service: see boundedLines.
@@ -16,7 +22,11 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
     onLost: (count) => log.error({ lines: count }, "lines of the log are lost: it could not be written"),
   })
   const pretty = options.format === "text" ? prettyLine() : undefined
-  const destination = { write: (line: string) => lines.write(pretty === undefined ? line : pretty(line)) }
+  const destination = {
+    [metadata]: true,
+    lastLevel: 0,
+    write: (line: string) => lines.write(pretty === undefined ? line : pretty(line), destination.lastLevel >= warn),
+  }
   const log = pino({ level: options.level, base, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return log
 }

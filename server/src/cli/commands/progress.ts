@@ -1,3 +1,4 @@
+/// <reference path="../cli-progress.d.ts" />
 import { SingleBar } from "cli-progress"
 
 /** The progress of a task. */

@@ -1,0 +1,80 @@
+import { expect, test } from "@jest/globals"
+import { optionsOf } from "../config/options.js"
+import { ConfigurationError } from "../errors/configuration-error.js"
+import { runProgram } from "./program.js"
+
+/** Runs a command that ends before it does anything. Returns what it prints, or its error. */
+async function run(...args: string[]): Promise<string> {
+  let printed = ""
+  const print = async (text: string) => {
+    printed += text
+  }
+  try {
+    await runProgram(args, { environment: {}, version: "1.2.3", output: { print, say() {} } })
+    return printed
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error
+    return error.message
+  }
+}
+
+test("--help names every command", async () => {
+  const text = await run("--help")
+  for (const line of [
+    /^ {2}serve /m,
+    /^ {2}migrate .*\(up, down\), or list/m,
+    /^ {2}rekey /m,
+    /^ {2}cleanup /m,
+    /^ {2}import /m,
+    /^ {2}export /m,
+    /^ {2}doctor /m,
+    /^ {2}keys .*Create, list or revoke API keys/m,
+    /^ {2}tenants .*Create or list tenants/m,
+    /^ {2}events .*Print events/m,
+    /^ {2}authwire serve --dev$/m,
+  ]) {
+    expect(text).toMatch(line)
+  }
+  expect(await run("--version")).toBe("authwire 1.2.3\n")
+})
+
+test.each(["serve", "migrate up", "keys create", "import", "export", "doctor"])(
+  "%s --help names every option and variable of the command, and no other",
+  async (command) => {
+    const printed = await run(...command.split(" "), "--help")
+    const known = optionsOf(command).map(([, option]) => option)
+    const flags = known.flatMap(({ flag }) => flag ?? []).concat("help")
+    expect([...printed.matchAll(/^ {2}(?:-h, )?--([a-z-]+)/gm)].map(([, flag]) => flag).sort()).toEqual(flags.sort())
+    const text = printed.replaceAll(/\s+/g, " ")
+    for (const { variable, help, default: preset } of known) {
+      expect(text).toContain(help)
+      if (variable !== undefined) expect(text).toContain(variable)
+      if (preset !== undefined) expect(text).toContain(`default: ${preset}`)
+    }
+  },
+)
+
+test.each([
+  [[], /^the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants and events/],
+  [["start"], /^the commands are/],
+  [["migrate", "sideways", "--dev"], /^migrate: must be one of up, down, status/],
+  [["serve", "--nope"], /--nope; see authwire serve --help/],
+  [["serve", "--grpc-adr", "x"], /--grpc-adr \(did you mean --grpc-addr\?\)/],
+  [["keys", "list", "--grpc-addr=off"], /--grpc-addr; see authwire keys/],
+  [["serve", "--database-url"], /^--database-url: needs a value/],
+  [["serve", "--audit-log", "--dev"], /^--audit-log: needs a value/],
+  [["migrate", "up", "--dev=x"], /^--dev: takes no value/],
+  [["serve", "x"], /^serve takes options only/],
+  [["serve"], /^--database-url: is required.*--dev/],
+])("%j: a line that says what to do", async (args, message) => {
+  const line = await run(...args)
+  expect(line).toMatch(message)
+  expect(line.split("\n")).toHaveLength(1)
+})
+
+test("arguments are never printed, because one may be a secret in the wrong place", async () => {
+  const secret = "hunter2-hunter2"
+  for (const args of [[secret], ["serve", `--nope=${secret}`], ["serve", `--dev=${secret}`], ["keys", secret]]) {
+    expect(await run(...args)).not.toContain("hunter2")
+  }
+})
