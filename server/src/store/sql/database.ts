@@ -1,7 +1,7 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import { orAborted } from "../../util/abort.js"
-import type { Waiter } from "../store.js"
+import type { Caller, Waiter } from "../store.js"
 import type { Connection, SqlEngine } from "./engine/engine.js"
 import { Lease } from "./engine/lease.js"
 import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/observer.js"
@@ -14,6 +14,9 @@ import { type Tables, tables } from "./schema/table.js"
 import { JointUnit } from "./transaction/joint-unit.js"
 import { type BackoffOptions, backoff } from "./transaction/retry.js"
 import { type JoinOptions, unitsOfWork } from "./transaction/unit-of-work.js"
+
+/** Who writes: a caller, or the service itself, which has no open transaction. */
+export type Writer = Waiter & Pick<Caller, "transaction">
 
 /** Runs statements that read. Each has a connection of its own while it runs. */
 export type Reads = Pick<Statements, "read">
@@ -42,14 +45,14 @@ export interface Database {
   olderReads(waiter: Waiter, mutex?: string): Reads
   /** Runs statements that are committed one by one. A statement that conflicts with another transaction is retried. */
   writes<T>(
-    waiter: Waiter,
+    waiter: Writer,
     rows: readonly string[],
     work: (sql: Statements) => Promise<T>,
     options?: JoinOptions,
   ): Promise<T>
   /** Runs statements that are committed together. When they conflict with another transaction, all of the work runs again. */
   transaction<T>(
-    waiter: Waiter,
+    waiter: Writer,
     rows: readonly string[],
     work: (sql: Statements) => Promise<T>,
     options?: JoinOptions,
@@ -158,8 +161,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       }
     },
 
-    writes({ signal, whileWaiting, unit, spans }, rows, work, options) {
-      if (unit instanceof JointUnit) return unit.run(rows, work, options)
+    writes({ signal, whileWaiting, transaction, spans }, rows, work, options) {
+      if (transaction !== undefined) return (transaction as JointUnit).run(rows, work, options)
       return units.write({ rows, signal, whileWaiting, spans }, (attempt) =>
         work({
           read: (statement, values) => {
@@ -192,8 +195,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       )
     },
 
-    transaction({ signal, whileWaiting, unit, spans }, rows, work, options) {
-      if (unit instanceof JointUnit) return unit.run(rows, work, options)
+    transaction({ signal, whileWaiting, transaction, spans }, rows, work, options) {
+      if (transaction !== undefined) return (transaction as JointUnit).run(rows, work, options)
       return units.write({ rows, signal, whileWaiting, spans }, (attempt) =>
         attempt((lease) =>
           committed(lease, signal, async ({ connection }) => {

@@ -158,7 +158,7 @@ export function sessionExtensions(database: Database, { clock, eventOf }: { cloc
   }
 
   return async (caller: Caller, wanted: DueSession): Promise<Date | undefined> => {
-    const outcome = caller.unit === undefined ? await ofTenant(caller.tenant)(wanted, caller) : undefined
+    const outcome = caller.transaction === undefined ? await ofTenant(caller.tenant)(wanted, caller) : undefined
     return (outcome ?? (await alone(caller, wanted))).expires
   }
 }

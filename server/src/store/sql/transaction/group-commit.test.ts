@@ -43,8 +43,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     also: (caller: Caller) => Promise<unknown> = async () => {},
     given = anyone,
   ) =>
-    store.once(given, request(key), async (unit) => {
-      const caller: Caller = { ...given, unit }
+    store.once(given, request(key), async (transaction) => {
+      const caller: Caller = { ...given, transaction }
       await store.users.create(caller, newUser({ id }))
       await also(caller)
       return Buffer.from(id)
@@ -98,8 +98,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     ran = []
     await Promise.all(
       users.map(({ id }) =>
-        store.once(anyone, request(newId()), async (unit) => {
-          await store.users.delete({ ...anyone, unit }, id)
+        store.once(anyone, request(newId()), async (transaction) => {
+          await store.users.delete({ ...anyone, transaction }, id)
           return Buffer.from(id)
         }),
       ),
@@ -116,8 +116,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     ran = []
     await Promise.all(
       users.map(({ id }, n) =>
-        store.once(anyone, request(newId()), async (unit) => {
-          const caller = { ...anyone, unit }
+        store.once(anyone, request(newId()), async (transaction) => {
+          const caller = { ...anyone, transaction }
           if (n % 2 === 0) await store.sessions.revokeOfUser(caller, id, {})
           else await store.sessions.revokeOfUsers(caller, [id])
           return Buffer.from(id)
@@ -175,8 +175,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     const changed = newUser()
     await store.users.create(anyone, changed)
     const before = await keysBefore()
-    const going = store.once(anyone, request(newId()), async (unit) => {
-      const caller = { ...anyone, unit }
+    const going = store.once(anyone, request(newId()), async (transaction) => {
+      const caller = { ...anyone, transaction }
       await store.users.update(caller, changed.id, { name: "new" })
       await expect(failing(caller)).rejects.toThrow()
       await store.users.create(caller, newUser({ id: first }))
@@ -202,8 +202,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     const ids = tokens.map(newId)
     const once = async <T>(replica: SqlStore, work: (caller: Caller) => Promise<T>) => {
       let found: T | undefined
-      await replica.once(anyone, request(newId()), async (unit) => {
-        found = await work({ ...anyone, unit })
+      await replica.once(anyone, request(newId()), async (transaction) => {
+        found = await work({ ...anyone, transaction })
         return Buffer.from("")
       })
       return found
@@ -248,8 +248,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
         }),
       )
       const same = range(4).map(() =>
-        store.once(anyone, request(newId()), async (unit) => {
-          const session = await store.sessions.delete({ ...anyone, unit }, sessionToken)
+        store.once(anyone, request(newId()), async (transaction) => {
+          const session = await store.sessions.delete({ ...anyone, transaction }, sessionToken)
           return Buffer.from(session?.sessionToken ?? "")
         }),
       )
@@ -264,8 +264,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     await store.users.create(anyone, user)
     const tokens = range(32).map(newId)
     const once = (work: (caller: Caller) => Promise<unknown>) =>
-      store.once(anyone, request(newId()), async (unit) => {
-        await work({ ...anyone, unit })
+      store.once(anyone, request(newId()), async (transaction) => {
+        await work({ ...anyone, transaction })
         return Buffer.from("")
       })
     const users = tokens.map(() => newUser())
@@ -329,8 +329,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
       let over = 0
       const waiting = locked.map(({ id }) =>
         store
-          .once(anyone, request(newId()), async (unit) => {
-            await store.users.delete({ ...anyone, unit }, id)
+          .once(anyone, request(newId()), async (transaction) => {
+            await store.users.delete({ ...anyone, transaction }, id)
             return Buffer.from(id)
           })
           .finally(() => {
@@ -363,8 +363,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
         const leaving = new AbortController()
         const given = { ...anyone, signal: leaving.signal }
         const beside: Promise<unknown>[] = []
-        const left = store.once(given, request(newId()), async (unit) => {
-          await store.sessions.delete({ ...given, unit }, sessionToken)
+        const left = store.once(given, request(newId()), async (transaction) => {
+          await store.sessions.delete({ ...given, transaction }, sessionToken)
           beside.push(held())
           for (let turn = 0; turn < 50 && store.database.load().waiting === 0; turn++) await nextTurn()
           return Buffer.from("")
@@ -375,8 +375,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
           () => false,
           (error: Error) => error.message === "gone",
         )
-        const next = store.once(anyone, request(newId()), async (unit) => {
-          const session = await store.sessions.delete({ ...anyone, unit }, sessionToken)
+        const next = store.once(anyone, request(newId()), async (transaction) => {
+          const session = await store.sessions.delete({ ...anyone, transaction }, sessionToken)
           return Buffer.from(session?.sessionToken ?? "")
         })
         await delay(20)
@@ -398,8 +398,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
             : ["SELECT CONNECTION_ID()", "KILL ?"]
         const ids = range(30).map(newId)
         const calls = ids.map((id, n) =>
-          fresh.once(anyone, request(newId()), async (unit) => {
-            const caller = { ...anyone, unit }
+          fresh.once(anyone, request(newId()), async (transaction) => {
+            const caller = { ...anyone, transaction }
             await fresh.users.create(caller, newUser({ id }))
             if (n % 10 === 5) {
               await fresh.database.writes(caller, [], async (sql) => {

@@ -1,3 +1,4 @@
+import { Transaction } from "../../store.js"
 import type { Change, Statements } from "../query/statement.js"
 import type { Participant } from "./group-commit.js"
 import type { Join, JoinOptions } from "./unit-of-work.js"
@@ -6,7 +7,8 @@ import type { Join, JoinOptions } from "./unit-of-work.js"
  * Several writes that are committed together, one after the other. A statement that fails rolls back those before it at once,
  * because PostgreSQL takes no further statement in that transaction. Work that continues after the failure runs in a new transaction.
  */
-export class JointUnit {
+export class JointUnit extends Transaction {
+  protected readonly isOpen = true
   readonly #join: Join
   #participant: Participant | undefined
   #hasWritten = false
@@ -15,6 +17,7 @@ export class JointUnit {
   #active: Promise<unknown> = Promise.resolve()
 
   constructor(join: Join) {
+    super()
     this.#join = join
   }
 
