@@ -11,7 +11,8 @@ import { type Cell, makeChanges, type Statement, type Statements } from "./query
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
 import { type Tables, tables } from "./schema/table.js"
-import { commitTogether, type GroupTransaction, type StepOptions } from "./transaction/group-commit.js"
+import type { StepOptions } from "./transaction/access.js"
+import { commitTogether, type GroupTransaction } from "./transaction/group-commit.js"
 import { type BackoffOptions, backoff } from "./transaction/retry.js"
 import { type UnitsOfWork, unitsOfWork } from "./transaction/unit-of-work.js"
 

@@ -4,7 +4,7 @@ import type { Database, Reads } from "../database.js"
 import { failsBy } from "../engine/statement-error.js"
 import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Change, type Statement, type Statements, statement } from "../query/statement.js"
-import type { SessionRow } from "../schema/entities.js"
+import type { SessionRow } from "../schema/rows.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
 

@@ -26,3 +26,14 @@ export interface Access<Shared> {
  * @param isRepeatable Whether it may run again although it may be done already. Default: no.
  */
 export type Attempt<Shared> = <T>(once: (access: Access<Shared>) => Promise<T>, isRepeatable?: boolean) => Promise<T>
+
+/** How a step of work in a transaction that it may share runs. */
+export interface StepOptions {
+  /** Whether the work may take long. Then it does not share its transaction. */
+  isLong?: boolean
+  /**
+   * Whether the work relies on something that it read before its rows were locked. If it had to wait for the lock, that is
+   * probably out of date and the work will fail. Then it does not share its transaction, which would be rolled back with it.
+   */
+  readsBefore?: boolean
+}

@@ -4,8 +4,8 @@ import { Transaction, type Waiter } from "../../store.js"
 import type { Result } from "../engine/engine.js"
 import type { PooledConnection } from "../engine/pooled-connection.js"
 import { failsBy } from "../engine/statement-error.js"
-import { type Cell, type Change, makeChanges, type Statements } from "../query/statement.js"
-import type { Access, Attempt } from "./access.js"
+import { type Cell, type Change, makeChanges, type Statement, type Statements } from "../query/statement.js"
+import type { Access, Attempt, StepOptions } from "./access.js"
 import type { ConnectionPermits } from "./connection-permits.js"
 
 /*
@@ -20,8 +20,7 @@ import type { ConnectionPermits } from "./connection-permits.js"
  *   open        a unit runs; others may wait            open: the unit is done, and a waiter joins
  *                                                       ending: the unit is done, and nobody waits or it is full
  *                                                       alone: a statement fails, or the unit gives up after it has written
- *   alone       a unit runs that nobody joins, in a     ending: the unit is done or has given up
- *               new transaction after a failure
+ *   alone       a unit runs that nobody joins           ending: the unit is done or has given up
  *   ending      the changes of all units are made       committing: they succeed;  over: one fails, and all is rolled back
  *   committing  COMMIT runs; the next group may begin   over: with or without success
  *
@@ -36,22 +35,7 @@ import type { ConnectionPermits } from "./connection-permits.js"
  * again at once by itself. After a COMMIT without an answer it is unknown what is stored, and every unit is told so.
  */
 
-export interface StepOptions {
-  /** Whether the work may take long. Then it does not share its transaction. */
-  isLong?: boolean
-  /**
-   * Whether the work relies on something that it read before its rows were locked. If it had to wait for the lock, that is
-   * probably out of date and the work will fail. Then it does not share its transaction, which would be rolled back with it.
-   */
-  readsBefore?: boolean
-}
-
-/**
- * Runs work whose steps are committed together, in a transaction that it may share. All of the work runs again, by itself, when the
- * transaction was rolled back, and when it conflicts with another transaction.
- *
- * @param rows The rows that it locks with its first step.
- */
+/** Runs work whose steps are committed together. It locks these rows with its first step. All of it may run again; see Database. */
 export function commitTogether<T>(
   attempt: Attempt<Group>,
   rows: readonly string[],
@@ -84,13 +68,14 @@ class RolledBack extends Error {}
 /** A transaction of several units. */
 export class Group {
   readonly #connection: PooledConnection
-  readonly #permits: ConnectionPermits<Group>
+  readonly #permits: Pick<ConnectionPermits<Group>, "offer" | "close">
   readonly #limit: number
-  #state: "open" | "alone" | "ending" | "committing" | "over" = "open"
+  state: "open" | "alone" | "ending" | "committing" | "over"
   /** Whether it counts as one that the next group waits for. */
   #isCounted: boolean
   #units = 0
-  #done: PromiseWithResolvers<void>[] = []
+  /** The units that are done, and are rolled back with the one that runs. */
+  done: PromiseWithResolvers<void>[] = []
   #changes: Change[] = []
   /** Whether a failure of the changes may come from one that its work takes as made already. */
   #areTakenAsMade = false
@@ -102,16 +87,7 @@ export class Group {
     this.#permits = permits
     this.#limit = limit
     this.#isCounted = limit > 1
-    if (limit === 1) this.#state = "alone"
-  }
-
-  get isOpen(): boolean {
-    return this.#state === "open"
-  }
-
-  /** Whether other units are done. They are rolled back with this one. */
-  get hasDone(): boolean {
-    return this.#done.length > 0
+    this.state = limit > 1 ? "open" : "alone"
   }
 
   enter({ spans = [] }: Waiter): void {
@@ -132,51 +108,45 @@ export class Group {
 
   /** Rolls back what all units have done. Nobody joins any more, because the connection may be lost. */
   async rollBack(failure: unknown = new RolledBack()): Promise<void> {
-    this.#state = "alone"
-    const done = this.#done
-    this.#done = []
+    this.state = "alone"
+    const done = this.done
+    this.done = []
     this.#changes = []
     await this.#connection.rollBack()
     for (const { reject } of done) reject(failure)
   }
 
-  /**
-   * The unit that runs is done. Returns the outcome of the commit.
-   *
-   * @param changes Are made at the commit.
-   * @param areTakenAsMade Whether the work takes them as made already.
-   */
+  /** The unit that runs is done, but for these changes, which are made at the commit. Returns the outcome of the commit. */
   end(changes: readonly Change[], areTakenAsMade: boolean): Promise<void> {
     this.#changes.push(...changes)
     this.#areTakenAsMade ||= areTakenAsMade
     const outcome = Promise.withResolvers<void>()
-    this.#done.push(outcome)
+    this.done.push(outcome)
     this.pass()
     return outcome.promise
   }
 
   /** Lets the next unit join, or commits. */
   pass(): void {
-    if (this.#state === "open" && this.#units < this.#limit && this.#permits.offer(this)) return
+    if (this.state === "open" && this.#units < this.#limit && this.#permits.offer(this)) return
     this.#commit()
   }
 
   async #commit(): Promise<void> {
-    this.#state = "ending"
+    this.state = "ending"
     this.#connection.spans = this.#spans
     try {
       await this.make(this.#changes)
-      this.#state = "committing"
-      // Meanwhile the database writes its log, and may wait for its replicas.
+      this.state = "committing"
       this.#letNextBegin()
       if (this.#connection.isInTransaction) await this.#connection.commit()
-      for (const { resolve } of this.#done) resolve()
+      for (const { resolve } of this.done) resolve()
     } catch (error) {
-      const isUnknown = this.#state === "committing" && !failsBy(error, "conflict")
-      const isOwn = this.#done.length === 1 && !this.#areTakenAsMade
+      const isUnknown = this.state === "committing" && !failsBy(error, "conflict")
+      const isOwn = this.done.length === 1 && !this.#areTakenAsMade
       await this.rollBack(isUnknown || isOwn ? error : undefined)
     }
-    this.#state = "over"
+    this.state = "over"
     await this.#connection.close()
     this.#letNextBegin()
   }
@@ -218,9 +188,9 @@ export class GroupTransaction extends Transaction {
   async run<T>(rows: readonly string[], work: (sql: Statements) => Promise<T>, options?: StepOptions): Promise<T> {
     await this.#alone(() => this.#join(rows, options))
     return work({
-      read: async ({ sql, cells }, values) => (await this.#statement((run) => run(sql, cells(values)))).rows,
-      write: async ({ sql, cells }, values, also = []) => {
-        const { matched } = await this.#statement((run) => run(sql, cells(values)))
+      read: async (statement, values) => (await this.#run(statement, values)).rows,
+      write: async (statement, values, also = []) => {
+        const { matched } = await this.#run(statement, values)
         this.#hasWritten ||= matched > 0
         if (matched > 0) this.#deferred.push(...also)
         return matched
@@ -259,74 +229,65 @@ export class GroupTransaction extends Transaction {
     this.#group = undefined
     if (group === undefined) return
     // What has only read keeps its locks until the others have ended.
-    if (this.#hasRun && !this.#hasWritten && group.hasDone) return group.end([], false).catch(() => {})
+    if (this.#hasRun && !this.#hasWritten && group.done.length > 0) return group.end([], false).catch(() => {})
     if (this.#hasRun) await group.rollBack()
     group.pass()
   }
 
   async #join(further: readonly string[], { isLong = false, readsBefore = false }: StepOptions = {}): Promise<void> {
-    const rows = [...this.#rows, ...further]
     let isStale = false
+    const rows = [...this.#rows, ...further]
     if (this.#access.needs(rows)) {
-      if (this.#hasWritten || this.#deferred.length > 0)
-        throw new Error("a row was named after another one was written")
+      if (this.#hasWritten || this.#deferred.length > 0) throw new Error("a row was named after a write")
       await this.#leaveGroup()
       isStale = (await this.#access.lock(rows)) && readsBefore
     }
     if (this.#group !== undefined) return
-    const joined = await this.#access.join(this.#mayShare && !isLong && !isStale)
-    this.#group = joined
     this.#hasRun = false
-    joined.enter(this.#access.waiter)
+    this.#group = await this.#access.join(this.#mayShare && !isLong && !isStale)
+    this.#group.enter(this.#access.waiter)
     if (this.#state === "apart") this.#state = "running"
   }
 
   async #change(changes: readonly Change[]): Promise<void> {
     if (changes.length === 0) return
-    if (this.#group?.isOpen) {
+    if (this.#group?.state === "open") {
       this.#access.waiter.signal?.throwIfAborted()
       this.#deferred.push(...changes)
       this.#areTakenAsMade = true
       return
     }
     // The changes of earlier statements come first, so that the events of a row stay in order.
-    await this.#statement((_, group) =>
-      group.make([...this.#deferred.splice(0), ...changes], this.#access.waiter.signal),
-    )
+    await this.#statement((group, signal) => group.make([...this.#deferred.splice(0), ...changes], signal))
     this.#hasWritten = true
   }
 
-  /** Runs a statement. If it fails, all of the transaction is rolled back, and the work may continue in a new one. */
-  #statement<T>(
-    statement: (run: (sql: string, cells: Cell[]) => Promise<Result>, group: Group) => Promise<T>,
-  ): Promise<T> {
+  #run<Values>({ sql, cells }: Statement<Values>, values: Values): Promise<Result> {
+    return this.#statement((group, signal) => group.run(sql, cells(values), signal))
+  }
+
+  /** Runs something on the transaction. If it fails, all of the transaction is rolled back, and the work may continue in a new one. */
+  #statement<T>(statement: (group: Group, signal?: AbortSignal) => Promise<T>): Promise<T> {
     return this.#alone(async () => {
       const { signal } = this.#access.waiter
       const group = this.#group as Group
       signal?.throwIfAborted()
       this.#hasRun = true
       try {
-        if (this.#areTakenAsMade) await this.#makeDeferred(group, signal)
-        return await statement((sql, cells) => group.run(sql, cells, signal), group)
+        if (this.#areTakenAsMade) {
+          this.#areTakenAsMade = false
+          // A failure belongs to an earlier change, not to the statement that the work runs now.
+          await group.make(this.#deferred.splice(0), signal).catch(() => Promise.reject(new RolledBack()))
+          this.#hasWritten = true
+        }
+        return await statement(group, signal)
       } catch (error) {
         this.#hasWritten = false
-        this.#areTakenAsMade = false
         this.#deferred = []
         await group.rollBack()
         throw error
       }
     })
-  }
-
-  async #makeDeferred(group: Group, signal: AbortSignal | undefined): Promise<void> {
-    this.#areTakenAsMade = false
-    try {
-      await group.make(this.#deferred.splice(0), signal)
-      this.#hasWritten = true
-    } catch {
-      // The failure belongs to an earlier change, not to the statement that the work runs now.
-      throw new RolledBack()
-    }
   }
 
   #alone<T>(step: () => Promise<T>): Promise<T> {

@@ -21,7 +21,7 @@ import { rowMutexes } from "./row-mutexes.js"
  *   process has locked it, or    all waiters; the pauses of retries: the number     (waiters), authwire_database_retries_total
  *   another transaction has      of connections and the queue's limit (Backoff)     (pauses)
  *   a connection, or a shared    the queue's limit for all waiters; permits for     db_client_connection_pending_requests,
- *   transaction to join          each purpose (connection-permits.ts)               authwire_database_wait_seconds
+ *   transaction to join          each purpose (connection-permits.ts)               db_client_connection_wait_time_seconds
  *
  * While it waits for a lock, a call gives up its slot in the concurrency limit (Waiter.whileWaiting), so that one locked table cannot
  * hold all of them.
