@@ -1,4 +1,3 @@
-import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises"
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
@@ -299,25 +298,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     expect(await stored([known, ...ids])).toMatchObject({ users: 20, events: 20 })
   })
 
-  test("a caller that gives up has written nothing; the others continue", async () => {
-    const ids = range(20).map(newId)
-    const leaving = new AbortController()
-    const [gone, ...others] = ids as [string, ...string[]]
-    const left = create(
-      newId(),
-      gone,
-      async () => {
-        leaving.abort(new Error("gone"))
-      },
-      { ...anyone, signal: leaving.signal } as typeof anyone,
-    )
-    const done = others.map((id) => create(newId(), id))
-    await expect(left).rejects.toThrow("gone")
-    await Promise.all(done)
-    expect(await stored([gone])).toMatchObject({ users: 0, events: 0 })
-    expect(await stored(others)).toMatchObject({ users: 19, events: 19 })
-  })
-
   if (isShared) {
     test("while some wait for locks of another transaction, others are done", async () => {
       const locked = range(6).map(() => newUser())
@@ -342,50 +322,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
       expect(over).toBe(0)
       await database.sql("COMMIT")
       expect(await outcomes(waiting)).toEqual({ ok: 6 })
-    })
-
-    test("a caller that gives up after its work is done keeps its rows locked until the shared transaction has ended", async () => {
-      const user = newUser()
-      await store.users.create(anyone, user)
-      /** Whether the two share a transaction. On a slow machine the other one may have begun its own. */
-      const round = async (sessionToken: string): Promise<boolean> => {
-        await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken }))
-        const opened = Promise.withResolvers<void>()
-        let runs = 0
-        const held = () =>
-          create(newId(), newId(), async () => {
-            runs++
-            await opened.promise
-          })
-        // Two transactions that cannot be joined yet: the next work has to wait, and then begins one that others may join.
-        const before = [held(), held()]
-        await until(() => runs === 2)
-        const leaving = new AbortController()
-        const given = { ...anyone, signal: leaving.signal }
-        const beside: Promise<unknown>[] = []
-        const left = store.once(given, request(newId()), async (transaction) => {
-          await store.sessions.delete({ ...given, transaction }, sessionToken)
-          beside.push(held())
-          for (let turn = 0; turn < 50 && store.database.load().waiting === 0; turn++) await nextTurn()
-          return Buffer.from("")
-        })
-        await Promise.race([left, delay(300)])
-        leaving.abort(new Error("gone"))
-        const isJoined = await left.then(
-          () => false,
-          (error: Error) => error.message === "gone",
-        )
-        const next = store.once(anyone, request(newId()), async (transaction) => {
-          const session = await store.sessions.delete({ ...anyone, transaction }, sessionToken)
-          return Buffer.from(session?.sessionToken ?? "")
-        })
-        await delay(20)
-        opened.resolve()
-        await Promise.all([...before, ...beside])
-        expect({ next: String(await next), runs }).toEqual({ next: "", runs: 3 })
-        return isJoined
-      }
-      while (!(await round(newId())));
     })
 
     test("when a participant loses the connection, all others are done", async () => {
