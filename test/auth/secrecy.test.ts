@@ -3,7 +3,7 @@ import { AuthwireAdapter, createAuthwireClient, RemoteJwt } from "@authwire/clie
 import { Authorization } from "@authwire/proto/envoy"
 import { ServerReflection } from "@authwire/proto/reflection/v1"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { withOtherTag } from "@authwire/test-support/schema/altered.js"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
@@ -122,12 +122,6 @@ describe("with canaries in every input", () => {
       }
     }
 
-    // Requests that cannot be parsed.
-    const path = "authwire.v1.UserService/GetUser"
-    for (const body of [`{"id": "${canary("json")}"`, `{"nope": "${canary("field")}"}`, canary("bytes")]) {
-      const headers = { "content-type": "application/json", authorization: `Bearer ${canary("bearer")}` }
-      await fetch(`${server.httpUrl}/${path}`, { method: "POST", headers, body })
-    }
     // A server that does not exist.
     const nowhere = AuthwireAdapter({ url: "http://127.0.0.1:1", apiKey: canary("key") })
     await collect(Promise.resolve(nowhere.getUserByEmail(user.email)))
@@ -143,12 +137,11 @@ describe("with canaries in every input", () => {
         ...answer.messageResponse.value.fileDescriptorProto.map((file) => Buffer.from(file).toString("latin1")),
       )
     }
-    const { stdout, stderr } = await run(["serve", "--help"], { AUTH_SECRET: secret })
 
     expect(errors.length).toBeGreaterThan(30)
     expect(described.join("").length).toBeGreaterThan(1000)
     expect(server.output()).toContain("authwire.v1.UserService/CreateUser")
-    const everything = [server.output(), ...errors, ...described, stdout, stderr].join("\n")
+    const everything = [server.output(), ...errors, ...described].join("\n")
     expect(canaries.filter((value) => everything.includes(value))).toEqual([])
   })
 })

@@ -81,22 +81,6 @@ describe(`on ${target}`, () => {
     }
   })
 
-  test("a valid token is not refreshed, and the provider is not called", async () => {
-    const soon = Math.floor(Date.now() / 1000) + 300
-    const account = await signIn({ accessToken: "good", expiresAt: soon })
-    const before = provider.asked()
-    expect(await get(replica(0), account)).toMatchObject({ accessToken: "good", expires: { seconds: BigInt(soon) } })
-    const asked = { minValidity: { seconds: 200n } }
-    expect(await get(replica(1), account, asked)).toMatchObject({ accessToken: "good" })
-    expect(provider.asked()).toBe(before)
-    expect((await get(replica(0), account, { minValidity: { seconds: 400n } })).accessToken).not.toBe("good")
-    expect(provider.asked()).toBe(before + 1)
-    // Not again, although no token can stay valid for longer than its lifetime.
-    const fresh = await get(replica(1), account, { minValidity: { seconds: 3_600n } })
-    expect(fresh.accessToken).toBe((await stored(account)).accessToken)
-    expect(provider.asked()).toBe(before + 1)
-  })
-
   test("REFRESH_REFUSED: returned as such, and not tried again until the user signs in again", async () => {
     const account = await signIn({ refreshToken: "revoked" })
     const before = provider.outcomes.length
