@@ -15,7 +15,8 @@ import {
 import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
 import { maxBytesOfUser } from "../../server/src/store/sql/authenticators.js"
 import { longestTurnMs } from "../../server/src/store/sql/engine/sqlite.js"
-import { rowWaitersOf, writerPermitsOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
+import { writerPermitsOf } from "../../server/src/store/sql/transaction/connection-permits.js"
+import { rowWaitersOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
 import { limits as all } from "../../server/src/transport/limits.js"
 
 /** The limits of the code, and which of them the table below has used. */

@@ -161,7 +161,7 @@ export class ActiveCall implements Call {
   subject: string | readonly string[] | undefined
   auditFields: Record<string, string | number> | undefined
   hasWritten: boolean | undefined
-  unit: object | undefined
+  transaction: Call["transaction"]
   traceId: string | undefined
   spans: readonly Span[] | undefined
 

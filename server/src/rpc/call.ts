@@ -2,7 +2,7 @@ import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@b
 import type { Span } from "@opentelemetry/api"
 import type { Identity } from "../auth/identity.js"
 import type { Budgets } from "../overload/budget.js"
-import type { Caller } from "../store/store.js"
+import type { Caller, Transaction } from "../store/store.js"
 
 /** The connection of a call, with its memory budgets. */
 export interface CallConnection extends Budgets {
@@ -47,8 +47,8 @@ export interface Call extends Caller {
   auditFields: Record<string, string | number> | undefined
   /** False if a call of a method that does not always write has written nothing. The audit log then omits the call. */
   hasWritten: boolean | undefined
-  /** See Waiter. Set for a call with an idempotency key. */
-  unit: object | undefined
+  /** See Caller. Set for a call with an idempotency key. */
+  transaction: Transaction | undefined
   /** The id of the call's trace, for logs. Undefined if the trace is neither recorded here nor known to the caller. */
   traceId: string | undefined
   /** The span of the call, if it is recorded; see Waiter. */

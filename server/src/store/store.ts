@@ -48,14 +48,23 @@ export interface Waiter {
    * call meanwhile. Returns the outcome of the promise.
    */
   readonly whileWaiting?: (<T>(waited: Promise<T>) => Promise<T>) | undefined
-  /** The unit that the writes belong to, as Store.once passes it. Default: none, each write is committed by itself. */
-  readonly unit?: object | undefined
   /** The recorded spans of the waiting calls. Statements are shown inside each of them. Default: none. */
   readonly spans?: readonly Span[] | undefined
 }
 
+/**
+ * A transaction that `Store.once` has opened. It goes with the caller into the methods whose writes belong to it. Only the store that
+ * opened it can make one and use one.
+ */
+export abstract class Transaction {
+  /** Keeps other objects from being taken for a transaction. */
+  protected abstract readonly isOpen: boolean
+}
+
 /** The caller on whose behalf the store works. */
 export interface Caller extends Waiter {
+  /** The open transaction that the writes belong to. Default: none, each write is committed by itself. */
+  readonly transaction?: Transaction | undefined
   /**
    * The tenant whose data is read and written. The data of other tenants does not exist for the caller, in any method
    * or error.
@@ -106,14 +115,18 @@ export interface Store {
    * from every process, for at least 24 hours. The answer is committed together with the writes of the work. Of several
    * calls at the same time one does the work, and all get its answer.
    *
-   * The work calls one method that writes, with a caller that has the unit. It may run more than once, but its writes
+   * The work calls one method that writes, with a caller that has the transaction. It may run more than once, but its writes
    * are committed at most once. If it throws, neither its writes nor an answer are stored, and the key is as it was
    * before.
    *
    * Throws what the work throws, IDEMPOTENCY_KEY_REUSED (the key was used for another request) and
    * ENCRYPTION_KEY_MISSING (no key decrypts the stored answer).
    */
-  once(caller: Caller, request: RepeatableRequest, work: (unit: object) => Promise<Uint8Array>): Promise<Uint8Array>
+  once(
+    caller: Caller,
+    request: RepeatableRequest,
+    work: (transaction: Transaction) => Promise<Uint8Array>,
+  ): Promise<Uint8Array>
   /**
    * Bypasses the queue and runs a write that changes nothing. Throws DATABASE_UNAVAILABLE if the database does not
    * answer in time or does not accept writes. The message says which.
@@ -270,7 +283,7 @@ export interface SessionStore {
    * processes, one extends the session; the others return it as it is then. Never restores a session, never makes an
    * expiry earlier, and writes nothing if no extension is due. The returned user is the one whose session was extended.
    *
-   * Not a part of `Store.once`: throws a TypeError if the caller has a unit.
+   * Not a part of `Store.once`: throws a TypeError if the caller has a transaction.
    */
   access(caller: Caller, sessionToken: string, extension: SessionExtension): Promise<AccessedSession | null>
   /**

@@ -33,8 +33,8 @@ export function idempotency(store: Pick<Store, "once">): Interceptor {
         if (key === undefined) return next(request, call)
         const repeatableRequest = { owner: call.identity?.keyId ?? "", key, digest: () => digestOf(method, request) }
         let made: { answer: Message; bytes: Uint8Array } | undefined
-        const bytes = await store.once(call, repeatableRequest, async (unit) => {
-          call.unit = unit
+        const bytes = await store.once(call, repeatableRequest, async (transaction) => {
+          call.transaction = transaction
           const answer = await next(request, call)
           made = { answer, bytes: toBinary(method.output, answer) }
           return made.bytes

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
-import type { Caller, Store } from "../store.js"
+import type { Caller, Store, Transaction } from "../store.js"
 import type { StoredEvent } from "../types.js"
 import {
   type ContractContext,
@@ -112,14 +112,14 @@ export function eventContract(context: ContractContext): void {
     const caller = { tenant: newId() }
     const user = newUser()
     const request = { owner: "o", key: newId(), digest: () => "d" }
-    const work = async (unit: object) => {
-      await context.store.users.create({ ...caller, unit }, user)
+    const work = async (transaction: Transaction) => {
+      await context.store.users.create({ ...caller, transaction }, user)
       return Buffer.from("answer")
     }
     for (const _ of range(2)) await context.store.once(caller, request, work)
     expect(await told(caller.tenant)).toEqual([{ kind: "user.created", userId: user.id }])
-    const failing = context.store.once(caller, { ...request, key: newId() }, async (unit) => {
-      await context.store.users.create({ ...caller, unit }, newUser())
+    const failing = context.store.once(caller, { ...request, key: newId() }, async (transaction) => {
+      await context.store.users.create({ ...caller, transaction }, newUser())
       throw new Error("not this time")
     })
     await expect(failing).rejects.toThrow("not this time")
@@ -136,8 +136,8 @@ export function eventContract(context: ContractContext): void {
       const [first, second] = [newUser({ email: "a@example.com" }), newUser({ email: "a@example.com" })]
       await store.users.create(caller, first, { provisional: true })
       if (hasKey) {
-        await store.once(caller, { owner: "owner", key: newId(), digest: () => "" }, async (unit) => {
-          await store.users.create({ ...caller, unit }, second)
+        await store.once(caller, { owner: "owner", key: newId(), digest: () => "" }, async (transaction) => {
+          await store.users.create({ ...caller, transaction }, second)
           return Buffer.alloc(0)
         })
       } else await store.users.create(caller, second)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import { StoreError } from "../../errors/store-error.js"
-import type { Caller, Store } from "../store.js"
+import type { Caller, Store, Transaction } from "../store.js"
 import {
   anyone,
   type ContractContext,
@@ -33,8 +33,8 @@ export function idempotencyContract(context: ContractContext): void {
   /** Returns the result of the write as callers get it. */
   async function once(store: Store, call: Call, write: Write): Promise<unknown> {
     const { owner = "owner", key = newId(), request = "request", caller = anyone } = call
-    const bytes = await store.once(caller, { owner, key, digest: () => request }, async (unit) =>
-      Buffer.from(JSON.stringify(await write(store, { ...caller, unit }))),
+    const bytes = await store.once(caller, { owner, key, digest: () => request }, async (transaction) =>
+      Buffer.from(JSON.stringify(await write(store, { ...caller, transaction }))),
     )
     return JSON.parse(Buffer.from(bytes).toString())
   }
@@ -347,8 +347,8 @@ export function idempotencyContract(context: ContractContext): void {
 
     test("a very large answer is returned byte for byte", async () => {
       const [key, bytes] = [newId(), Buffer.alloc(2_000_000, 0xfe)]
-      const work = async (unit: object) => {
-        await context.store.users.create({ ...anyone, unit }, newUser())
+      const work = async (transaction: Transaction) => {
+        await context.store.users.create({ ...anyone, transaction }, newUser())
         return bytes
       }
       const request = { owner: "", key, digest: () => "" }

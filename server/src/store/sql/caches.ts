@@ -3,7 +3,7 @@ import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
 import { statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
-import type { CacheRow } from "./schema/entities.js"
+import type { CacheRow } from "./schema/rows.js"
 
 export function cacheStore(database: Database): CacheStore {
   const { caches } = database.tables

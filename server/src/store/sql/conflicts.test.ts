@@ -117,9 +117,9 @@ describeServers("conflicts on %s", (target) => {
       const request = { owner: "", key: newId(), digest: () => "" }
       let tries = 0
       const create = () =>
-        store.once(anyone, request, async (unit) => {
+        store.once(anyone, request, async (transaction) => {
           tries++
-          const { id } = await store.users.create({ ...anyone, unit }, newUser({ name }))
+          const { id } = await store.users.create({ ...anyone, transaction }, newUser({ name }))
           return Buffer.from(id)
         })
       await failing("idempotency_keys", "INSERT", errno, async () => {

@@ -1,19 +1,23 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import { orAborted } from "../../util/abort.js"
-import type { Waiter } from "../store.js"
-import type { Connection, SqlEngine } from "./engine/engine.js"
-import { Lease } from "./engine/lease.js"
+import type { Caller, Waiter } from "../store.js"
+import type { SqlEngine } from "./engine/engine.js"
 import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/observer.js"
+import { PooledConnection } from "./engine/pooled-connection.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
-import { type Cell, type Change, makeChanges, type Statement, type Statements } from "./query/statement.js"
+import { type Cell, makeChanges, type Statement, type Statements } from "./query/statement.js"
 import { failsBy, storeError } from "./query/statement-error.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
 import { type Tables, tables } from "./schema/table.js"
-import { JointUnit } from "./transaction/joint-unit.js"
+import type { StepOptions } from "./transaction/access.js"
+import { commitTogether, type GroupTransaction } from "./transaction/group-commit.js"
 import { type BackoffOptions, backoff } from "./transaction/retry.js"
-import { type JoinOptions, unitsOfWork } from "./transaction/unit-of-work.js"
+import { type UnitsOfWork, unitsOfWork } from "./transaction/unit-of-work.js"
+
+/** Who writes: a caller, or the service itself, which has no open transaction. */
+export type Writer = Waiter & Pick<Caller, "transaction">
 
 /** Runs statements that read. Each has a connection of its own while it runs. */
 export type Reads = Pick<Statements, "read">
@@ -42,25 +46,25 @@ export interface Database {
   olderReads(waiter: Waiter, mutex?: string): Reads
   /** Runs statements that are committed one by one. A statement that conflicts with another transaction is retried. */
   writes<T>(
-    waiter: Waiter,
+    waiter: Writer,
     rows: readonly string[],
     work: (sql: Statements) => Promise<T>,
-    options?: JoinOptions,
+    options?: StepOptions,
   ): Promise<T>
   /** Runs statements that are committed together. When they conflict with another transaction, all of the work runs again. */
   transaction<T>(
-    waiter: Waiter,
+    waiter: Writer,
     rows: readonly string[],
     work: (sql: Statements) => Promise<T>,
-    options?: JoinOptions,
+    options?: StepOptions,
   ): Promise<T>
   /**
-   * Runs work whose `writes` and transactions are committed together, if they pass the unit as that of their waiter. When they
+   * Runs work whose `writes` and transactions are committed together, if they pass the transaction as that of their caller. When they
    * conflict with another transaction, all of the work runs again. In a cluster it also runs again when the connection is lost, although
    * it may have been committed. It therefore has to write something unique, so that the second run fails if the first was
    * committed. Between the writes it must not use `reads`.
    */
-  together<T>(waiter: Waiter, rows: readonly string[], work: (unit: JointUnit) => Promise<T>): Promise<T>
+  together<T>(waiter: Waiter, rows: readonly string[], work: (transaction: GroupTransaction) => Promise<T>): Promise<T>
   /** Reads on a reserved connection, outside of the queue, because authentication must not wait for calls that are already admitted. */
   readAside<Values>(waiter: Waiter, statement: Statement<Values>, values: Values): Promise<Cell[][]>
   /** Runs work that needs a query runner of TypeORM, such as a migration, on a connection that is closed afterwards. */
@@ -95,42 +99,70 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   const probe = allTables.verificationTokens.delete
   const noRow = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
 
-  async function pingOnce() {
-    const lease = new Lease(engine, observation)
+  /** Runs a statement that may run twice on a connection beside those of the units of work. */
+  async function aside<Values>(statement: Statement<Values>, values: Values, signal?: AbortSignal): Promise<Cell[][]> {
+    const connection = new PooledConnection(engine, observation)
     try {
-      await lease.open()
-      await lease.read(probe.sql, probe.cells(noRow))
+      await connection.open(signal)
+      return (await connection.read(statement.sql, statement.cells(values), signal)).rows
+    } finally {
+      // Not awaited: a connection that is still being opened must not delay a caller that has given up.
+      connection.close()
+    }
+  }
+
+  async function pingOnce() {
+    try {
+      await aside(probe, noRow)
     } catch (cause) {
       // On SQLite any writer locks the whole database. On the other engines this means that the whole table is locked.
       if (failsBy(cause, "locked") && !engine.locksRows) return
       if (failsBy(cause, "read-only")) throw storeError(cause)
       throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer", { cause })
-    } finally {
-      await lease.close()
     }
   }
 
-  /** Runs work in a transaction on the lease's connection. */
-  async function committed<T>(
-    lease: Lease,
-    signal: AbortSignal | undefined,
-    work: (lease: Lease) => Promise<T>,
-  ): Promise<T> {
-    await lease.read(engine.begin, undefined, signal)
-    const { connection } = lease
+  /** Runs work in a transaction on a connection. */
+  async function committed<T>(connection: PooledConnection, { signal }: Waiter, work: () => Promise<T>): Promise<T> {
+    await connection.begin(signal)
     try {
-      const result = await work(lease)
-      await connection.run("COMMIT")
+      const result = await work()
+      await connection.commit()
       return result
     } catch (error) {
-      await connection.run("ROLLBACK").catch(() => connection.discard())
+      await connection.rollBack()
       throw error
     }
   }
 
+  /** Runs a step of the work on a connection. `isSeveral`: it has several statements, which have to be committed together. */
+  type Run = <T>(isSeveral: boolean, step: (connection: PooledConnection) => Promise<T>) => Promise<T>
+
+  const statementsOf = (run: Run, { signal }: Waiter): Statements => ({
+    read: async ({ sql, cells }, values) =>
+      (await run(false, (connection) => connection.read(sql, cells(values), signal))).rows,
+    write: ({ sql, cells }, values, also = []) =>
+      run(also.length > 0, async (connection) => {
+        const { matched } = await connection.run(sql, cells(values))
+        if (matched > 0) await makeChanges(also, (...statement) => connection.run(...statement))
+        return matched
+      }),
+    change: (changes) =>
+      run(changes.length > 1, (connection) => makeChanges(changes, (...statement) => connection.run(...statement))),
+  })
+
   const readsOf =
-    (all: typeof units): Database["reads"] =>
-    (waiter, mutex) => ({ read: async ({ sql, cells }, values) => all.read(waiter, sql, cells(values), mutex) })
+    (all: UnitsOfWork): Database["reads"] =>
+    ({ signal, whileWaiting, spans }, mutex) => ({
+      read: async ({ sql, cells }, values) =>
+        all.run({ purpose: "read", rows: mutex === undefined ? [] : [mutex], signal, whileWaiting, spans }, (attempt) =>
+          attempt(async (access) => {
+            const connection = await access.connection()
+            signal?.throwIfAborted()
+            return (await connection.read(sql, cells(values), signal)).rows
+          }, true),
+        ),
+    })
   const reads = readsOf(units)
   const olderReads = olderUnits && readsOf(olderUnits)
 
@@ -158,90 +190,48 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       }
     },
 
-    writes({ signal, whileWaiting, unit, spans }, rows, work, options) {
-      if (unit instanceof JointUnit) return unit.run(rows, work, options)
-      return units.write({ rows, signal, whileWaiting, spans }, (attempt) =>
-        work({
-          read: (statement, values) => {
-            const cells = statement.cells(values)
-            return attempt(async (lease) => {
+    writes({ signal, whileWaiting, transaction, spans }, rows, work, options) {
+      // Every transaction is one of `together`: see Transaction.
+      if (transaction !== undefined) return (transaction as GroupTransaction).run(rows, work, options)
+      const unit = { purpose: "write", rows, signal, whileWaiting, spans } as const
+      return units.run(unit, (attempt) => {
+        const run: Run = (isSeveral, step) =>
+          attempt(async (access) => {
+            const connection = await access.connection()
+            signal?.throwIfAborted()
+            return isSeveral ? committed(connection, unit, () => step(connection)) : step(connection)
+          })
+        return work(statementsOf(run, unit))
+      })
+    },
+
+    transaction({ signal, whileWaiting, transaction, spans }, rows, work, options) {
+      if (transaction !== undefined) return (transaction as GroupTransaction).run(rows, work, options)
+      const unit = { purpose: "write", rows, signal, whileWaiting, spans } as const
+      return units.run(unit, (attempt) =>
+        attempt(async (access) => {
+          const connection = await access.connection()
+          return committed(connection, unit, async () => {
+            const run: Run = async (_, step) => {
               signal?.throwIfAborted()
-              return (await lease.read(statement.sql, cells, signal)).rows
-            })
-          },
-          write: (statement, values, also) => {
-            const cells = statement.cells(values)
-            return attempt(async (lease) => {
-              signal?.throwIfAborted()
-              if (also === undefined || also.length === 0)
-                return (await lease.connection.run(statement.sql, cells)).matched
-              return committed(lease, signal, async ({ connection }) => {
-                const { matched } = await connection.run(statement.sql, cells)
-                if (matched > 0) await make(connection, also)
-                return matched
-              })
-            })
-          },
-          change: (changes) =>
-            attempt((lease) => {
-              signal?.throwIfAborted()
-              if (changes.length === 1) return make(lease.connection, changes)
-              return committed(lease, signal, ({ connection }) => make(connection, changes))
-            }),
+              return step(connection)
+            }
+            const result = await work(statementsOf(run, unit))
+            signal?.throwIfAborted()
+            return result
+          })
         }),
       )
     },
 
-    transaction({ signal, whileWaiting, unit, spans }, rows, work, options) {
-      if (unit instanceof JointUnit) return unit.run(rows, work, options)
-      return units.write({ rows, signal, whileWaiting, spans }, (attempt) =>
-        attempt((lease) =>
-          committed(lease, signal, async ({ connection }) => {
-            const run = <Values>(statement: Statement<Values>, values: Values) => {
-              signal?.throwIfAborted()
-              return connection.run(statement.sql, statement.cells(values))
-            }
-            const result = await work({
-              read: async (statement, values) => (await run(statement, values)).rows,
-              write: async (statement, values, also) => {
-                const { matched } = await run(statement, values)
-                if (matched > 0 && also !== undefined) await make(connection, also)
-                return matched
-              },
-              change: (changes) => {
-                signal?.throwIfAborted()
-                return make(connection, changes)
-              },
-            })
-            signal?.throwIfAborted()
-            return result
-          }),
-        ),
-      )
-    },
-
     together: ({ signal, whileWaiting, spans }, rows, work) =>
-      units.runJoint({ rows, signal, whileWaiting, spans }, async (join) => {
-        const unit = new JointUnit(join)
-        try {
-          const result = await work(unit)
-          await unit.commit()
-          return result
-        } finally {
-          await unit.end()
-        }
-      }),
+      units.run({ purpose: "write", signal, whileWaiting, spans }, (attempt) => commitTogether(attempt, rows, work)),
 
     async readAside({ signal }, statement, values) {
-      const lease = new Lease(engine, observation)
       try {
-        await lease.open(signal)
-        return (await lease.read(statement.sql, statement.cells(values), signal)).rows
+        return await aside(statement, values, signal)
       } catch (error) {
         throw storeError(error)
-      } finally {
-        // Not awaited: a connection that is still being opened must not delay a caller that has given up.
-        lease.close()
       }
     },
 
@@ -269,8 +259,4 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       return closing
     },
   }
-}
-
-function make(connection: Connection, changes: readonly Change[]): Promise<void> {
-  return makeChanges(changes, (sql, cells) => connection.run(sql, cells))
 }

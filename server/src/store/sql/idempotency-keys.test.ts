@@ -29,8 +29,8 @@ describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
   const request = (key: string) => ({ owner: "owner", key, digest: () => "digest" })
   const ask = async (store: SqlStore, key: string, tenant = anyone.tenant) => {
     const caller = { tenant }
-    const bytes = await store.once(caller, request(key), async (unit) => {
-      const { id } = await store.users.create({ ...caller, unit }, newUser())
+    const bytes = await store.once(caller, request(key), async (transaction) => {
+      const { id } = await store.users.create({ ...caller, transaction }, newUser())
       return Buffer.from(id)
     })
     return Buffer.from(bytes).toString()

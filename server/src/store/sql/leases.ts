@@ -3,7 +3,7 @@ import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
 import { statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
-import type { LeaseRow } from "./schema/entities.js"
+import type { LeaseRow } from "./schema/rows.js"
 
 export function leaseStore(database: Database): LeaseStore {
   const { leases } = database.tables

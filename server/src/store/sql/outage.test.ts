@@ -221,8 +221,8 @@ describe("the network to a database", () => {
         [
           "write with an idempotency key",
           (caller) =>
-            patient.once(caller, request(), async (unit) => {
-              await write({ ...caller, unit })
+            patient.once(caller, request(), async (transaction) => {
+              await write({ ...caller, transaction })
               return Buffer.alloc(0)
             }),
         ],

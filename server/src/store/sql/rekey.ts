@@ -5,7 +5,7 @@ import { sealedAccounts, sealedColumns } from "./accounts/sealed-accounts.js"
 import { createCipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import type { Cell } from "./query/statement.js"
-import type { AccountRow } from "./schema/entities.js"
+import type { AccountRow } from "./schema/rows.js"
 
 /** The progress of `rekey`, in numbers of accounts. */
 export interface RekeyProgress {

@@ -257,8 +257,8 @@ export function sessionAccessContract(context: ContractContext): void {
     test("it is not a part of once: TypeError, and nothing is written", async () => {
       const { session, sessionToken } = await created(1)
       const request = { owner: "", key: newId(), digest: () => "" }
-      const calling = context.store.once(anyone, request, async (unit) => {
-        await context.store.sessions.access({ ...anyone, unit }, sessionToken, extension)
+      const calling = context.store.once(anyone, request, async (transaction) => {
+        await context.store.sessions.access({ ...anyone, transaction }, sessionToken, extension)
         return Buffer.alloc(0)
       })
       await expect(calling).rejects.toThrow(TypeError)

@@ -301,8 +301,8 @@ export function sessionListContract(context: ContractContext): void {
         await context.store.sessions.create(caller, newSession(id, context.clock.now + day))
       }
       const revoke = () =>
-        context.store.once(caller, { owner: "owner", key: "key", digest: () => "" }, async (unit) => {
-          const { processed, revoked } = await context.store.sessions.revokeOfUsers({ ...caller, unit }, ids)
+        context.store.once(caller, { owner: "owner", key: "key", digest: () => "" }, async (transaction) => {
+          const { processed, revoked } = await context.store.sessions.revokeOfUsers({ ...caller, transaction }, ids)
           return Buffer.from(`${processed} ${revoked}`)
         })
       for (const _ of [1, 2]) expect(String(Buffer.from(await revoke()))).toBe("45 45")

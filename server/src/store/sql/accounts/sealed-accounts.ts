@@ -1,7 +1,7 @@
 import type { Account, Extra } from "../../types.js"
 import type { Cipher } from "../cipher.js"
-import type { AccountRow } from "../schema/entities.js"
 import { jsonText } from "../schema/extra.js"
+import type { AccountRow } from "../schema/rows.js"
 
 const sealedFields = ["access_token", "refresh_token", "id_token"] as const
 

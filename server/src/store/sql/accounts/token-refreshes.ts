@@ -7,8 +7,9 @@ import { currentTime } from "../clock.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Cell, Statements } from "../query/statement.js"
-import { type AccountRow, refreshColumns as columns } from "../schema/entities.js"
+
 import { plainZero } from "../schema/plain-zero.js"
+import { type AccountRow, refreshColumns as columns } from "../schema/rows.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
 type Refresh = Pick<AccountRow, (typeof columns)[number]>

@@ -1,5 +1,5 @@
 import type { Database } from "../database.js"
-import type { UserRow } from "../schema/entities.js"
+import type { UserRow } from "../schema/rows.js"
 
 /**
  * Resolves address conflicts between users that are written in bulk. Two users of a tenant cannot have the same

@@ -1,7 +1,7 @@
 import { sealedAccounts } from "../accounts/sealed-accounts.js"
 import { createCipher } from "../cipher.js"
 import type { Database } from "../database.js"
-import type { AccountRow, AuthenticatorRow, SessionRow, UserRow, VerificationTokenRow } from "../schema/entities.js"
+import type { AccountRow, AuthenticatorRow, SessionRow, UserRow, VerificationTokenRow } from "../schema/rows.js"
 import { newHandle } from "../sessions/session-keys.js"
 import { emailKey } from "../users/email-key.js"
 import { type BulkTable, bulkTable } from "./table.js"

@@ -138,8 +138,8 @@ describeServers(
       const entered = [0, 0]
       const writing = range(count).map(() => {
         let run = 0
-        return store.database.together({}, [], async (unit) => {
-          const read = () => unit.run([], (sql) => sql.read(plainSql("SELECT 1"), []))
+        return store.database.together({}, [], async (transaction) => {
+          const read = () => transaction.run([], (sql) => sql.read(plainSql("SELECT 1"), []))
           await read()
           const now = Math.min(run++, 1)
           entered[now] = (entered[now] ?? 0) + 1
@@ -163,9 +163,9 @@ describeServers(
       let written = false
       proxies[0].mute(sql)
       const request = { owner: "owner", key: newId(), digest: () => "digest" }
-      const writing = store.once(anyone, request, async (unit) => {
+      const writing = store.once(anyone, request, async (transaction) => {
         runs++
-        const { id } = await store.users.create({ ...anyone, unit }, created)
+        const { id } = await store.users.create({ ...anyone, transaction }, created)
         written = true
         return Buffer.from(id)
       })

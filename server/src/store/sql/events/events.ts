@@ -1,7 +1,7 @@
 import type { EventStore } from "../../store.js"
 import type { Database, Reads } from "../database.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
-import type { EventRow } from "../schema/entities.js"
+import type { EventRow } from "../schema/rows.js"
 
 /** The number of events that get their sequences in one transaction. */
 const eventsAtOnce = 1000

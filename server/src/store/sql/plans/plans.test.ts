@@ -13,7 +13,7 @@ import {
   range,
 } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
-import type { Store } from "../../store.js"
+import type { Store, Transaction } from "../../store.js"
 import type { Account, Session, User } from "../../types.js"
 import { type Database, openDatabase, sqlStore } from "../index.js"
 import { joined } from "../query/statement.js"
@@ -326,8 +326,8 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     await store.verificationTokens.create(anyone, token)
     await store.verificationTokens.use(anyone, token)
     const request = { owner: "", key: "k", digest: () => "" }
-    const write = async (unit: object) => {
-      await store.users.create({ ...anyone, unit }, newUser())
+    const write = async (transaction: Transaction) => {
+      await store.users.create({ ...anyone, transaction }, newUser())
       return Buffer.from("")
     }
     await store.once(anyone, request, write)

@@ -1,109 +1,18 @@
 import { EntitySchema } from "typeorm"
-import type {
-  Account,
-  ApiKey,
-  Authenticator,
-  EventIds,
-  EventKind,
-  Session,
-  SessionOrigin,
-  Tenant,
-  User,
-  VerificationToken,
-} from "../../types.js"
+import type { ApiKey, Tenant } from "../../types.js"
 import { columnTypes, type Engine } from "./column-types.js"
-
-/** The tenant of a row. Every key of these tables begins with it. Reads do not select it. */
-interface Owned {
-  tenant: string
-}
-
-/** When a row was inserted, which never changes, and when a call last wrote it. Only lists read these columns. */
-interface Timed {
-  created?: Date | undefined
-  updated?: Date | undefined
-}
-
-/**
- * A row of `users`. `emailKey` is the normalized address for comparisons; it is unique within a tenant. For
- * `provisionalUntil` see provisional-users.ts.
- */
-export interface UserRow extends User, Timed, Owned {
-  emailKey?: string | undefined
-  provisionalUntil?: Date | undefined
-}
-
-/** A row of `accounts`. Only token-refreshes.ts reads and changes the refresh columns. */
-export interface AccountRow extends Account, Timed, Owned {
-  refreshHolder?: string | undefined
-  refreshUntil?: Date | undefined
-  refreshFailure?: string | undefined
-  refreshMark?: Buffer | undefined
-}
-
-/** The columns of an account's row that hold the state of its token refresh. */
-export const refreshColumns = ["refreshHolder", "refreshUntil", "refreshFailure", "refreshMark"] as const
-
-/**
- * A row of `sessions`, with the hash of the token in place of the token. The columns beyond the session itself never
- * change, except `lastSeen`. `created` is set when the row is inserted.
- */
-export interface SessionRow extends Omit<Session, "sessionToken">, SessionOrigin, Owned {
-  tokenHash: Buffer
-  created?: Date | undefined
-  lastSeen?: Date | undefined
-}
-
-/** A row of `verification_tokens`, with the hash of the token in place of the token. */
-export interface VerificationTokenRow extends Omit<VerificationToken, "token">, Owned {
-  tokenHash: Buffer
-}
-
-/** A row of `leases`. */
-export interface LeaseRow {
-  name: string
-  holder: string
-  until: Date
-}
-
-/** A row of `authenticators`. */
-export interface AuthenticatorRow extends Authenticator, Timed, Owned {}
-
-/** A row of `idempotency_keys`: the sealed answer of a write. */
-export interface IdempotencyKeyRow extends Owned {
-  keyHash: Buffer
-  answer: string
-  created: Date
-}
-
-/**
- * A row of `events`. The database generates the id. The sequence is assigned after the commit, when events are next
- * read.
- */
-export interface EventRow extends EventIds {
-  id?: number | undefined
-  sequence?: number | undefined
-  tenant: string
-  kind: EventKind
-  created: Date
-}
-
-/** The only row of `event_head`: the last sequence that was assigned, and the random id of the history. */
-export interface EventHeadRow {
-  name: string
-  sequence: number
-  history: string
-}
-
-/** A row of `caches`: what a process reports about its clients of a tenant that cache sessions. */
-export interface CacheRow {
-  tenant: string
-  process: string
-  version: number
-  leaseMs: number
-  confirmed: number
-  expires: Date
-}
+import type {
+  AccountRow,
+  AuthenticatorRow,
+  CacheRow,
+  EventHeadRow,
+  EventRow,
+  IdempotencyKeyRow,
+  LeaseRow,
+  SessionRow,
+  UserRow,
+  VerificationTokenRow,
+} from "./rows.js"
 
 export type Entities = ReturnType<typeof entities>
 

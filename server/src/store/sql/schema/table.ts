@@ -11,11 +11,11 @@ import type {
 import type { ApiKey, Tenant } from "../../types.js"
 import { type Cell, type Change, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
+import type { Entities } from "./entities.js"
 import {
   type AccountRow,
   type AuthenticatorRow,
   type CacheRow,
-  type Entities,
   type EventHeadRow,
   type EventRow,
   type IdempotencyKeyRow,
@@ -24,7 +24,7 @@ import {
   type SessionRow,
   type UserRow,
   type VerificationTokenRow,
-} from "./entities.js"
+} from "./rows.js"
 
 type Column = EntityMetadata["columns"][number]
 

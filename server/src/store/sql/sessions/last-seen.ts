@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { Database } from "../database.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
-import type { SessionRow } from "../schema/entities.js"
+import type { SessionRow } from "../schema/rows.js"
 
 /** The minimum time between two writes of a session's `last_seen` by all processes together, in milliseconds. */
 const againAfterMs = 60_000

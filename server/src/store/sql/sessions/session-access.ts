@@ -23,7 +23,7 @@ export function sessionAccess(
 
   return async (caller, sessionToken, { maxAge, updateAge }) => {
     // It may read after it has written, which a unit that is committed together must not.
-    if (caller.unit !== undefined) throw new TypeError("access cannot be a part of Store.once")
+    if (caller.transaction !== undefined) throw new TypeError("access cannot be a part of Store.once")
     const found = await getWithUser(caller, sessionToken)
     if (found === null) return null
     const { session, user } = found

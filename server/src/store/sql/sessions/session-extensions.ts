@@ -4,7 +4,7 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { coalesce, type Lookup } from "../query/batch-loader.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
-import type { SessionRow } from "../schema/entities.js"
+import type { SessionRow } from "../schema/rows.js"
 import { idsOf } from "./session-keys.js"
 
 /** A session that was due for an extension when it was read. */
@@ -158,7 +158,7 @@ export function sessionExtensions(database: Database, { clock, eventOf }: { cloc
   }
 
   return async (caller: Caller, wanted: DueSession): Promise<Date | undefined> => {
-    const outcome = caller.unit === undefined ? await ofTenant(caller.tenant)(wanted, caller) : undefined
+    const outcome = caller.transaction === undefined ? await ofTenant(caller.tenant)(wanted, caller) : undefined
     return (outcome ?? (await alone(caller, wanted))).expires
   }
 }

@@ -1,7 +1,7 @@
 import { hash, randomUUID } from "node:crypto"
 import type { Caller } from "../../store.js"
 import type { EventIds, Session } from "../../types.js"
-import type { SessionRow } from "../schema/entities.js"
+import type { SessionRow } from "../schema/rows.js"
 
 /** Returns the hash that is stored in place of a session token. */
 export const hashOfToken = (sessionToken: string): Buffer => hash("sha256", sessionToken, "buffer")

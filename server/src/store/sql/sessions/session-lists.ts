@@ -4,7 +4,7 @@ import type { Database } from "../database.js"
 import { readPage, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
-import type { SessionRow } from "../schema/entities.js"
+import type { SessionRow } from "../schema/rows.js"
 
 // The range of times that every engine supports. All sessions were created within it.
 const first = new Date("1000-01-01T00:00:00.000Z")

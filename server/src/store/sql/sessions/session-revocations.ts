@@ -4,7 +4,7 @@ import type { Database, Reads } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Change, type Statement, type Statements, statement } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
-import type { SessionRow } from "../schema/entities.js"
+import type { SessionRow } from "../schema/rows.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
 
@@ -220,13 +220,13 @@ export function sessionRevocations(
     revokeOfUser,
 
     async revokeOfUsers(caller, userIds) {
-      const { tenant, unit } = caller
+      const { tenant, transaction } = caller
       const namesOf = (ids: readonly string[]) => [...new Set(ids)].map((id) => users.nameOf({ tenant, id }))
       let [processed, revoked] = [0, 0]
       while (processed < userIds.length && revoked < enoughSessions) {
         const some = userIds.slice(processed, processed + usersAtOnce)
         // A unit that commits together must take all of its turns before it writes.
-        const deleted = await revokeOfSome(caller, some, namesOf(unit === undefined ? some : userIds))
+        const deleted = await revokeOfSome(caller, some, namesOf(transaction === undefined ? some : userIds))
         // Too many sessions together: process one user alone.
         revoked += deleted ?? (await revokeOfUser(caller, some[0] as string, {}))
         processed += deleted === undefined ? 1 : some.length

@@ -16,8 +16,8 @@ describeServers("beside work with an exclusive transaction, on %s", (target) => 
     const database = await createStoreDatabase(target)
     const store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
     const once = (work: (caller: Caller) => Promise<unknown>) =>
-      store.once(anyone, { owner: "owner", key: newId(), digest: () => "digest" }, async (unit) => {
-        await work({ ...anyone, unit })
+      store.once(anyone, { owner: "owner", key: newId(), digest: () => "digest" }, async (transaction) => {
+        await work({ ...anyone, transaction })
         return Buffer.from("")
       })
     const begun = Promise.withResolvers<void>()

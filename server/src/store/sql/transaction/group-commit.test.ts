@@ -1,4 +1,3 @@
-import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises"
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
@@ -43,8 +42,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     also: (caller: Caller) => Promise<unknown> = async () => {},
     given = anyone,
   ) =>
-    store.once(given, request(key), async (unit) => {
-      const caller: Caller = { ...given, unit }
+    store.once(given, request(key), async (transaction) => {
+      const caller: Caller = { ...given, transaction }
       await store.users.create(caller, newUser({ id }))
       await also(caller)
       return Buffer.from(id)
@@ -98,8 +97,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     ran = []
     await Promise.all(
       users.map(({ id }) =>
-        store.once(anyone, request(newId()), async (unit) => {
-          await store.users.delete({ ...anyone, unit }, id)
+        store.once(anyone, request(newId()), async (transaction) => {
+          await store.users.delete({ ...anyone, transaction }, id)
           return Buffer.from(id)
         }),
       ),
@@ -116,8 +115,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     ran = []
     await Promise.all(
       users.map(({ id }, n) =>
-        store.once(anyone, request(newId()), async (unit) => {
-          const caller = { ...anyone, unit }
+        store.once(anyone, request(newId()), async (transaction) => {
+          const caller = { ...anyone, transaction }
           if (n % 2 === 0) await store.sessions.revokeOfUser(caller, id, {})
           else await store.sessions.revokeOfUsers(caller, [id])
           return Buffer.from(id)
@@ -175,8 +174,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     const changed = newUser()
     await store.users.create(anyone, changed)
     const before = await keysBefore()
-    const going = store.once(anyone, request(newId()), async (unit) => {
-      const caller = { ...anyone, unit }
+    const going = store.once(anyone, request(newId()), async (transaction) => {
+      const caller = { ...anyone, transaction }
       await store.users.update(caller, changed.id, { name: "new" })
       await expect(failing(caller)).rejects.toThrow()
       await store.users.create(caller, newUser({ id: first }))
@@ -202,8 +201,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     const ids = tokens.map(newId)
     const once = async <T>(replica: SqlStore, work: (caller: Caller) => Promise<T>) => {
       let found: T | undefined
-      await replica.once(anyone, request(newId()), async (unit) => {
-        found = await work({ ...anyone, unit })
+      await replica.once(anyone, request(newId()), async (transaction) => {
+        found = await work({ ...anyone, transaction })
         return Buffer.from("")
       })
       return found
@@ -248,8 +247,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
         }),
       )
       const same = range(4).map(() =>
-        store.once(anyone, request(newId()), async (unit) => {
-          const session = await store.sessions.delete({ ...anyone, unit }, sessionToken)
+        store.once(anyone, request(newId()), async (transaction) => {
+          const session = await store.sessions.delete({ ...anyone, transaction }, sessionToken)
           return Buffer.from(session?.sessionToken ?? "")
         }),
       )
@@ -264,8 +263,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     await store.users.create(anyone, user)
     const tokens = range(32).map(newId)
     const once = (work: (caller: Caller) => Promise<unknown>) =>
-      store.once(anyone, request(newId()), async (unit) => {
-        await work({ ...anyone, unit })
+      store.once(anyone, request(newId()), async (transaction) => {
+        await work({ ...anyone, transaction })
         return Buffer.from("")
       })
     const users = tokens.map(() => newUser())
@@ -299,25 +298,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     expect(await stored([known, ...ids])).toMatchObject({ users: 20, events: 20 })
   })
 
-  test("a caller that gives up has written nothing; the others continue", async () => {
-    const ids = range(20).map(newId)
-    const leaving = new AbortController()
-    const [gone, ...others] = ids as [string, ...string[]]
-    const left = create(
-      newId(),
-      gone,
-      async () => {
-        leaving.abort(new Error("gone"))
-      },
-      { ...anyone, signal: leaving.signal } as typeof anyone,
-    )
-    const done = others.map((id) => create(newId(), id))
-    await expect(left).rejects.toThrow("gone")
-    await Promise.all(done)
-    expect(await stored([gone])).toMatchObject({ users: 0, events: 0 })
-    expect(await stored(others)).toMatchObject({ users: 19, events: 19 })
-  })
-
   if (isShared) {
     test("while some wait for locks of another transaction, others are done", async () => {
       const locked = range(6).map(() => newUser())
@@ -329,8 +309,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
       let over = 0
       const waiting = locked.map(({ id }) =>
         store
-          .once(anyone, request(newId()), async (unit) => {
-            await store.users.delete({ ...anyone, unit }, id)
+          .once(anyone, request(newId()), async (transaction) => {
+            await store.users.delete({ ...anyone, transaction }, id)
             return Buffer.from(id)
           })
           .finally(() => {
@@ -344,50 +324,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
       expect(await outcomes(waiting)).toEqual({ ok: 6 })
     })
 
-    test("a caller that gives up after its work is done keeps its rows locked until the shared transaction has ended", async () => {
-      const user = newUser()
-      await store.users.create(anyone, user)
-      /** Whether the two share a transaction. On a slow machine the other one may have begun its own. */
-      const round = async (sessionToken: string): Promise<boolean> => {
-        await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken }))
-        const opened = Promise.withResolvers<void>()
-        let runs = 0
-        const held = () =>
-          create(newId(), newId(), async () => {
-            runs++
-            await opened.promise
-          })
-        // Two transactions that cannot be joined yet: the next work has to wait, and then begins one that others may join.
-        const before = [held(), held()]
-        await until(() => runs === 2)
-        const leaving = new AbortController()
-        const given = { ...anyone, signal: leaving.signal }
-        const beside: Promise<unknown>[] = []
-        const left = store.once(given, request(newId()), async (unit) => {
-          await store.sessions.delete({ ...given, unit }, sessionToken)
-          beside.push(held())
-          for (let turn = 0; turn < 50 && store.database.load().waiting === 0; turn++) await nextTurn()
-          return Buffer.from("")
-        })
-        await Promise.race([left, delay(300)])
-        leaving.abort(new Error("gone"))
-        const isJoined = await left.then(
-          () => false,
-          (error: Error) => error.message === "gone",
-        )
-        const next = store.once(anyone, request(newId()), async (unit) => {
-          const session = await store.sessions.delete({ ...anyone, unit }, sessionToken)
-          return Buffer.from(session?.sessionToken ?? "")
-        })
-        await delay(20)
-        opened.resolve()
-        await Promise.all([...before, ...beside])
-        expect({ next: String(await next), runs }).toEqual({ next: "", runs: 3 })
-        return isJoined
-      }
-      while (!(await round(newId())));
-    })
-
     test("when a participant loses the connection, all others are done", async () => {
       // The connections are new, because the loss of a pooled connection is handled by a retry.
       const fresh = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
@@ -398,8 +334,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
             : ["SELECT CONNECTION_ID()", "KILL ?"]
         const ids = range(30).map(newId)
         const calls = ids.map((id, n) =>
-          fresh.once(anyone, request(newId()), async (unit) => {
-            const caller = { ...anyone, unit }
+          fresh.once(anyone, request(newId()), async (transaction) => {
+            const caller = { ...anyone, transaction }
             await fresh.users.create(caller, newUser({ id }))
             if (n % 10 === 5) {
               await fresh.database.writes(caller, [], async (sql) => {

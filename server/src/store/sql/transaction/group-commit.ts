@@ -1,314 +1,299 @@
 import type { Span } from "@opentelemetry/api"
 import { orAborted } from "../../../util/abort.js"
-import type { Waiter } from "../../store.js"
+import { Transaction, type Waiter } from "../../store.js"
 import type { Result } from "../engine/engine.js"
-import type { Lease } from "../engine/lease.js"
-import type { CoalesceOptions } from "../query/batch-loader.js"
-import { type Cell, type Change, makeChanges } from "../query/statement.js"
+import type { PooledConnection } from "../engine/pooled-connection.js"
+import { type Cell, type Change, makeChanges, type Statement, type Statements } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
-import type { Queue } from "./queue.js"
+import type { Access, Attempt, StepOptions } from "./access.js"
+import type { ConnectionPermits } from "./connection-permits.js"
 
-export interface GroupCommitOptions {
-  /** The most participants of one transaction, and how many transactions run before further work waits. */
-  size: CoalesceOptions
-  /** The statement that begins a transaction. */
-  begin: string
-  queue: Queue
-}
-
-/** One unit of work in a transaction that it may share with others. Only one of them runs statements at a time. */
-export interface Participant {
-  read(sql: string, cells: Cell[]): Promise<Result>
-  /** Runs a statement. If it fails, the whole transaction is rolled back, and the work continues in a new one that it does not share. */
-  write(sql: string, cells: Cell[]): Promise<Result>
-  /**
-   * Makes changes. In a shared transaction they are made together with those of the other participants by one statement, at the
-   * commit or before the next statement of this work. A change that fails at the commit rolls back everything, as RolledBack.
-   */
-  change(changes: readonly Change[]): Promise<void>
-  /** Makes a change at the commit, by one statement with those of the other participants. */
-  changeAtCommit(change: Change): void
-  /** Ends the work. Resolves when the transaction is committed; throws the signal's reason when it aborts first. */
-  commit(): Promise<void>
-  /** Resolves when the transaction has ended in which the work was committed; at once if there is none. */
-  readonly ended: Promise<void>
-  /** Gives up work that is not committed. Resolves when none of its changes and locks are left. */
-  leave(): Promise<void>
-}
-
-/**
- * The failure of work whose transaction was rolled back, most often because of another participant. The work has to run again, in
- * a transaction that it does not share.
- */
-export class RolledBack extends Error {}
-
-/** Commits several units of work together: see `groupCommit`. */
-export interface GroupCommit {
-  /**
-   * Waits until the work may run statements.
-   *
-   * @param acquire Waits for the lease of a new transaction. It is not open yet.
-   * @param isExclusive Whether the work must not share its transaction.
-   */
-  join(waiter: Waiter, acquire: () => Promise<Lease>, isExclusive: boolean): Promise<Participant>
-}
-
-/**
- * The longest time that work waits before another transaction begins, in milliseconds. The transactions before it may be blocked by
- * a lock.
- */
-const longestWaitMs = 5
-
-/**
- * Lets units of work that come at the same time share a transaction, because BEGIN, COMMIT and a statement for changes of one kind
- * cost as much for one unit as for many. Under little load each unit has a transaction of its own at once. The next transaction
- * begins while the one before it is being committed.
+/*
+ * Group commit: units of work that come at the same time share a transaction, because BEGIN, COMMIT and a statement for changes of
+ * one kind cost as much for one unit as for many. Under little load each unit has a transaction of its own at once. Units that name the
+ * same row are never in one transaction. Success is reported only after the database has committed.
  *
- * Participants run one after the other, and their changes are made at the end. A participant reads its own changes, but not those of
- * the others: units that name the same row are never in one transaction. When a statement fails, all of the transaction is rolled back, and the
- * participants whose work was done run it again by themselves. Success is reported only after the database has committed.
+ * A transaction (class Group) runs one unit at a time and is in one of these states. In all but the first it is closed: nobody joins.
+ *
+ *   state       what happens                            next state, and when
+ *   ----------  --------------------------------------  --------------------------------------------------------------------
+ *   open        a unit runs; others may wait            open: the unit is done, and a waiter joins
+ *                                                       ending: the unit is done, and nobody waits or it is full
+ *                                                       alone: a statement fails, or the unit gives up after it has written
+ *   alone       a unit runs that nobody joins           ending: the unit is done or has given up
+ *   ending      the changes of all units are made       committing: they succeed;  over: one fails, and all is rolled back
+ *   committing  COMMIT runs; the next group may begin   over: with or without success
+ *
+ * A unit (class GroupTransaction) is in one of these states:
+ *
+ *   apart       it has no transaction                   running: it joins one
+ *   running     its work runs statements                running: it names further rows: it leaves, locks them and joins again
+ *                                                       done: its work ends with success;  over: with a failure, or it gave up
+ *   done        it waits for the commit                 over: with the outcome of the transaction
+ *
+ * The failure of a transaction is RolledBack for each unit that was done, unless only this unit can have caused it. Such a unit runs
+ * again at once by itself. After a COMMIT without an answer it is unknown what is stored, and every unit is told so.
  */
-export function groupCommit({ size, begin, queue }: GroupCommitOptions): GroupCommit {
-  const line = queue.line()
-  /** The transactions that admitted waiters join, in the order of admission; undefined where the waiter begins one. */
-  const admitted: (Group | undefined)[] = []
-  /** The number of transactions that are shared, or may be, and are not being committed. */
-  let active = 0
-  /** How many of them wait for a lease. Another one would get its lease later than those, so waiters stay in the line. */
-  let acquiring = 0
-  let isTimed = false
 
-  function countBegun(): void {
-    active++
-    acquiring++
-  }
-
-  /** Lets the first waiter begin a transaction. */
-  function beginNext(): void {
-    if (!line.admit()) return
-    countBegun()
-    admitted.push(undefined)
-  }
-
-  /** Lets waiters begin as many transactions as there may be now. */
-  function admitNext(): void {
-    while (line.size > 0 && active < size.ahead) beginNext()
-    scheduleExtra()
-  }
-
-  /** Schedules another transaction for when the first waiter has waited for the longest time, but not before this pause. */
-  function scheduleExtra(pauseMs = 0): void {
-    if (isTimed || line.size === 0) return
-    isTimed = true
-    const waitedMs = () => performance.now() - line.since
-    const beginExtra = () => {
-      isTimed = false
-      const isLate = waitedMs() >= longestWaitMs
-      if (isLate && acquiring === 0) beginNext()
-      scheduleExtra(isLate ? longestWaitMs : 0)
-    }
-    setTimeout(beginExtra, Math.max(longestWaitMs - waitedMs(), pauseMs))
-  }
-
-  class Group {
-    readonly #lease: Lease
-    readonly #maxParticipants: number
-    #participants = 0
-    /** The participants whose work is done. */
-    #done: { resolve(): void; reject(reason: unknown): void }[] = []
-    #changesAtCommit: Change[] = []
-    /** Whether a failure at the commit may come from a change that its work takes as made already. */
-    #hasDeferredChanges = false
-    #inTransaction = false
-    #isClosed = false
-    readonly #spans: Span[] = []
-    /** Whether it counts among the active transactions. */
-    #isActive: boolean
-
-    constructor(lease: Lease, isExclusive: boolean) {
-      this.#lease = lease
-      this.#isActive = !isExclusive
-      this.#maxParticipants = isExclusive ? 1 : size.limit
-    }
-
-    add({ signal, spans = [] }: Waiter): Participant {
-      this.#participants++
-      this.#spans.push(...spans)
-      this.#lease.spans = spans
-      const deferred: Change[] = []
-      let hasRun = false
-      let hasWritten = false
-      let isOver = false
-      /** Whether the work takes some of the deferred changes as made already: its next statement must find them. */
-      let mustMakeDeferred = false
-      let ended: Promise<void> = Promise.resolve()
-      const running = async <T>(statements: () => Promise<T>): Promise<T> => {
-        signal?.throwIfAborted()
-        hasRun = true
-        try {
-          return await statements()
-        } catch (error) {
-          hasWritten = false
-          mustMakeDeferred = false
-          deferred.length = 0
-          await this.#rollBack()
-          throw error
-        }
-      }
-      const makeDeferred = async () => {
-        mustMakeDeferred = false
-        try {
-          await this.#make(deferred.splice(0), signal)
-          hasWritten = true
-        } catch {
-          // The failure belongs to an earlier change, not to the statement that the work runs now.
-          throw new RolledBack()
-        }
-      }
-      const run = (sql: string, cells: Cell[]) =>
-        running(async () => {
-          if (mustMakeDeferred) await makeDeferred()
-          return this.#run(sql, cells, signal)
-        })
-      return {
-        read: run,
-        write: async (sql, cells) => {
-          const result = await run(sql, cells)
-          hasWritten ||= result.matched > 0
-          return result
-        },
-        change: async (changes) => {
-          if (changes.length === 0) return
-          if (this.#maxParticipants > 1) {
-            signal?.throwIfAborted()
-            deferred.push(...changes)
-            mustMakeDeferred = true
-            return
-          }
-          // The changes of earlier statements come first, so that the events of a row stay in order.
-          await running(() => this.#make([...deferred.splice(0), ...changes], signal))
-          hasWritten = true
-        },
-        changeAtCommit: (change) => deferred.push(change),
-        get ended() {
-          return ended
-        },
-        commit: async () => {
-          signal?.throwIfAborted()
-          isOver = true
-          this.#changesAtCommit.push(...deferred)
-          this.#hasDeferredChanges ||= mustMakeDeferred
-          const committed = new Promise<void>((resolve, reject) => this.#done.push({ resolve, reject }))
-          ended = committed.catch(() => {})
-          this.#continue()
-          await orAborted(committed, signal)
-        },
-        leave: async () => {
-          if (isOver) return
-          isOver = true
-          if (hasRun && !hasWritten && this.#done.length > 0) {
-            // Its locks are released with the transaction of the other participants.
-            const ended = new Promise<void>((resolve) => this.#done.push({ resolve, reject: () => resolve() }))
-            this.#continue()
-            await ended
-            return
-          }
-          if (hasRun) await this.#rollBack()
-          this.#continue()
-        },
-      }
-    }
-
-    /** @param signal Ends the wait for a connection. Default: none, for statements of several participants. */
-    async #run(sql: string, cells: Cell[], signal?: AbortSignal): Promise<Result> {
-      if (!this.#inTransaction) {
-        await this.#lease.read(begin, undefined, signal)
-        this.#inTransaction = true
-      }
-      return this.#lease.connection.run(sql, cells)
-    }
-
-    #make(changes: readonly Change[], signal?: AbortSignal): Promise<void> {
-      return makeChanges(changes, (sql, cells) => this.#run(sql, cells, signal))
-    }
-
-    /**
-     * Rolls back what all participants have done and rejects those whose work was done. The participant that is running may continue
-     * in another transaction on the same connection. Nobody joins that one, because the connection may be lost.
-     */
-    async #rollBack(failure: unknown = new RolledBack()): Promise<void> {
-      this.#isClosed = true
-      const done = this.#done
-      this.#done = []
-      this.#changesAtCommit = []
-      if (this.#inTransaction) {
-        this.#inTransaction = false
-        const { connection } = this.#lease
-        await connection.run("ROLLBACK").catch(() => connection.discard())
-      }
-      for (const { reject } of done) reject(failure)
-    }
-
-    /** Admits the next participant, or commits. */
-    #continue(): void {
-      if (!this.#isClosed && this.#participants < this.#maxParticipants && line.admit()) admitted.push(this)
-      else this.#end()
-    }
-
-    async #end(): Promise<void> {
-      this.#isClosed = true
-      this.#lease.spans = this.#spans
-      let isCommitting = false
+/** Runs work whose steps are committed together. It locks these rows with its first step. All of it may run again; see Database. */
+export function commitTogether<T>(
+  attempt: Attempt<Group>,
+  rows: readonly string[],
+  work: (transaction: GroupTransaction) => Promise<T>,
+): Promise<T> {
+  let mayShare = true
+  return attempt(async (access) => {
+    for (;;) {
+      const transaction = new GroupTransaction(access, rows, mayShare)
       try {
-        await this.#make(this.#changesAtCommit)
-        isCommitting = true
-        // Meanwhile the database writes its log, and may wait for its replicas.
-        this.#letNextBegin()
-        if (this.#inTransaction) await this.#lease.connection.run("COMMIT")
-        this.#inTransaction = false
-        for (const { resolve } of this.#done) resolve()
+        const result = await work(transaction)
+        await transaction.commit()
+        return result
       } catch (error) {
-        // After a COMMIT without an answer it is unknown what is stored, and every participant is told so.
-        const isUnknown = isCommitting && !failsBy(error, "conflict")
-        const isOwn = this.#done.length === 1 && !this.#hasDeferredChanges
-        await this.#rollBack(isUnknown || isOwn ? error : undefined)
+        if (!(mayShare && error instanceof RolledBack)) throw error
+      } finally {
+        mayShare = false
+        const left = transaction.leave()
+        access.keepUntil(left)
+        // A caller that has given up does not wait for the other units.
+        if (!access.waiter.signal?.aborted) await left
       }
-      await this.#lease.close()
+    }
+  }, true)
+}
+
+/** The failure of a unit whose transaction was rolled back, most often because of another unit. */
+class RolledBack extends Error {}
+
+/** A transaction of several units. */
+export class Group {
+  readonly #connection: PooledConnection
+  readonly #permits: Pick<ConnectionPermits<Group>, "offer" | "close">
+  readonly #limit: number
+  state: "open" | "alone" | "ending" | "committing" | "over"
+  /** Whether it counts as one that the next group waits for. */
+  #isCounted: boolean
+  #units = 0
+  /** The units that are done, and are rolled back with the one that runs. */
+  done: PromiseWithResolvers<void>[] = []
+  #changes: Change[] = []
+  /** Whether a failure of the changes may come from one that its work takes as made already. */
+  #areTakenAsMade = false
+  readonly #spans: Span[] = []
+
+  /** @param limit The most units. With 1, nobody joins and the next group does not wait for this one. */
+  constructor(connection: PooledConnection, permits: ConnectionPermits<Group>, limit: number) {
+    this.#connection = connection
+    this.#permits = permits
+    this.#limit = limit
+    this.#isCounted = limit > 1
+    this.state = limit > 1 ? "open" : "alone"
+  }
+
+  enter({ spans = [] }: Waiter): void {
+    this.#units++
+    this.#spans.push(...spans)
+    this.#connection.spans = spans
+  }
+
+  /** @param signal Ends the wait for a connection. Default: none, for statements of several units. */
+  async run(sql: string, cells: Cell[], signal?: AbortSignal): Promise<Result> {
+    if (!this.#connection.isInTransaction) await this.#connection.begin(signal)
+    return this.#connection.run(sql, cells)
+  }
+
+  make(changes: readonly Change[], signal?: AbortSignal): Promise<void> {
+    return makeChanges(changes, (sql, cells) => this.run(sql, cells, signal))
+  }
+
+  /** Rolls back what all units have done. Nobody joins any more, because the connection may be lost. */
+  async rollBack(failure: unknown = new RolledBack()): Promise<void> {
+    this.state = "alone"
+    const done = this.done
+    this.done = []
+    this.#changes = []
+    await this.#connection.rollBack()
+    for (const { reject } of done) reject(failure)
+  }
+
+  /** The unit that runs is done, but for these changes, which are made at the commit. Returns the outcome of the commit. */
+  end(changes: readonly Change[], areTakenAsMade: boolean): Promise<void> {
+    this.#changes.push(...changes)
+    this.#areTakenAsMade ||= areTakenAsMade
+    const outcome = Promise.withResolvers<void>()
+    this.done.push(outcome)
+    this.pass()
+    return outcome.promise
+  }
+
+  /** Lets the next unit join, or commits. */
+  pass(): void {
+    if (this.state === "open" && this.#units < this.#limit && this.#permits.offer(this)) return
+    this.#commit()
+  }
+
+  async #commit(): Promise<void> {
+    this.state = "ending"
+    this.#connection.spans = this.#spans
+    try {
+      await this.make(this.#changes)
+      this.state = "committing"
       this.#letNextBegin()
+      if (this.#connection.isInTransaction) await this.#connection.commit()
+      for (const { resolve } of this.done) resolve()
+    } catch (error) {
+      const isUnknown = this.state === "committing" && !failsBy(error, "conflict")
+      const isOwn = this.done.length === 1 && !this.#areTakenAsMade
+      await this.rollBack(isUnknown || isOwn ? error : undefined)
     }
-
-    #letNextBegin(): void {
-      if (this.#isActive) active--
-      this.#isActive = false
-      admitNext()
-    }
+    this.state = "over"
+    await this.#connection.close()
+    this.#letNextBegin()
   }
 
-  return {
-    async join(waiter, acquire, isExclusive) {
-      // An exclusive transaction may take long and is not counted, so that no shared one waits for it.
-      if (!isExclusive && active < size.ahead) countBegun()
-      else if (!isExclusive) {
-        const waited = line.wait(waiter.signal)
-        scheduleExtra()
-        await waited
-        const group = admitted.shift()
-        if (group !== undefined) return group.add(waiter)
-      }
-      let lease: Lease | undefined
+  #letNextBegin(): void {
+    if (this.#isCounted) this.#permits.close()
+    this.#isCounted = false
+  }
+}
+
+/** One attempt of a unit of work in a transaction that it may share: the transaction of `Store.once`. */
+export class GroupTransaction extends Transaction {
+  readonly #access: Access<Group>
+  readonly #rows: readonly string[]
+  readonly #mayShare: boolean
+  #state: "apart" | "running" | "done" | "over" = "apart"
+  #group: Group | undefined
+  /** Whether a statement has run, so that the transaction may have locks of the unit. */
+  #hasRun = false
+  #hasWritten = false
+  /** The changes that are made at the commit, or before the next statement if the work takes them as made already. */
+  #deferred: Change[] = []
+  #areTakenAsMade = false
+  /** The statement that is running. Work whose caller has gone may still run one. */
+  #active: Promise<unknown> = Promise.resolve()
+
+  constructor(access: Access<Group>, rows: readonly string[], mayShare: boolean) {
+    super()
+    this.#access = access
+    this.#rows = rows
+    this.#mayShare = mayShare
+  }
+
+  protected get isOpen(): boolean {
+    return this.#state === "apart" || this.#state === "running"
+  }
+
+  /** Runs a step of the work. Further rows can be named as long as nothing is written. */
+  async run<T>(rows: readonly string[], work: (sql: Statements) => Promise<T>, options?: StepOptions): Promise<T> {
+    await this.#alone(() => this.#join(rows, options))
+    return work({
+      read: async (statement, values) => (await this.#run(statement, values)).rows,
+      write: async (statement, values, also = []) => {
+        const { matched } = await this.#run(statement, values)
+        this.#hasWritten ||= matched > 0
+        if (matched > 0) this.#deferred.push(...also)
+        return matched
+      },
+      change: (changes) => this.#change(changes),
+    })
+  }
+
+  /** Makes a change just before the commit, by one statement with those of the other units. */
+  async changeAtCommit(change: Change): Promise<void> {
+    if (this.#group === undefined) await this.#alone(() => this.#join([], {}))
+    this.#deferred.push(change)
+  }
+
+  /** Ends the work. Resolves when the transaction is committed; throws the signal's reason when it aborts first. */
+  async commit(): Promise<void> {
+    const { signal } = this.#access.waiter
+    if (this.#group === undefined) return
+    signal?.throwIfAborted()
+    this.#state = "done"
+    const committed = this.#group.end(this.#deferred, this.#areTakenAsMade)
+    this.#access.keepUntil(committed)
+    await orAborted(committed, signal)
+  }
+
+  /** Gives up work that is not done. Resolves when none of its changes and locks are left. */
+  async leave(): Promise<void> {
+    const wasOpen = this.isOpen
+    this.#state = "over"
+    await this.#active
+    if (wasOpen) await this.#leaveGroup()
+  }
+
+  async #leaveGroup(): Promise<void> {
+    const group = this.#group
+    this.#group = undefined
+    if (group === undefined) return
+    // What has only read keeps its locks until the others have ended.
+    if (this.#hasRun && !this.#hasWritten && group.done.length > 0) return group.end([], false).catch(() => {})
+    if (this.#hasRun) await group.rollBack()
+    group.pass()
+  }
+
+  async #join(further: readonly string[], { isLong = false, readsBefore = false }: StepOptions = {}): Promise<void> {
+    let isStale = false
+    const rows = [...this.#rows, ...further]
+    if (this.#access.needs(rows)) {
+      if (this.#hasWritten || this.#deferred.length > 0) throw new Error("a row was named after a write")
+      await this.#leaveGroup()
+      isStale = (await this.#access.lock(rows)) && readsBefore
+    }
+    if (this.#group !== undefined) return
+    this.#hasRun = false
+    this.#group = await this.#access.join(this.#mayShare && !isLong && !isStale)
+    this.#group.enter(this.#access.waiter)
+    if (this.#state === "apart") this.#state = "running"
+  }
+
+  async #change(changes: readonly Change[]): Promise<void> {
+    if (changes.length === 0) return
+    if (this.#group?.state === "open") {
+      this.#access.waiter.signal?.throwIfAborted()
+      this.#deferred.push(...changes)
+      this.#areTakenAsMade = true
+      return
+    }
+    // The changes of earlier statements come first, so that the events of a row stay in order.
+    await this.#statement((group, signal) => group.make([...this.#deferred.splice(0), ...changes], signal))
+    this.#hasWritten = true
+  }
+
+  #run<Values>({ sql, cells }: Statement<Values>, values: Values): Promise<Result> {
+    return this.#statement((group, signal) => group.run(sql, cells(values), signal))
+  }
+
+  /** Runs something on the transaction. If it fails, all of the transaction is rolled back, and the work may continue in a new one. */
+  #statement<T>(statement: (group: Group, signal?: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#alone(async () => {
+      const { signal } = this.#access.waiter
+      const group = this.#group as Group
+      signal?.throwIfAborted()
+      this.#hasRun = true
       try {
-        lease = await acquire().finally(() => {
-          if (!isExclusive) acquiring--
-        })
-        await lease.open(waiter.signal)
-        return new Group(lease, isExclusive).add(waiter)
+        if (this.#areTakenAsMade) {
+          this.#areTakenAsMade = false
+          // A failure belongs to an earlier change, not to the statement that the work runs now.
+          await group.make(this.#deferred.splice(0), signal).catch(() => Promise.reject(new RolledBack()))
+          this.#hasWritten = true
+        }
+        return await statement(group, signal)
       } catch (error) {
-        // Not awaited: a connection that is still being opened must not delay a call that has given up.
-        lease?.close()
-        if (!isExclusive) active--
-        admitNext()
+        this.#hasWritten = false
+        this.#deferred = []
+        await group.rollBack()
         throw error
       }
-    },
+    })
+  }
+
+  #alone<T>(step: () => Promise<T>): Promise<T> {
+    if (!this.isOpen) return Promise.reject(new Error("the unit of work is over"))
+    const result = step()
+    this.#active = result.catch(() => {})
+    return result
   }
 }

@@ -1,7 +1,7 @@
 import { StoreError } from "../../../errors/store-error.js"
 
-/** A first-in, first-out queue of waiters for one resource. */
-export interface Line {
+/** A first-in, first-out queue of waiters. Each one is admitted with a grant. */
+export interface Line<Grant = void> {
   /** The number of waiters. */
   readonly size: number
   /** The sequence number of the first waiter, which orders waiters across lines; Infinity when the line is empty. */
@@ -9,18 +9,26 @@ export interface Line {
   /** The time at which the first waiter arrived, by `performance.now()`; Infinity when the line is empty. */
   readonly since: number
   /**
-   * Waits for `admit()`. Throws QUEUE_FULL at once when the line or the whole queue is full, the signal's reason when it
+   * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, the signal's reason when it
    * aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
    */
-  wait(signal: AbortSignal | undefined): Promise<void>
+  wait(signal: AbortSignal | undefined): Promise<Grant>
   /** Admits the first waiter. Returns false when the line is empty. */
-  admit(): boolean
+  admit(grant: Grant): boolean
+}
+
+/** One waiter. The callbacks are cleared when the wait ends, because a Set may keep a reference to a removed entry. */
+interface Entry<Grant> {
+  readonly sequence: number
+  readonly arrived: number
+  admit: ((grant: Grant) => void) | undefined
+  reject: ((reason: unknown) => void) | undefined
 }
 
 /** All waiters for the database, in lines that share one bound. */
 export interface Queue {
   /** @param maxWaiters The most waiters in this line. Default: the limit of the queue. */
-  line(maxWaiters?: number): Line
+  line<Grant = void>(maxWaiters?: number): Line<Grant>
   /** Rejects all waiters, and every later one. */
   close(): void
   throwIfClosed(): void
@@ -30,14 +38,7 @@ export interface Queue {
 
 /** @param limit The most waiters in all lines together. */
 export function queue(limit: number): Queue {
-  // The callbacks are cleared when the wait ends, because a Set may keep a reference to a removed entry (see rpc/active-calls.ts).
-  interface Waiter {
-    readonly sequence: number
-    readonly arrived: number
-    admit: (() => void) | undefined
-    reject: ((reason: unknown) => void) | undefined
-  }
-  const all = new Set<Waiter>()
+  const all = new Set<Entry<never>>()
   let sequence = 0
   let closed = false
 
@@ -45,10 +46,10 @@ export function queue(limit: number): Queue {
     if (closed) throw closedError()
   }
 
-  function line(maxWaiters = limit): Line {
+  function line<Grant>(maxWaiters = limit): Line<Grant> {
     // A Set keeps the order of arrival and removes a waiter that gives up without a search.
-    const waiting = new Set<Waiter>()
-    const first = (): Waiter | undefined => waiting.values().next().value
+    const waiting = new Set<Entry<Grant>>()
+    const first = (): Entry<Grant> | undefined => waiting.values().next().value
     return {
       get size() {
         return waiting.size
@@ -64,21 +65,21 @@ export function queue(limit: number): Queue {
         throwIfClosed()
         if (all.size >= limit || waiting.size >= maxWaiters)
           throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
-        await new Promise<void>((resolve, reject) => {
-          const abort = () => waiter.reject?.(signal?.reason)
+        return new Promise<Grant>((resolve, reject) => {
+          const abort = () => entry.reject?.(signal?.reason)
           const end = () => {
-            all.delete(waiter)
-            waiting.delete(waiter)
-            waiter.admit = undefined
-            waiter.reject = undefined
+            all.delete(entry)
+            waiting.delete(entry)
+            entry.admit = undefined
+            entry.reject = undefined
             signal?.removeEventListener("abort", abort)
           }
-          const waiter: Waiter = {
+          const entry: Entry<Grant> = {
             sequence: sequence++,
             arrived: performance.now(),
-            admit() {
+            admit(grant) {
               end()
-              resolve()
+              resolve(grant)
             },
             reject(reason) {
               end()
@@ -86,13 +87,13 @@ export function queue(limit: number): Queue {
             },
           }
           signal?.addEventListener("abort", abort)
-          all.add(waiter)
-          waiting.add(waiter)
+          all.add(entry)
+          waiting.add(entry)
         })
       },
-      admit() {
+      admit(grant) {
         const next = first()
-        next?.admit?.()
+        next?.admit?.(grant)
         return next !== undefined
       },
     }
@@ -106,7 +107,7 @@ export function queue(limit: number): Queue {
     },
     close() {
       closed = true
-      for (const waiter of all) waiter.reject?.(closedError())
+      for (const entry of all) entry.reject?.(closedError())
     },
   }
 }

@@ -73,16 +73,6 @@ test("a waiter that gives up leaves the queue and releases the rows that it had 
   await lock("last", ["b"])
 })
 
-test("QUEUE_FULL: too many wait, for whatever row", async () => {
-  const { lock } = recorded(1)
-  const unlocks = [await lock("a", ["a"]), await lock("b", ["b"])]
-  const waiting = lock("a", ["a"])
-  await expect(lock("b", ["b"])).rejects.toMatchObject({ reason: "QUEUE_FULL" })
-  for (const unlock of unlocks) unlock()
-  await waiting
-  await lock("b", ["b"])
-})
-
 test("closing rejects all waiters and all later calls", async () => {
   const { lock, close } = recorded()
   await lock("a", ["a"])

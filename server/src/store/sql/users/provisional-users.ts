@@ -3,7 +3,7 @@ import type { Database, Reads } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Change } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
-import type { UserRow } from "../schema/entities.js"
+import type { UserRow } from "../schema/rows.js"
 
 /**
  * Users with an incomplete sign-up. Auth.js creates a user, then links the account, and a process that ends between the

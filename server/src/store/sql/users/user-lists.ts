@@ -4,8 +4,8 @@ import type { Database } from "../database.js"
 import { readPage, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, statement } from "../query/statement.js"
-import type { UserRow } from "../schema/entities.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
+import type { UserRow } from "../schema/rows.js"
 import { emailKey } from "./email-key.js"
 
 // The range of times that every engine supports. All users were created within it.

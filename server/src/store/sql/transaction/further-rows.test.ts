@@ -38,8 +38,8 @@ describeServers("a write with an idempotency key that names a further row while 
     const connected = new Promise<void>((resolve) => {
       onConnection = resolve
     })
-    const creating = store.once(caller, { owner: "", key: newId(), digest: () => "" }, async (unit) => {
-      await store.users.create({ ...caller, unit }, newUser({ email }))
+    const creating = store.once(caller, { owner: "", key: newId(), digest: () => "" }, async (transaction) => {
+      await store.users.create({ ...caller, transaction }, newUser({ email }))
       return Buffer.alloc(0)
     })
     const writing = connected.then(() => write(id, email))

@@ -2,12 +2,12 @@ import type { Span } from "@opentelemetry/api"
 import { orAborted } from "../../../util/abort.js"
 import type { Cell } from "../query/statement.js"
 import { failsBy, StatementError } from "../query/statement-error.js"
-import type { Connection, SqlEngine } from "./engine.js"
+import type { Connection, Result, SqlEngine } from "./engine.js"
 import { observedConnection } from "./observed-connection.js"
 import type { Observation } from "./observer.js"
 
-/** The connection that a unit of work borrows from the pool. It is not open at first. */
-export class Lease {
+/** The connection that a unit of work takes from the pool. It is not open at first. */
+export class PooledConnection {
   readonly #engine: SqlEngine
   readonly #observation: Observation
   readonly #onClose: (() => void) | undefined
@@ -15,6 +15,7 @@ export class Lease {
   spans: readonly Span[]
   #opening: Promise<void> | undefined
   #connection: Connection | undefined
+  #isInTransaction = false
 
   /** @param onClose Called when the connection is back in the pool. */
   constructor(engine: SqlEngine, observation: Observation = {}, spans: readonly Span[] = [], onClose?: () => void) {
@@ -24,7 +25,12 @@ export class Lease {
     this.#onClose = onClose
   }
 
-  get connection(): Connection {
+  /** Whether a transaction has begun and has not ended. */
+  get isInTransaction(): boolean {
+    return this.#isInTransaction
+  }
+
+  get #open(): Connection {
     if (this.#connection === undefined) throw new StatementError("fault", "the connection is not open")
     return this.#connection
   }
@@ -44,25 +50,48 @@ export class Lease {
     return orAborted(this.#opening, signal)
   }
 
+  /** Runs a statement. */
+  run(statement: string, cells?: Cell[]): Promise<Result> {
+    return this.#open.run(statement, cells)
+  }
+
   /**
    * Runs a statement that may run twice. A pooled connection may be dead because the database restarted, or may lead to a server
-   * that takes no writes any more because of a failover. The statement then moves to the next connection, until it fails on one that
-   * is new.
+   * that takes no writes any more because of a failover. Outside of a transaction the statement then moves to the next connection,
+   * until it fails on one that is new.
    *
    * @param signal Ends the wait for such a connection, with its reason.
    */
-  async read(statement: string, cells?: Cell[], signal?: AbortSignal) {
+  async read(statement: string, cells?: Cell[], signal?: AbortSignal): Promise<Result> {
     for (;;) {
       try {
-        return await this.connection.run(statement, cells)
+        return await this.run(statement, cells)
       } catch (error) {
         const isStale = failsBy(error, "unavailable") || failsBy(error, "read-only")
-        if (!isStale || !this.connection.reused) throw error
-        this.connection.discard()
+        if (!isStale || this.#isInTransaction || !this.#open.reused) throw error
+        this.#open.discard()
         this.#connection = undefined
         await this.open(signal)
       }
     }
+  }
+
+  async begin(signal?: AbortSignal): Promise<void> {
+    await this.read(this.#engine.begin, undefined, signal)
+    this.#isInTransaction = true
+  }
+
+  async commit(): Promise<void> {
+    await this.run("COMMIT")
+    this.#isInTransaction = false
+  }
+
+  /** Rolls back the transaction, if there is one. Never throws. */
+  async rollBack(): Promise<void> {
+    if (!this.#isInTransaction) return
+    this.#isInTransaction = false
+    const connection = this.#open
+    await connection.run("ROLLBACK").catch(() => connection.discard())
   }
 
   /** Returns the connection to the pool. Resolves when that is done, also for a connection that is still being opened. */

@@ -1,0 +1,102 @@
+import { setImmediate as nextTurn } from "node:timers/promises"
+import { afterEach, expect, jest, test } from "@jest/globals"
+import { connectionPermits, type Purpose } from "./connection-permits.js"
+import { queue } from "./queue.js"
+
+/** Permits, and the names of those who have got one, in their order. */
+function recorded(permits: number, queueLimit = 10) {
+  const waiting = queue(queueLimit)
+  const all = connectionPermits<string>(waiting, permits)
+  const order: string[] = []
+  return {
+    ...{ order, close: waiting.close, permits: all },
+    async acquire(name: string, purpose: Purpose, signal?: AbortSignal) {
+      const shared = await all.acquire(purpose, signal)
+      order.push(shared === undefined ? name : `${name} joins ${shared}`)
+    },
+  }
+}
+
+afterEach(() => {
+  jest.useRealTimers()
+})
+
+test("writers leave permits to readers, and work that has met a lock leaves permits to other writers", async () => {
+  const { acquire, permits, order } = recorded(10)
+  for (const n of [1, 2, 3]) acquire(`retry ${n}`, "retry")
+  for (const n of [1, 2, 3, 4, 5, 6, 7]) acquire(`write ${n}`, "write")
+  for (const n of [1, 2, 3]) acquire(`read ${n}`, "read")
+  await nextTurn()
+  const writers = [1, 2, 3, 4, 5, 6].map((n) => `write ${n}`)
+  expect(order.splice(0)).toEqual(["retry 1", "retry 2", ...writers, "read 1", "read 2"])
+  expect(permits.held).toBe(10)
+  permits.release("write")
+  await nextTurn()
+  expect(order.splice(0)).toEqual(["write 7"])
+  permits.release("retry")
+  await nextTurn()
+  expect(order.splice(0)).toEqual(["retry 3"])
+  permits.release("write")
+  await nextTurn()
+  expect(order).toEqual(["read 3"])
+})
+
+test("a permit that several may have goes to who came first, and not to a newcomer", async () => {
+  const { acquire, permits, order } = recorded(1)
+  acquire("first", "write")
+  for (const purpose of ["read", "shared", "write", "retry"] as const) acquire(purpose, purpose)
+  for (const purpose of ["write", "read", "shared", "write", "retry"] as const) {
+    permits.release(purpose)
+    if (purpose === "shared") permits.close()
+    acquire("newcomer", "read")
+    await nextTurn()
+  }
+  expect(order.slice(0, 5)).toEqual(["first", "read", "shared", "write", "retry"])
+})
+
+test("who waits for a shared connection joins a transaction, begins the next one, or begins another after 5 ms", async () => {
+  jest.useFakeTimers({ doNotFake: ["setImmediate"] })
+  const { acquire, permits, order } = recorded(10)
+  for (const n of [1, 2, 3, 4, 5]) acquire(`${n}`, "shared")
+  await nextTurn()
+  expect(order.splice(0)).toEqual(["1"])
+  expect(permits.offer("a transaction")).toBe(true)
+  permits.close()
+  await nextTurn()
+  expect(order.splice(0)).toEqual(["2 joins a transaction", "3"])
+  await jest.advanceTimersByTimeAsync(4)
+  expect(order).toEqual([])
+  await jest.advanceTimersByTimeAsync(1)
+  expect(order.splice(0)).toEqual(["4"])
+  await jest.advanceTimersByTimeAsync(5)
+  expect(order).toEqual(["5"])
+  expect(permits.offer("a transaction")).toBe(false)
+})
+
+test.each<Purpose>(["read", "write", "retry", "shared"])(
+  "%s: too many waiters are QUEUE_FULL, who gives up leaves the queue, and closing rejects all",
+  async (purpose) => {
+    const { acquire, permits, close, order } = recorded(1, 1)
+    await acquire("first", purpose)
+    const leaving = new AbortController()
+    const gone = new Error("gone")
+    const left = acquire("left", purpose, leaving.signal)
+    await expect(acquire("full", purpose)).rejects.toMatchObject({ reason: "QUEUE_FULL" })
+    leaving.abort(gone)
+    await expect(left).rejects.toBe(gone)
+    await expect(acquire("aborted", purpose, AbortSignal.abort(gone))).rejects.toBe(gone)
+    const late = new AbortController()
+    const next = acquire("next", purpose, late.signal)
+    if (purpose === "shared") permits.close()
+    permits.release(purpose)
+    // The permit is not given back by a signal that aborts later.
+    late.abort()
+    await next
+    expect(permits.held).toBe(1)
+    const waiting = acquire("waiting", purpose)
+    close()
+    for (const call of [waiting, acquire("late", purpose)])
+      await expect(call).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
+    expect(order).toEqual(["first", "next"])
+  },
+)
