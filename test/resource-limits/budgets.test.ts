@@ -16,7 +16,7 @@ import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
 import { maxBytesOfUser } from "../../server/src/store/sql/authenticators.js"
 import { longestTurnMs } from "../../server/src/store/sql/engine/sqlite.js"
 import { rowWaitersOf, writerPermitsOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
-import { limits as all } from "../../server/src/transport/limits.js"
+import { limits as all } from "../../server/src/transport/limits/limits.js"
 
 /** The limits of the code, and which of them the table below has used. */
 const told = new Set<string | symbol>()

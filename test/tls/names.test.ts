@@ -16,7 +16,7 @@ import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import { watchCertificate } from "../../server/src/transport/tls/certificate.js"
 import { namesOf } from "../../server/src/transport/tls/tls.js"
-import type { Listener } from "../../server/src/transport/transport.js"
+import type { Listener } from "../../server/src/transport/listener/listener.js"
 
 // One of the names would look like two others if it were split at commas.
 const names = ["DNS:app.test", "URI:spiffe://a/b, DNS:admin.test", "email:a@b.test", 'URI:urn:"x"']
