@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo site release-check test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
+.PHONY: help install build run demo site release-check release-packages test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
   bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
   tracing-install earlier-install gateways-install bench-postgres bench-import bench-cleanup failover screenshots
 
@@ -26,14 +26,14 @@ run: build ## run Authwire on an embedded database, and print what to try next
 demo: build ## start Authwire and an Express application that signs users in through it
 	@exec scripts/demo
 
-test: build test-install ## run all tests that can run on this machine; lists those that are left out
+test: build ## run all tests that can run on this machine in ten minutes; lists those that are left out
 	scripts/test $(ARGS)
 
-test-mysql: build test-install ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
+test-mysql: build ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a mysqld on the path)
 	AUTHWIRE_TEST_TARGETS=mysql scripts/test $(ARGS)
 
-test-long: build ## run the full versions of the shortened tests: 10,000 histories of the session cache, all hostile inputs
-	AUTHWIRE_TEST_LONG=1 AUTHWIRE_TEST_HISTORIES=$${AUTHWIRE_TEST_HISTORIES:-10000} AUTHWIRE_TEST_TARGETS=sqlite scripts/test session-cache/guarantee fuzz/fuzz $(ARGS)
+test-long: build test-install deploy-install site release-packages ## run all long tests: imports, kills, browsers, other runtimes and languages, deploy/, release
+	scripts/test --config jest.long.config.js $(ARGS)
 
 test-perf: build ## run the tests that measure durations, on an otherwise idle machine
 	scripts/test --config jest.perf.config.js $(ARGS)
@@ -75,7 +75,7 @@ bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.pris
 	cd bench && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) node_modules/.bin/prisma generate --schema schema.prisma --no-hints
 	@touch $@
 
-# Packages that only tests need. Each has a folder of its own.
+# Packages that only long tests need. Each has a folder of its own.
 test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install tracing-install \
   earlier-install gateways-install
 
@@ -98,7 +98,7 @@ test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/packa
 	@touch $@
 
 screenshots: build next-example-install browser-install ## update the screenshots of the docs
-	AUTHWIRE_SCREENSHOTS=1 AUTHWIRE_TEST_TARGETS=sqlite scripts/test test/examples/nextjs.test.ts --testNamePattern 'pictures of the docs'
+	AUTHWIRE_SCREENSHOTS=1 AUTHWIRE_TEST_TARGETS=sqlite scripts/test --config jest.long.config.js test/examples/nextjs --testNamePattern 'pictures of the docs'
 
 gateways-install: ## install Envoy for the tests (needs Python 3.10+; without it, these tests are left out)
 	scripts/gateways/install || echo "no Envoy for the tests of gateways"
@@ -109,9 +109,11 @@ earlier-install: install ## build the previous version for the upgrade test; REV
 site: build site-install ## build the site into site/dist; fails on dead links
 	cd site && npm run --silent build
 
-release-check: build ## pack the release, and install it in fresh projects (needs Go and Python)
+release-packages: build ## pack the release, and install it in fresh projects (needs Go and Python)
 	cd scripts/release && npm ci --loglevel=error
 	node scripts/release/check.js
+
+release-check: verify test test-long ## check everything before a release
 
 deploy-install: install ## install the checkers for deploy/: helm, kubeconform and others (needs Go)
 	scripts/deploy/install
@@ -121,6 +123,7 @@ gen: install ## generate code and pages (needs Maven, Go and Python 3.10+)
 
 lint: install ## lint the code and the schema, and check their format (needs Maven once)
 	biome check --error-on-warnings
+	depcruise --config .dependency-cruiser.js server/src client/src token/src
 	scripts/proto-deps/fetch
 	buf lint
 

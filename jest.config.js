@@ -6,7 +6,7 @@ export const ignored = [
   // Needs a cluster, which no run starts itself.
   ...(process.env.AUTHWIRE_TEST_CLUSTER_URL || process.env.AUTHWIRE_TEST_GALERA_URL ? [] : ["cluster\\.test\\.ts$"]),
   // Needs an earlier version, which scripts/earlier builds only if the history contains one.
-  ...(existsSync(new URL("build/earlier/commit", import.meta.url)) ? [] : ["test/upgrade/upgrade\\.test\\.ts$"]),
+  ...(existsSync(new URL("build/earlier/commit", import.meta.url)) ? [] : ["test/upgrade/upgrade\\.long\\.test\\.ts$"]),
 ]
 
 /** @type {import("jest").Config} */
@@ -22,8 +22,8 @@ export default {
     "<rootDir>/test",
   ],
   testMatch: ["**/*.test.ts"],
-  // Tests that measure have their own configuration, jest.perf.config.js.
-  testPathIgnorePatterns: [...ignored, "\\.perf\\.test\\.ts$"],
+  // Long tests and tests that measure have configurations of their own: jest.long.config.js and jest.perf.config.js.
+  testPathIgnorePatterns: [...ignored, "\\.(long|perf)\\.test\\.ts$"],
   modulePathIgnorePatterns: ["/dist/"],
   extensionsToTreatAsEsm: [".ts"],
   transform: {
@@ -36,7 +36,6 @@ export default {
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   globalSetup: "<rootDir>/test/support/global-setup.js",
   globalTeardown: "<rootDir>/test/support/global-teardown.js",
-  testSequencer: "<rootDir>/test/support/sequencer.js",
   maxWorkers: 2,
   // Enough for two tests that wait on each of the three servers.
   maxConcurrency: 6,

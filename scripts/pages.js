@@ -2,7 +2,9 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { configurationPage } from "../server/dist/cli/help.js"
 import { withMigrations } from "../server/dist/cli/upgrading-page.js"
+import { floorsPicture } from "./floors-picture.js"
 
 const upgrading = new URL("../docs/upgrading.md", import.meta.url)
 writeFileSync(new URL("../docs/configuration.md", import.meta.url), configurationPage())
 writeFileSync(upgrading, withMigrations(readFileSync(upgrading, "utf8")))
+writeFileSync(new URL("../docs/images/floors.svg", import.meta.url), floorsPicture())

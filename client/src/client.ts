@@ -13,7 +13,7 @@ import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions } from "./adapter/options.js"
 import { type AccountLists, type UserLists, withLists } from "./lists.js"
-import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./options.js"
+import { type ConnectionOptions, defaultTimeoutMs, headersOf } from "./transport/options.js"
 import { retryTransport } from "./transport/retry.js"
 
 /**

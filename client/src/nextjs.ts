@@ -2,7 +2,7 @@ import type { Awaitable } from "@auth/core/types"
 import { outageThrower, type SessionConfig, type SessionOptions } from "./sessions/throw-outages.js"
 import { SessionUnavailable } from "./sessions/unavailable.js"
 
-export { AuthwireError } from "./error.js"
+export { AuthwireError } from "./errors/error.js"
 export type { SessionOptions } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
 

@@ -4,10 +4,10 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/p
 import {
   createDatabase,
   createDatabaseOn,
-  ownServers,
+  ownServer,
   startPrivateDatabase,
   tcpProxy,
-  testServersTogether,
+  testOnServer,
 } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { createClient } from "@connectrpc/connect"
@@ -120,10 +120,9 @@ async function watchHealth(server: ServerProcess) {
   }
 }
 
-// On all servers at the same time, because these tests wait for probes of the database and for calls that hang.
 describe("with the database", () => {
-  testServersTogether(
-    "(%s) killed, every method rejects with UNAVAILABLE; after a restart, the server and its health recover",
+  testOnServer(
+    "killed, every method rejects with UNAVAILABLE; after a restart, the server and its health recover",
     async (later, target) => {
       const engine = await startPrivateDatabase(target)
       if (engine === null) throw new Error("no such server")
@@ -148,13 +147,13 @@ describe("with the database", () => {
       client.close()
       expect(await server.stop()).toBe(0)
     },
-    ownServers(),
+    ownServer(),
   )
 })
 
 describe("with the network to the database", () => {
-  testServersTogether(
-    "(%s) cut off or silent, every method rejects; after the outage, the server recovers",
+  testOnServer(
+    "cut off or silent, every method rejects; after the outage, the server recovers",
     async (later, target) => {
       const database = await createDatabase(target)
       later(database.drop)

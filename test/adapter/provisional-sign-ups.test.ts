@@ -1,6 +1,6 @@
 import type { AdapterUser } from "@auth/core/adapters"
 import { handleLoginOrRegister } from "@authwire/test-support/applications/auth-core.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -53,7 +53,9 @@ async function slowSignUp(adapter: Adapter, who: SignIn) {
 
 const notLinked = { name: "OAuthAccountNotLinked" }
 
-describe.each(databaseTargets())("attacks on incomplete sign-ups, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("attacks on incomplete sign-ups", () => {
   let authwire: Authwire
   let adapter: Adapter
   beforeAll(async () => {

@@ -1,12 +1,14 @@
 import { AuthwireError, createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 type Adapter = ReturnType<typeof createAuthwireClient>["adapter"]
 
 // Over the network, with two server processes on one database. SQLite has a single writer at a time in any case.
-describe.each(databaseTargets())("races between two servers on %s", (target) => {
+const target = serviceDatabase()
+
+describe("races between two servers", () => {
   let database: TestDatabase
   let servers: ServerProcess[] = []
   let clients: ReturnType<typeof createAuthwireClient>[] = []

@@ -1,7 +1,7 @@
 import { Auth } from "@auth/core"
 import { AuthwireAdapter, type AuthwireAdapterMethods, grpcTransport, throwOutages } from "@authwire/client"
 import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { updateCounter } from "@authwire/test-support/databases/update-counter.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
@@ -11,7 +11,9 @@ import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals
 // Real Auth.js over a real socket. Calls are counted below the adapter, writes by the database.
 const [hour, day] = [3_600, 86_400]
 
-describe.each(databaseTargets())("AuthwireAdapter with the option sessions, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("AuthwireAdapter with the option sessions", () => {
   let authwire: Authwire
   let writes: () => Promise<number>
   let grpc: ReturnType<typeof grpcTransport>

@@ -1,10 +1,12 @@
 import { AuthwireAdapter } from "@authwire/client"
 import { AuthwireAdapter as EdgeAdapter } from "@authwire/client/edge"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-describe.each(databaseTargets())("the context of a session on %s", (target) => {
+const target = serviceDatabase()
+
+describe("the context of a session", () => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target)

@@ -1,13 +1,15 @@
 import { AuthwireAdapter, createAuthwireClient } from "@authwire/client"
 import { AccountType } from "@authwire/proto"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const all = staticKey(["all"])
 const withoutSessions = staticKey(["users:write", "users:read", "accounts:write"])
 
-describe.each(databaseTargets())("AuthwireAdapter with the option signOutOn, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("AuthwireAdapter with the option signOutOn", () => {
   let database: TestDatabase
   let server: ServerProcess
 

@@ -2,7 +2,7 @@ import { createAuthwireClient } from "@authwire/client"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { createKey, revokeKey, type TestKey } from "@authwire/test-support/processes/keys.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
@@ -23,7 +23,9 @@ test("every method of the schema declares a scope", () => {
   expect(everyMethod.filter((method) => scopeOf(method) === "").map(({ name }) => name)).toEqual([])
 })
 
-describe.each(databaseTargets())("on %s", (target) => {
+const target = serviceDatabase()
+
+describe(`on ${target}`, () => {
   let database: TestDatabase
   let server: ServerProcess
   const keys: Record<string, Pick<TestKey, "text">> = {}

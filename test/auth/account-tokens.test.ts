@@ -64,15 +64,6 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
     for (const one of [linked, given, unlinked]) expect(JSON.stringify(one)).not.toContain("3f8a")
   })
 
-  test("contain no tokens over the HTTP listener either", async () => {
-    const response = await fetch(`${server.httpUrl}/authwire.v1.AccountService/UnlinkAccount`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${writer.text}`, "content-type": "application/json" },
-      body: JSON.stringify(key()),
-    })
-    expect(await response.json()).toEqual({ account: { ...account(), type: "ACCOUNT_TYPE_OIDC", scope: "openid" } })
-  })
-
   test("contain the tokens with the scope accounts:read", async () => {
     const accounts = accountsOf(both)
     expect((await accounts.linkAccount(account())).account).toMatchObject(secrets)

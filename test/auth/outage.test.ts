@@ -1,5 +1,5 @@
 import { SessionService, TokenService } from "@authwire/proto"
-import { createDatabase, tcpProxy, testServersTogether } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, tcpProxy, testOnServer } from "@authwire/test-support/databases/databases.js"
 import { createKey, revokeKey, type TestKey } from "@authwire/test-support/processes/keys.js"
 import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { logOf } from "@authwire/test-support/processes/workers.js"
@@ -10,9 +10,8 @@ import { ask, bearer, open, unary } from "./access/asking.js"
 import { openWatch } from "./access/streams.js"
 
 // While the database does not respond, its keys are not accepted, but no caller is told that its key is wrong.
-// Not both kinds at the same time, because the processor has enough to do with three servers and their commands.
 describe.each(["cut", "hang"] as const)("an outage (%s)", (how) => {
-  testServersTogether("of %s fails the calls of every caller until it ends", async (later, engine) => {
+  testOnServer("of the database fails the calls of every caller until it ends", async (later, engine) => {
     const database = await createDatabase(engine)
     later(database.drop)
     const url = new URL(database.url)

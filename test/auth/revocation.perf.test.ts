@@ -1,8 +1,8 @@
 import { TokenService } from "@authwire/proto"
 import {
   createDatabase,
-  databaseTargets,
-  describeServers,
+  describeServer,
+  serviceDatabase,
   tcpProxy,
 } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
@@ -17,7 +17,9 @@ import { ask, bearer, open, unary } from "./access/asking.js"
 
 const later = endsAfterEach()
 
-describe.each(databaseTargets())("a key that is revoked on %s", (target) => {
+const target = serviceDatabase()
+
+describe("a key that is revoked", () => {
   // Workers require a database server.
   const kinds = target === "sqlite" ? [[[]]] : [[[]], [["--workers=2"]]]
   test.each(kinds)("stops within five seconds on every server (%p)", async (args: string[]) => {
@@ -38,7 +40,7 @@ describe.each(databaseTargets())("a key that is revoked on %s", (target) => {
   })
 })
 
-describeServers("an outage of %s", (engine) => {
+describeServer("an outage of the database", (engine) => {
   test.each([["cut"], ["hang"]] as const)("(%s) invalidates keys within six seconds", async (how) => {
     const database = await createDatabase(engine)
     later(database.drop)

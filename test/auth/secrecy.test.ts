@@ -2,8 +2,8 @@ import { inspect } from "node:util"
 import { AuthwireAdapter, createAuthwireClient, RemoteJwt } from "@authwire/client"
 import { Authorization } from "@authwire/proto/envoy"
 import { ServerReflection } from "@authwire/proto/reflection/v1"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { withOtherTag } from "@authwire/test-support/schema/altered.js"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
@@ -11,7 +11,9 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // No output may contain a secret or any data of callers: the logs at every level, errors, reflection. The values
 // planted below cannot appear there for another reason.
-describe.each(databaseTargets())("with canaries in every input, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("with canaries in every input", () => {
   let database: TestDatabase
   let server: ServerProcess
   const errors: string[] = []
@@ -120,12 +122,6 @@ describe.each(databaseTargets())("with canaries in every input, on %s", (target)
       }
     }
 
-    // Requests that cannot be parsed.
-    const path = "authwire.v1.UserService/GetUser"
-    for (const body of [`{"id": "${canary("json")}"`, `{"nope": "${canary("field")}"}`, canary("bytes")]) {
-      const headers = { "content-type": "application/json", authorization: `Bearer ${canary("bearer")}` }
-      await fetch(`${server.httpUrl}/${path}`, { method: "POST", headers, body })
-    }
     // A server that does not exist.
     const nowhere = AuthwireAdapter({ url: "http://127.0.0.1:1", apiKey: canary("key") })
     await collect(Promise.resolve(nowhere.getUserByEmail(user.email)))
@@ -141,12 +137,11 @@ describe.each(databaseTargets())("with canaries in every input, on %s", (target)
         ...answer.messageResponse.value.fileDescriptorProto.map((file) => Buffer.from(file).toString("latin1")),
       )
     }
-    const { stdout, stderr } = await run(["serve", "--help"], { AUTH_SECRET: secret })
 
     expect(errors.length).toBeGreaterThan(30)
     expect(described.join("").length).toBeGreaterThan(1000)
     expect(server.output()).toContain("authwire.v1.UserService/CreateUser")
-    const everything = [server.output(), ...errors, ...described, stdout, stderr].join("\n")
+    const everything = [server.output(), ...errors, ...described].join("\n")
     expect(canaries.filter((value) => everything.includes(value))).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Later, withEndings } from "@authwire/test-support/endings.js"
 import { createKey, revokeKey } from "@authwire/test-support/processes/keys.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
@@ -13,7 +13,9 @@ import { type OpenStream, openFollow, openWatch } from "./access/streams.js"
 const reasonsOf = (streams: readonly OpenStream[]) => streams.map(({ reason }) => reason)
 
 // Streams without a natural end. Their client sends its key only once.
-describe.each(databaseTargets())("a stream that is open on %s", (target) => {
+const target = serviceDatabase()
+
+describe("a stream that is open", () => {
   let database: TestDatabase
   let server: ServerProcess
   const file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `keys-${crypto.randomUUID()}.json`)

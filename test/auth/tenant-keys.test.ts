@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { command, createKey } from "@authwire/test-support/processes/keys.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import { type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { logOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
 import { decode, encode } from "@authwire/token"
@@ -127,20 +127,4 @@ test("the file is read again when it changes; an invalid file changes nothing, a
   expect(await encodes("bare", older)).toBe(true)
   expect((await tokensOf("bare").decode({ token: old, salt })).payload).toMatchObject(payload)
   for (const secret of ["hunter2", newest, older, next]) expect(server.output()).not.toContain(secret)
-})
-
-test("a missing or invalid file: one line that names the file and the rule, exit code 1", async () => {
-  const other = `${file}.other`
-  const start = async () => {
-    const args = ["serve", "--log-level=silent", "--grpc-addr=127.0.0.1:0", "--http-addr=off"]
-    const env = { AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: database.url, AUTHWIRE_TENANT_SECRETS_FILE: other }
-    const { code, stderr } = await run(args, env)
-    return { code, stderr: stderr.replaceAll(other, "FILE") }
-  }
-  expect(await start()).toEqual({ code: 1, stderr: "authwire: --tenant-secrets-file: cannot read FILE (ENOENT)\n" })
-  writeFileSync(other, '{"acme": ["hunter2"]}')
-  expect(await start()).toEqual({
-    code: 1,
-    stderr: "authwire: --tenant-secrets-file: acme[0]: must have 32 bytes or more\n",
-  })
 })

@@ -1,4 +1,4 @@
-import { describeServers, tcpProxy } from "@authwire/test-support/databases/databases.js"
+import { describeServer, tcpProxy } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
@@ -7,7 +7,7 @@ import { startCleaner } from "../../server/src/cleanup/cleaner.js"
 import { encryptionKeys } from "../../server/src/store/conformance/context.js"
 import { openSqlStore } from "../../server/src/store/sql/index.js"
 
-describeServers("a cleaner whose database (%s) stops responding", (target) => {
+describeServer("a cleaner whose database stops responding", (target) => {
   test("stops when its grace period is over, even if its statement is blocked", async () => {
     const database = await createStoreDatabase(target)
     const url = new URL(database.url)

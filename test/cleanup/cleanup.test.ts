@@ -1,8 +1,8 @@
 import {
   createDatabase,
-  databaseTargets,
+  serviceDatabase,
   type TestDatabase,
-  testServersTogether,
+  testOnServer,
 } from "@authwire/test-support/databases/databases.js"
 import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
@@ -46,7 +46,9 @@ const holders = async (database: TestDatabase) =>
 const times = [-400 * day, -8 * day, -6 * day, -1_000, day]
 const args = ["--cleanup-interval=1s", "--metrics-addr=127.0.0.1:0"]
 
-describe.each(databaseTargets())("expired rows, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("expired rows", () => {
   let database: TestDatabase
   let server: ServerProcess | undefined
   beforeEach(async () => {
@@ -110,10 +112,9 @@ describe.each(databaseTargets())("expired rows, on %s", (target) => {
   })
 })
 
-// On all servers at the same time, because the lease of a worker that is killed must expire.
 describe("several replicas with workers", () => {
-  testServersTogether(
-    "one worker of one replica deletes rows, and when it is killed another takes over, on %s",
+  testOnServer(
+    "one worker of one replica deletes rows, and when it is killed another takes over",
     async (_, target) => {
       const database = await createDatabase(target)
       const start = () => startServer({ databaseUrl: database.url, args: [...args, "--workers=2"] })

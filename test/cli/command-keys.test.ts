@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { UserService } from "@authwire/proto"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { run, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { everyScope } from "@authwire/test-support/schema/every-method.js"
@@ -17,7 +17,9 @@ const [unary] = ways as [(typeof ways)[number]]
 const ask = async (server: Awaited<ReturnType<typeof startServer>>, key: string, method = UserService.method.getUser) =>
   (await unary.call(server, method, { id: "nobody" }, { authorization: `Bearer ${key}` })).reason
 
-describe.each(databaseTargets())("authwire keys and tenants on %s", (target) => {
+const target = serviceDatabase()
+
+describe("authwire keys and tenants", () => {
   let database: TestDatabase
   beforeAll(async () => {
     database = await createDatabase(target)

@@ -1,9 +1,11 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-describe.each(databaseTargets())("authwire doctor, on abandoned sign-ups, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("authwire doctor, on abandoned sign-ups", () => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target)

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import {
   createDatabase,
   createDatabaseOn,
-  ownServers,
+  ownServer,
   startPrivateDatabase,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
@@ -192,7 +192,7 @@ describe("TLS", () => {
   })
 })
 
-const [engine] = ownServers()
+const engine = ownServer()
 ;(engine === undefined ? describe.skip : describe)("settings of the database", () => {
   test("small packets, commits that a crash loses, a read-only server, and a wrong clock", async () => {
     const server = await startPrivateDatabase(engine)

@@ -1,11 +1,6 @@
 import { createAuthwireClient } from "@authwire/client"
 import { readyBalancer } from "@authwire/test-support/connections/ready-balancer.js"
-import {
-  createDatabase,
-  databaseTargets,
-  type ServerEngine,
-  testServersTogether,
-} from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, testOnServer } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { healthAnswers, logOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
@@ -14,9 +9,7 @@ import { describe, expect, test } from "@jest/globals"
 // Long enough for the steps of a test on a busy machine. The delay ends with the process.
 const delay = "--drain-delay-ms=8000"
 const stopping = (server: ServerProcess) => () => logOf(server).some(({ msg }) => String(msg).startsWith("stopping"))
-const [target = "sqlite", ...others] = databaseTargets().toReversed()
-// The result does not depend on the database. SQLite does not support workers.
-const withWorkers = [target, ...others].filter((one): one is ServerEngine => one !== "sqlite").slice(0, 1)
+const target = serviceDatabase()
 
 /** Makes a call over a new connection. */
 async function call(url: string): Promise<unknown> {
@@ -30,7 +23,7 @@ async function call(url: string): Promise<unknown> {
 
 // Both tests at the same time, because they wait for the delay.
 describe("SIGTERM with --drain-delay-ms", () => {
-  test.concurrent(`behind a balancer that checks readiness, on ${target}: no call fails: the replica serves until the balancer has noticed that it is not ready`, async () => {
+  test.concurrent(`behind a balancer that checks readiness: no call fails: the replica serves until the balancer has noticed that it is not ready`, async () => {
     const databases = [await createDatabase(target), await createDatabase(target)]
     const servers = await Promise.all(databases.map(({ url }) => startServer({ databaseUrl: url, args: [delay] })))
     const [leaving, staying] = servers as [ServerProcess, ServerProcess]
@@ -54,8 +47,8 @@ describe("SIGTERM with --drain-delay-ms", () => {
     for (const database of databases) await database.drop()
   })
 
-  testServersTogether(
-    "and two workers, on %s: both workers serve and report that they are not ready, then both exit",
+  testOnServer(
+    "and two workers: both workers serve and report that they are not ready, then both exit",
     async (_, engine) => {
       const database = await createDatabase(engine)
       const server = await startServer({ databaseUrl: database.url, args: [delay, "--workers=2"] })
@@ -66,6 +59,5 @@ describe("SIGTERM with --drain-delay-ms", () => {
       expect(await stopped).toBe(0)
       await database.drop()
     },
-    withWorkers,
   )
 })

@@ -1,4 +1,4 @@
-import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer, serviceServer } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { run, startServer } from "@authwire/test-support/processes/server.js"
 import { expect, test } from "@jest/globals"
@@ -18,8 +18,8 @@ const nameService = (ms: number) => {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(program)}` }
 }
 
-describeServers(
-  "a slow name service, and a host name of members of %s",
+describeServer(
+  "a slow name service, and a host name of members",
   (target) => {
     const named = async () => {
       const database = await createDatabase(target)
@@ -47,5 +47,5 @@ describeServers(
       expect(code).toBe(1)
     })
   },
-  databaseTargets().filter((target) => target === "mysql" || target === "mariadb"),
+  serviceServer(["mysql", "mariadb"]),
 )

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -15,7 +15,9 @@ const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.met
 
 type Account = Parameters<AuthwireClient["adapter"]["linkAccount"]>[0]
 
-describe.each(databaseTargets())("authwire rekey on %s", (target) => {
+const target = serviceDatabase()
+
+describe("authwire rekey", () => {
   let database: TestDatabase
   let server: ServerProcess
   let client: AuthwireClient

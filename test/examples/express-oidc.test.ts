@@ -11,13 +11,12 @@ import {
   usersWithEmail,
 } from "@authwire/test-support/applications/sign-in.js"
 import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-/** How encrypted values are stored in the database. */
-const sealed = expect.stringMatching(/^sealed\.1\.[\w-]{8}\.[\w-]{38,}$/)
+const target = serviceDatabase()
 
-describe.each(databaseTargets())("signing in with an OpenID Connect provider, on %s", (target) => {
+describe("signing in with an OpenID Connect provider", () => {
   let stack: Stack
 
   beforeAll(async () => {
@@ -31,40 +30,6 @@ describe.each(databaseTargets())("signing in with an OpenID Connect provider, on
   const hash = (sessionToken: string | undefined) => createHash("sha256").update(String(sessionToken)).digest()
   const sessions = (sessionToken: string | undefined) =>
     rows(stack.database, "sessions", "token_hash = ?", [hash(sessionToken)])
-
-  test("the first sign-in creates one user, one account and one session", async () => {
-    const browser = createBrowser()
-    const page = await signIn(browser, "Ada")
-    expect(page.status).toBe(200)
-    expect(page.url.href).toBe(`${stack.example.appUrl}/`)
-    expect([textOf(page, "name"), textOf(page, "email")]).toEqual(["Ada Lovelace", "ada@demo.example"])
-    expect(textOf(page, "role")).toBe("analyst")
-
-    const [user, ...otherUsers] = await rows(stack.database, "users")
-    expect(otherUsers).toEqual([])
-    expect(user).toMatchObject({ name: "Ada Lovelace", email: "ada@demo.example", email_verified: null })
-    expect(JSON.parse(String(user?.extra))).toEqual({ role: "analyst" })
-
-    const [account, ...otherAccounts] = await rows(stack.database, "accounts")
-    expect(otherAccounts).toEqual([])
-    expect(account).toMatchObject({
-      provider: "demo",
-      provider_account_id: person("Ada").sub,
-      user_id: user?.id,
-      type: "oidc",
-      token_type: "bearer",
-      scope: "openid profile email",
-      access_token: sealed,
-      refresh_token: sealed,
-      id_token: sealed,
-    })
-    expect(Number(account?.expires_at) - Date.now() / 1000).toBeGreaterThan(3500)
-
-    const [session, ...otherSessions] = await rows(stack.database, "sessions")
-    expect(otherSessions).toEqual([])
-    expect(session?.user_id).toBe(user?.id)
-    expect(moment(session?.expires).toISOString()).toBe(textOf(page, "expires"))
-  })
 
   test("the database has the hash of the session token, and the token nowhere", async () => {
     const browser = createBrowser()

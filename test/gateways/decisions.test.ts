@@ -1,5 +1,5 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { command, createKey } from "@authwire/test-support/processes/keys.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { altered } from "@authwire/test-support/schema/altered.js"
@@ -11,7 +11,9 @@ import { visit } from "./visit.js"
 // The decisions about requests, which are the same over both protocols. proxies.test.ts tests how proxies apply them.
 const cookie = "authjs.session-token"
 
-describe.each(databaseTargets())("on %s", (target) => {
+const target = serviceDatabase()
+
+describe(`on ${target}`, () => {
   let database: TestDatabase
   let server: ServerProcess
   let client: AuthwireClient

@@ -1,10 +1,10 @@
-import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { describeServer } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { allIsWell, flood } from "./flooding.js"
 
 // Not on SQLite, where statements run synchronously, so that no calls queue up that could be rejected.
-describeServers("more calls than can be answered, on %s", (target) => {
+describeServer("more calls than can be answered", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target)

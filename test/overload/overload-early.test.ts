@@ -1,23 +1,26 @@
 import http2 from "node:http2"
 import { UserService } from "@authwire/proto"
-import { testOnAllServers } from "@authwire/test-support/databases/databases.js"
-import { useAuthwires } from "@authwire/test-support/processes/authwires.js"
+import { describeServer } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
 import { until } from "@authwire/test-support/until.js"
 import { ConnectError } from "@connectrpc/connect"
-import { describe, expect } from "@jest/globals"
+import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { carriers } from "../transports/carriers.js"
 
-describe("calls that are rejected before they begin", () => {
-  const authwireOn = useAuthwires([
-    "--max-active-calls=2",
-    "--audit-log=stderr",
-    "--database-statement-timeout-ms=30000",
-  ])
+describeServer("calls that are rejected before they begin", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, [
+      "--max-active-calls=2",
+      "--audit-log=stderr",
+      "--database-statement-timeout-ms=30000",
+    ])
+  })
+  afterAll(() => authwire.close())
 
   // Fewer than the number per second up to which rejections are logged one by one.
-  testOnAllServers("are in the audit log, over every transport", async (_, target) => {
-    const authwire = authwireOn(target)
+  test("are in the audit log, over every transport", async () => {
     const ids = carriers.map(() => crypto.randomUUID())
     await whileFull(authwire, async () => {
       const calls = carriers.map(async (carrier, index) => {
@@ -41,8 +44,7 @@ describe("calls that are rejected before they begin", () => {
     for (const request_id of ids) expect(audited()).toContainEqual(expect.objectContaining({ ...told, request_id }))
   })
 
-  testOnAllServers("end immediately at the gRPC transport, even if their request never ends", async (_, target) => {
-    const authwire = authwireOn(target)
+  test("end immediately at the gRPC transport, even if their request never ends", async () => {
     const { createUser } = UserService.method
     const session = http2.connect(authwire.server.grpcUrl)
     await whileFull(authwire, async () => {

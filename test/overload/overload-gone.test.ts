@@ -1,11 +1,11 @@
 import http2 from "node:http2"
 import { UserService } from "@authwire/proto"
-import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { describeServer } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 
-describeServers("calls that are cancelled before they are rejected, on %s", (target) => {
+describeServer("calls that are cancelled before they are rejected", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target, ["--max-active-calls=2", "--database-statement-timeout-ms=30000"])

@@ -2,20 +2,22 @@ import { TokenService, UserService } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
 import { rejection } from "@authwire/test-support/connections/rejected.js"
-import { testOnAllServers } from "@authwire/test-support/databases/databases.js"
-import { useAuthwires } from "@authwire/test-support/processes/authwires.js"
+import { describeServer } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
 import { createClient } from "@connectrpc/connect"
-import { describe, expect } from "@jest/globals"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { carriers } from "../transports/carriers.js"
 
-// On all servers at the same time, because the clients wait a second before they repeat a rejected call.
-describe("the limit of two active calls is reached", () => {
-  const authwireOn = useAuthwires(["--max-active-calls=2", "--database-statement-timeout-ms=30000"])
+describeServer("the limit of two active calls is reached", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target, ["--max-active-calls=2", "--database-statement-timeout-ms=30000"])
+  })
+  afterAll(() => authwire.close())
 
   describe.each(carriers)("$name", (carrier) => {
-    testOnAllServers("one more call is rejected, and admitted when a call has ended", async (_, target) => {
-      const authwire = authwireOn(target)
+    test("one more call is rejected, and admitted when a call has ended", async () => {
       const client = carrier.connect(authwire.server, { timeoutMs: 20_000 })
       // The transport itself does not retry.
       const transport = carrier.transport(authwire.server)
@@ -36,8 +38,7 @@ describe("the limit of two active calls is reached", () => {
       transport.close?.()
     })
 
-    testOnAllServers("health is answered", async (_, target) => {
-      const authwire = authwireOn(target)
+    test("health is answered", async () => {
       const transport = carrier.transport(authwire.server)
       const health = createClient(Health, transport)
       await whileFull(authwire, async () => {
@@ -47,8 +48,7 @@ describe("the limit of two active calls is reached", () => {
     })
   })
 
-  testOnAllServers("a rejected call is not read", async (_, target) => {
-    const authwire = authwireOn(target)
+  test("a rejected call is not read", async () => {
     const stream = openBarePipeline(authwire.server.grpcUrl)
     await stream.next()
     const { getUser } = UserService.method
@@ -63,51 +63,46 @@ describe("the limit of two active calls is reached", () => {
     await stream.ended
   })
 
-  testOnAllServers(
-    "rejected calls in a pipeline have their own id, or a shared id under which the log counts them",
-    async (_, target) => {
-      const authwire = authwireOn(target)
-      const stream = openBarePipeline(authwire.server.grpcUrl)
-      await stream.next()
-      const { getUser } = UserService.method
-      const { check } = Health.method
-      let ids: (string | undefined)[] = []
-      await whileFull(authwire, async () => {
-        const calls = Array.from({ length: 300 }, (_, index) => frame(index, getUser, { id: "nobody" }))
-        stream.send({
-          calls: [...calls, frame(300, getUser, {}, { header: { "x-request-id": "mine" } }), frame(301, check, {})],
-        })
-        const answers = await stream.answers(302)
-        const ofHealth = answers.find(({ id }) => id === 301)
-        expect(ofHealth && messageOf(check, ofHealth).status).toBe(Status.SERVING)
-        const errors = answers.filter(({ id }) => id < 301).map((answer) => [answer.id, errorOf(answer)] as const)
-        for (const [, error] of errors)
-          expect(error).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "OVERLOADED" })
-        expect(errors.find(([id]) => id === 300)?.[1].requestId).toBe("mine")
-        ids = errors.filter(([id]) => id !== 300).map(([, { requestId }]) => requestId)
+  test("rejected calls in a pipeline have their own id, or a shared id under which the log counts them", async () => {
+    const stream = openBarePipeline(authwire.server.grpcUrl)
+    await stream.next()
+    const { getUser } = UserService.method
+    const { check } = Health.method
+    let ids: (string | undefined)[] = []
+    await whileFull(authwire, async () => {
+      const calls = Array.from({ length: 300 }, (_, index) => frame(index, getUser, { id: "nobody" }))
+      stream.send({
+        calls: [...calls, frame(300, getUser, {}, { header: { "x-request-id": "mine" } }), frame(301, check, {})],
       })
-      stream.end()
-      await stream.ended
-      await authwire.server.stop()
-      const lines = authwire.server
-        .output()
-        .split("\n")
-        .filter((line) => line.includes('"calls rejected"'))
-        .map(
-          (line) =>
-            JSON.parse(line) as {
-              request_id: string
-              rejected: { method: string; transport: string; calls: number }[]
-            },
-        )
-      // Sixteen of them have waited briefly, and have ids of their own.
-      const shared = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
-      expect(ids.filter((id) => !shared.has(id)).length).toBeLessThanOrEqual(16)
-      for (const id of shared) expect(lines.filter((line) => line.request_id === id)).toHaveLength(1)
-      const counted = lines
-        .flatMap(({ rejected }) => rejected)
-        .filter(({ transport, method }) => transport === "pipeline" && method === "authwire.v1.UserService/GetUser")
-      expect(counted.reduce((sum, { calls }) => sum + calls, 0)).toBeGreaterThanOrEqual(301)
-    },
-  )
+      const answers = await stream.answers(302)
+      const ofHealth = answers.find(({ id }) => id === 301)
+      expect(ofHealth && messageOf(check, ofHealth).status).toBe(Status.SERVING)
+      const errors = answers.filter(({ id }) => id < 301).map((answer) => [answer.id, errorOf(answer)] as const)
+      for (const [, error] of errors) expect(error).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "OVERLOADED" })
+      expect(errors.find(([id]) => id === 300)?.[1].requestId).toBe("mine")
+      ids = errors.filter(([id]) => id !== 300).map(([, { requestId }]) => requestId)
+    })
+    stream.end()
+    await stream.ended
+    await authwire.server.stop()
+    const lines = authwire.server
+      .output()
+      .split("\n")
+      .filter((line) => line.includes('"calls rejected"'))
+      .map(
+        (line) =>
+          JSON.parse(line) as {
+            request_id: string
+            rejected: { method: string; transport: string; calls: number }[]
+          },
+      )
+    // Sixteen of them have waited briefly, and have ids of their own.
+    const shared = new Set(ids.filter((id, index) => ids.indexOf(id) !== index))
+    expect(ids.filter((id) => !shared.has(id)).length).toBeLessThanOrEqual(16)
+    for (const id of shared) expect(lines.filter((line) => line.request_id === id)).toHaveLength(1)
+    const counted = lines
+      .flatMap(({ rejected }) => rejected)
+      .filter(({ transport, method }) => transport === "pipeline" && method === "authwire.v1.UserService/GetUser")
+    expect(counted.reduce((sum, { calls }) => sum + calls, 0)).toBeGreaterThanOrEqual(301)
+  })
 })

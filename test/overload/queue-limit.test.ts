@@ -1,11 +1,13 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const limit = 5
 
 // Calls that wait to write a row do not count as active calls, so only this limit bounds their number.
-describe.each(databaseTargets())("--database-queue-limit on %s", (target) => {
+const target = serviceDatabase()
+
+describe("--database-queue-limit", () => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target, [`--database-queue-limit=${limit}`])

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { Health } from "@authwire/proto/health"
 import { rejection } from "@authwire/test-support/connections/rejected.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { type DatabaseTarget, serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { openService } from "@authwire/test-support/processes/service.js"
 import { createClient } from "@connectrpc/connect"
@@ -31,7 +31,7 @@ const perSecond = 10
 const nextMs = 1_000 / perSecond
 
 /** Opens a service with both listeners, whose clock advances only on request. */
-async function openListeners(target: ReturnType<typeof databaseTargets>[number]) {
+async function openListeners(target: DatabaseTarget) {
   const database = await createStoreDatabase(target)
   const store = await database.openStore()
   const time = { now: 0 }
@@ -56,7 +56,9 @@ async function openListeners(target: ReturnType<typeof databaseTargets>[number])
   }
 }
 
-describe.each(databaseTargets().slice(0, 1))("a key exceeds the rate limit of a method, on %s", (target) => {
+const target = serviceDatabase()
+
+describe("a key exceeds the rate limit of a method", () => {
   let service: Awaited<ReturnType<typeof openListeners>>
   beforeAll(async () => {
     service = await openListeners(target)

@@ -1,14 +1,8 @@
 import { UserService } from "@authwire/proto"
 import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
-import {
-  type DatabaseTarget,
-  databaseTargets,
-  describeServers,
-  testOnAllServers,
-} from "@authwire/test-support/databases/databases.js"
+import { describeServer, serviceServer } from "@authwire/test-support/databases/databases.js"
 import { withHeldRow } from "@authwire/test-support/databases/held-row.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { useAuthwires } from "@authwire/test-support/processes/authwires.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { linesOf } from "../transports/world.js"
@@ -17,7 +11,7 @@ const { getUser, updateUser } = UserService.method
 const ok = { code: "OK", reason: undefined }
 const transports = ["grpc", "http"] as const
 
-describeServers("waiting calls of a pipeline, on %s", (target) => {
+describeServer("waiting calls of a pipeline", (target) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target)
@@ -136,54 +130,49 @@ describeServers("waiting calls of a pipeline, on %s", (target) => {
   })
 })
 
-// On all databases at the same time, because the service waits for idle clients.
 describe("when the service is about to stop", () => {
-  const targets = databaseTargets()
-  const authwireOn = useAuthwires([], targets)
+  const target = serviceServer() ?? "sqlite"
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target)
+  })
+  afterAll(() => authwire.close())
 
   describe.each(transports)("through the %s listener", (transport) => {
-    const openedAt = async (target: DatabaseTarget) => {
-      const server = await startServer({ databaseUrl: authwireOn(target).database.url })
+    const startAndOpen = async () => {
+      const server = await startServer({ databaseUrl: authwire.database.url })
       const stream = openBarePipeline(server[`${transport}Url`])
       expect((await stream.next()).settings).toBeDefined()
       return { server, stream }
     }
 
-    testOnAllServers(
-      "it sends draining, and executes further calls until the client closes its side",
-      async (_, target) => {
-        const { server, stream } = await openedAt(target)
-        const stopped = server.stop()
-        expect(await stream.next()).toMatchObject({ draining: true, answers: [] })
-        // Immediately, because the service waits only a second for a client without active calls.
-        for (const id of [1, 2, 3]) stream.send({ calls: [frame(id, getUser, { id: "nobody" })] })
-        stream.end()
-        const answers = await stream.answers(3)
-        expect(answers.map(({ id }) => id).toSorted()).toEqual([1, 2, 3])
-        for (const answer of answers) {
-          expect(errorOf(answer)).toMatchObject({ code: "NOT_FOUND", reason: "USER_NOT_FOUND" })
-        }
-        expect(await stream.ended).toMatchObject(ok)
-        expect(await stopped).toBe(0)
-      },
-      targets,
-    )
+    test("it sends draining, and executes further calls until the client closes its side", async () => {
+      const { server, stream } = await startAndOpen()
+      const stopped = server.stop()
+      expect(await stream.next()).toMatchObject({ draining: true, answers: [] })
+      // Immediately, because the service waits only a second for a client without active calls.
+      for (const id of [1, 2, 3]) stream.send({ calls: [frame(id, getUser, { id: "nobody" })] })
+      stream.end()
+      const answers = await stream.answers(3)
+      expect(answers.map(({ id }) => id).toSorted()).toEqual([1, 2, 3])
+      for (const answer of answers) {
+        expect(errorOf(answer)).toMatchObject({ code: "NOT_FOUND", reason: "USER_NOT_FOUND" })
+      }
+      expect(await stream.ended).toMatchObject(ok)
+      expect(await stopped).toBe(0)
+    })
 
-    testOnAllServers(
-      "a stream that is idle and not closed ends with OK",
-      async (_, target) => {
-        const { server, stream } = await openedAt(target)
-        const stopped = server.stop()
-        expect(await stream.rest()).toMatchObject([{ draining: true, answers: [] }])
-        expect(await stream.ended).toMatchObject(ok)
-        expect(await stopped).toBe(0)
-      },
-      targets,
-    )
+    test("a stream that is idle and not closed ends with OK", async () => {
+      const { server, stream } = await startAndOpen()
+      const stopped = server.stop()
+      expect(await stream.rest()).toMatchObject([{ draining: true, answers: [] }])
+      expect(await stream.ended).toMatchObject(ok)
+      expect(await stopped).toBe(0)
+    })
 
-    testOnAllServers("waiting calls are answered", async (_, target) => {
-      const { server, stream } = await openedAt(target)
-      await withHeldRow(authwireOn(target), async ({ request, waiting, release }) => {
+    ;(target === "sqlite" ? test.skip : test)("waiting calls are answered", async () => {
+      const { server, stream } = await startAndOpen()
+      await withHeldRow(authwire, async ({ request, waiting, release }) => {
         stream.send({ calls: [frame(1, updateUser, request)] })
         await waiting(1)
         const stopped = server.stop()

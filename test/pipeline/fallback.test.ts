@@ -1,11 +1,13 @@
 import { type Http2Proxy, http2Proxy, type Passage } from "@authwire/test-support/connections/http2-proxy.js"
 import { outcome, type PipelineClient, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
-describe.each(databaseTargets().slice(-1))("a client behind a proxy, with a server on %s", (target) => {
+const target = serviceDatabase()
+
+describe("a client behind a proxy, with a server", () => {
   let database: TestDatabase
   let server: ServerProcess
   let proxy: Http2Proxy

@@ -1,7 +1,7 @@
 import { outcome, pipelineClient, startReplicas, tally } from "@authwire/test-support/connections/pipeline.js"
 import {
   createDatabase,
-  describeServers,
+  describeServer,
   type TestDatabase,
   tcpProxy,
 } from "@authwire/test-support/databases/databases.js"
@@ -19,7 +19,7 @@ async function namesOf(database: TestDatabase): Promise<Set<string>> {
   return new Set(names)
 }
 
-describeServers("one of two servers on %s is killed", (target) => {
+describeServer("one of two servers is killed", (target) => {
   // The concurrency limit is raised because one server gets the calls of both.
   const args = ["--log-level=warn", "--max-active-calls=2000"]
 
@@ -83,7 +83,7 @@ describeServers("one of two servers on %s is killed", (target) => {
   })
 })
 
-describeServers("a database (%s) that hangs", (target) => {
+describeServer("a database that hangs", (target) => {
   test("lets calls end at their deadlines or when they are cancelled, frees them, and delays no other client", async () => {
     const database = await createDatabase(target)
     const url = new URL(database.url)
@@ -119,7 +119,7 @@ describeServers("a database (%s) that hangs", (target) => {
   })
 })
 
-describeServers("a server on %s that does not read", (target) => {
+describeServer("a server that does not read", (target) => {
   test("lets calls end at their deadlines; when it reads again, calls succeed on the same stream", async () => {
     const database = await createDatabase(target)
     const server = await startServer({ databaseUrl: database.url })

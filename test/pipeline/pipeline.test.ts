@@ -7,7 +7,7 @@ import {
   messageOf,
   openBarePipeline,
 } from "@authwire/test-support/connections/bare-pipeline.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { limits } from "../../server/src/transport/limits/limits.js"
@@ -18,14 +18,14 @@ const { check } = Health.method
 const ok = { code: "OK", reason: undefined }
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const transports = ["grpc", "http"] as const
-const cases = databaseTargets().flatMap((target) => transports.map((transport) => [target, transport] as const))
+const target = serviceDatabase()
 
 /** A call as an element of PipelineRequest.calls that fails with USER_NOT_FOUND. */
 const nobody = (id: number, more: Parameters<typeof frame>[3] = {}) => frame(id, getUser, { id: "nobody" }, more)
 const idsOf = (answers: readonly { id: number }[]) => answers.map(({ id }) => id).sort((a, b) => a - b)
 const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => from + n)
 
-describe.each(cases)("PipelineService.Pipeline on %s, through the %s listener", (target, transport) => {
+describe.each(transports)("PipelineService.Pipeline, through the %s listener", (transport) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(target, ["--max-message-bytes=1048576"])

@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { createServer } from "node:net"
 import { outcome, pipelineClient } from "@authwire/test-support/connections/pipeline.js"
-import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { givenUp, killAndStartAgain, runGivenUp, runScript, scripts } from "./reconnecting.js"
@@ -10,7 +10,7 @@ import { givenUp, killAndStartAgain, runGivenUp, runScript, scripts } from "./re
 
 let database: TestDatabase
 beforeAll(async () => {
-  database = await createDatabase(databaseTargets().at(-1) ?? "sqlite")
+  database = await createDatabase(serviceDatabase())
 })
 afterAll(() => database.drop())
 

@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
 import { outcome, pipelineClient } from "@authwire/test-support/connections/pipeline.js"
 import { tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach, type Later, withEndings } from "@authwire/test-support/endings.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
@@ -18,7 +18,7 @@ const keepaliveMs = 20_000
 
 let authwire: Authwire
 beforeAll(async () => {
-  authwire = await startAuthwire(databaseTargets().at(-1) ?? "sqlite")
+  authwire = await startAuthwire(serviceDatabase())
 })
 afterAll(() => authwire.close())
 

@@ -109,22 +109,6 @@ describe("the error of a caller, and the time for which the provider is not aske
     expect(await secondsOf(account)).toBeNaN()
   })
 
-  test("for as long as the provider asks for", async () => {
-    const account = await signUp()
-    json(429, {}, { "retry-after": "100" })
-    await failed(account)
-    expect(Math.abs((await secondsOf(account)) - 100)).toBeLessThanOrEqual(2)
-  })
-
-  test("PROVIDER_UNAVAILABLE: no response before the timeout", async () => {
-    const account = await signUp()
-    handle = () => {}
-    expect((await failed(account)).infos[0]).toMatchObject({
-      reason: "PROVIDER_UNAVAILABLE",
-      metadata: { failure: "timeout" },
-    })
-  })
-
   test("REFRESH_TOKEN_MISSING, PROVIDER_NOT_CONFIGURED and INVALID_FIELD: the provider is not called", async () => {
     good()
     const bare = await signUp({ refreshToken: undefined })
@@ -149,17 +133,6 @@ describe("the error of a caller, and the time for which the provider is not aske
       expect(answer.expires).toBeUndefined()
     }
     expect(asked).toBe(0)
-  })
-
-  test("a replaced refresh token is stored even if the expiry is unknown", async () => {
-    const account = await signUp()
-    good({ expires_in: undefined, refresh_token: "new-refresh-token" })
-    const answer = await get(account)
-    expect(answer.accessToken).toBe("new-access-token")
-    expect(answer.expires).toBeUndefined()
-    expect((await replica.client.accounts.getAccount(account)).account).toMatchObject({
-      refreshToken: "new-refresh-token",
-    })
   })
 })
 

@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { setTimeout as delay } from "node:timers/promises"
-import { databaseTargets, type TestDatabase, tcpProxy } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase, type TestDatabase, tcpProxy } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { until } from "@authwire/test-support/until.js"
@@ -55,7 +55,9 @@ beforeEach(() => {
   onRequest = () => {}
 })
 
-describe.each(databaseTargets())("on %s", (target) => {
+const target = serviceDatabase()
+
+describe(`on ${target}`, () => {
   let database: StoreDatabase & TestDatabase
   let store: Store
   /** A clock that only the tests advance, so that no wait ends by itself. */

@@ -5,7 +5,7 @@ import { images } from "@authwire/test-support/applications/screenshots.js"
 import { describe, expect, test } from "@jest/globals"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const pages = ["README.md", ...globSync("docs/**/*.md", { cwd: root })]
+const pages = ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md", { cwd: root })]
 /** Each picture that a page shows, with its path in the repository. */
 const shown = pages.flatMap((page) =>
   [...readFileSync(join(root, page), "utf8").matchAll(/!\[([^\]]*)\]\(([^)\s]+)\)/g)].map(([, text, path]) => ({
@@ -14,10 +14,10 @@ const shown = pages.flatMap((page) =>
     path: join(dirname(page), String(path)),
   })),
 )
-const pictures = shown.filter(({ path }) => path.endsWith(".png"))
+const pictures = shown.filter(({ path }) => path.startsWith(relative(root, images)))
 const kept = globSync("*", { cwd: images }).map((name) => relative(root, join(images, name)))
 
-// `make screenshots` writes the pictures.
+// `make screenshots` writes the screenshots, and `make gen` the drawings.
 describe("the pictures of the docs", () => {
   test("are all shown on a page, and every shown picture exists", () => {
     expect(kept.length).toBeGreaterThan(0)
@@ -28,7 +28,8 @@ describe("the pictures of the docs", () => {
   test("are small, and have the type of their names", () => {
     for (const path of kept) {
       const bytes = readFileSync(join(root, path))
-      expect([path, bytes.subarray(1, 4).toString()]).toEqual([path, "PNG"])
+      const type = path.endsWith(".svg") ? bytes.includes("<svg") : bytes.subarray(1, 4).toString() === "PNG"
+      expect([path, type]).toEqual([path, true])
       expect([path, bytes.length <= 100_000]).toEqual([path, true])
     }
   })

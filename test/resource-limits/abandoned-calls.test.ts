@@ -2,7 +2,7 @@ import { connect as connectTcp } from "node:net"
 import { http1Request } from "@authwire/test-support/attack/raw-sockets.js"
 import { enveloped, header, paths } from "@authwire/test-support/attack/requests.js"
 import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { openService } from "@authwire/test-support/processes/service.js"
 import { until } from "@authwire/test-support/until.js"
@@ -13,7 +13,7 @@ import { limits } from "../../server/src/transport/limits/limits.js"
 import type { Listener } from "../../server/src/transport/listener/listener.js"
 import { formatAddress } from "../../server/src/util/address.js"
 
-const [target] = databaseTargets()
+const target = serviceDatabase()
 const keyId = "key"
 const authorizePath = "/v1/authorize"
 

@@ -5,7 +5,7 @@ import { sendAllButTheLastByte } from "@authwire/test-support/attack/partial-mes
 import { getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
 import { type AttackConnection, attackConnection, endOf, takesNothing } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
-import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { describeServer } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach, withEndings } from "@authwire/test-support/endings.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
@@ -136,7 +136,7 @@ describe("unauthorized calls are rejected after their headers", () => {
   )
 })
 
-describeServers("calls beyond the concurrency limit, on %s", (database) => {
+describeServer("calls beyond the concurrency limit", (database) => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire(database, ["--max-active-calls=2"])

@@ -1,9 +1,8 @@
 import { createAuthwireClient } from "@authwire/client"
-import { type DatabaseTarget, databaseTargets, testOnAllServers } from "@authwire/test-support/databases/databases.js"
-import type { Later } from "@authwire/test-support/endings.js"
-import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { useAuthwires } from "@authwire/test-support/processes/authwires.js"
-import { describe, expect, test } from "@jest/globals"
+import { describeServer, serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const expires = new Date("2099-12-31T00:00:00Z")
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
@@ -13,12 +12,16 @@ const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 // seconds. The limit lies between that time and the delay of a slow machine.
 const soonMs = 6_000
 
-describe("rows that another transaction has locked", () => {
-  const authwireOn = useAuthwires()
+describeServer("rows that another transaction has locked", (target) => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(target)
+  })
+  afterAll(() => authwire.close())
+  const later = endsAfterEach()
 
   /** Connects a client to the service that uses a server, and creates other users. */
-  async function open(later: Later, target: DatabaseTarget, listener: "grpc" | "http") {
-    const authwire = authwireOn(target)
+  async function open(listener: "grpc" | "http") {
     const { database } = authwire
     const client = createAuthwireClient({ url: authwire.server[`${listener}Url`], timeoutMs: 30_000 })
     later(async () => client.close())
@@ -28,7 +31,6 @@ describe("rows that another transaction has locked", () => {
     }
     const others = await Promise.all(range(20).map(user))
     return {
-      authwire,
       client,
       user,
 
@@ -62,8 +64,8 @@ describe("rows that another transaction has locked", () => {
   }
 
   describe.each(["grpc", "http"] as const)("through the %s listener", (listener) => {
-    testOnAllServers("40 writers of one row do not delay other calls, and none is rejected", async (later, target) => {
-      const { authwire, client, user, whileLocked, longestOf } = await open(later, target, listener)
+    test("40 writers of one row do not delay other calls, and none is rejected", async () => {
+      const { client, user, whileLocked, longestOf } = await open(listener)
       const id = await user()
       const account = { provider: "p", type: "oauth" as const, userId: id }
       const writes = range(40).map((n) => [
@@ -86,8 +88,8 @@ describe("rows that another transaction has locked", () => {
       expect(await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [id])).toEqual([{ n: 13 }])
     })
 
-    testOnAllServers("writers of as many rows as there are connections do not delay readers", async (later, target) => {
-      const { client, user, whileLocked, longestOf } = await open(later, target, listener)
+    test("writers of as many rows as there are connections do not delay readers", async () => {
+      const { client, user, whileLocked, longestOf } = await open(listener)
       const ids = await Promise.all(range(24).map(user))
       let writing: Promise<unknown>[] = []
       await whileLocked(ids, async () => {
@@ -100,7 +102,7 @@ describe("rows that another transaction has locked", () => {
   })
 })
 
-if (databaseTargets().includes("sqlite")) {
+if (serviceDatabase() === "sqlite") {
   test("on SQLite, where one writer locks the whole database, readers do not wait for writers", async () => {
     const authwire = await startAuthwire("sqlite")
     const { adapter } = authwire

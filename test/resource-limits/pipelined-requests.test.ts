@@ -1,6 +1,6 @@
 import { UserService } from "@authwire/proto"
 import { type BarePipeline, frame, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
-import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { describeServer } from "@authwire/test-support/databases/databases.js"
 import { type HeldRow, withHeldRow } from "@authwire/test-support/databases/held-row.js"
 import { type Heap, heapTold, openHeap } from "@authwire/test-support/machine/heap.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
@@ -12,7 +12,7 @@ const mebibyte = 2 ** 20
 const budgetBytes = 10 * mebibyte
 const header = Object.fromEntries(Array.from({ length: 63 }, (_, n) => [`x-${n}`, "x".repeat(8_000)]))
 
-describeServers("waiting calls of a pipeline, on %s", (target) => {
+describeServer("waiting calls of a pipeline", (target) => {
   let authwire: Authwire
   let heap: Heap
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 import http from "node:http"
-import { createDatabase, type ServerEngine, testServersTogether } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, type ServerEngine, testOnServer } from "@authwire/test-support/databases/databases.js"
 import type { Later } from "@authwire/test-support/endings.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
 import { connection, healthAnswers, isGone, logOf, workersOf } from "@authwire/test-support/processes/workers.js"
@@ -16,8 +16,8 @@ describe("one of two workers hangs", () => {
     return { server, victim }
   }
 
-  testServersTogether(
-    "it is killed and replaced, one line reports that, and its connections are closed, on %s",
+  testOnServer(
+    "it is killed and replaced, one line reports that, and its connections are closed",
     async (later, target) => {
       const { server, victim } = await start(later, target)
       process.kill(victim, "SIGSTOP")
@@ -55,7 +55,7 @@ describe("one of two workers hangs", () => {
     },
   )
 
-  testServersTogether("a shutdown does not wait for it as long as for calls, on %s", async (later, target) => {
+  testOnServer("a shutdown does not wait for it as long as for calls", async (later, target) => {
     const { server, victim } = await start(later, target, ["--shutdown-grace-ms=600000"])
     process.kill(victim, "SIGSTOP")
     expect(await server.stop()).toBe(1)

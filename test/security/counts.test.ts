@@ -1,12 +1,12 @@
 import { createAuthwireClient } from "@authwire/client"
-import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { describeServer } from "@authwire/test-support/databases/databases.js"
 import { activeStatements, lockTable } from "@authwire/test-support/databases/server-sql.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 
-describeServers("slow counts of users on %s", (target) => {
+describeServer("slow counts of users", (target) => {
   const ends = endsAfterEach()
 
   test("use one connection of the pool, and leave the rest to other calls", async () => {

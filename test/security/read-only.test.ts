@@ -2,8 +2,8 @@ import { createAuthwireClient } from "@authwire/client"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import {
   createDatabaseOn,
-  describeServers,
-  ownServers,
+  describeServer,
+  ownServer,
   type PrivateServer,
   startPrivateDatabase,
   type TestDatabase,
@@ -20,8 +20,8 @@ import { openSqlStore } from "../../server/src/store/sql/index.js"
 
 // A replica must not be ready while no write can succeed: a load balancer would keep sending sign-ins to it, which
 // fail.
-describeServers(
-  "a database of %s that rejects writes",
+describeServer(
+  "a database that rejects writes",
   (engine) => {
     let databaseServer: PrivateServer
     let database: TestDatabase
@@ -126,7 +126,7 @@ describeServers(
       },
     )
   },
-  ownServers(),
+  ownServer(),
 )
 
 describe("a SQLite database that rejects writes", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
-import { type CacheRow, cachesConfirmed } from "../../server/src/session-cache/awaiting.js"
+import { cachesConfirmed } from "../../server/src/session-cache/awaiting.js"
+import type { CacheReport } from "../../server/src/session-cache/hub.js"
 import { Simulation } from "./simulation.js"
 
 const never = new AbortController().signal
@@ -8,10 +9,10 @@ const never = new AbortController().signal
 function setUp() {
   const simulation = new Simulation(1)
   const reads: { tenant: string; at: number }[] = []
-  let answer = (): CacheRow[] => []
+  let answer = (): CacheReport[] => []
   const confirmed = cachesConfirmed({
     reach: async () => 7n,
-    async rows(tenant) {
+    async reports(tenant) {
       reads.push({ tenant, at: simulation.time })
       const rows = answer()
       await simulation.delay(5)
@@ -23,7 +24,7 @@ function setUp() {
   return {
     simulation,
     reads,
-    setRows(rows: () => CacheRow[]) {
+    setRows(rows: () => CacheReport[]) {
       answer = rows
     },
     /** Makes a call that waits, and records when it was answered. */
@@ -46,7 +47,7 @@ function setUp() {
 }
 
 describe("calls that wait for the caches", () => {
-  const open: CacheRow = { leaseMs: 10_000, confirmed: 6n }
+  const open: CacheReport = { leaseMs: 10_000, confirmed: 6n }
 
   test("share the reads of the rows: any number of calls causes as many reads as one", async () => {
     const counts: number[] = []
@@ -85,7 +86,7 @@ describe("calls that wait for the caches", () => {
 
   test("are not answered by a read that began before the call", async () => {
     const { simulation, reads, setRows, call } = setUp()
-    let rows: CacheRow[] = []
+    let rows: CacheReport[] = []
     setRows(() => rows)
     const first = call()
     // The lease is granted and used during the first read.
@@ -99,7 +100,7 @@ describe("calls that wait for the caches", () => {
     await simulation.run(1_000)
     expect(first.at).toBe(5)
     expect(second).toEqual({ at: undefined, error: undefined })
-    expect(reads.map(({ at }) => at).slice(0, 2)).toEqual([0, 5])
+    expect(reads.map(({ at }) => at).slice(0, 2)).toEqual([0, 25])
   })
 
   test("end independently: the others keep waiting, and without waiting calls nothing is read", async () => {

@@ -28,33 +28,16 @@ const remedies = {
 const tools = {
   grpcurl: "go install github.com/fullstorydev/grpcurl/cmd/grpcurl@latest",
   curl: "install curl",
+}
+const toolsOfLongTests = {
   sqlite3: "install sqlite3",
   "mariadb-backup": "install mariadb-backup",
 }
 
-/**
- * Finds or starts the database servers for the tests, and passes them to the workers in environment variables:
- *
- * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL, AUTHWIRE_TEST_POSTGRES_URL: the server to use. Its user must be
- *   allowed to create databases and users. Not set: a server is started for this run, if its program is installed.
- * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run.
- * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb,postgres` (default: all four).
- */
-export default async function setup() {
-  const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite,mysql,mariadb,postgres").split(",")
+/** What is missing of the programs and packages that only long tests need, one line each. */
+function leftOutOfLongTests() {
   const leftOut = []
-  const toStart = []
-  for (const engine of serverEngines) {
-    if (!wanted.includes(engine)) delete process.env[variables[engine]]
-    else if (process.env[variables[engine]]) continue
-    else if (findServer(engine) === undefined) leftOut.push(`left out: ${engine} (${remedies[engine]})`)
-    else toStart.push(engine)
-  }
-  for (const [tool, remedy] of Object.entries(tools)) {
-    if (!hasTool(tool)) leftOut.push(`left out: what needs ${tool} (${remedy})`)
-  }
   if (mysqlPrograms() === undefined) leftOut.push("left out: a dump of MySQL (have its own mysqldump on the path)")
-  leftOut.push(...missingLanguages(hasTool))
   if (!hasTracedApplication())
     leftOut.push("left out: an application with OpenTelemetry (npm install in test/tracing/application)")
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
@@ -69,10 +52,40 @@ export default async function setup() {
   if (findEnvoy() === undefined) leftOut.push("left out: Envoy (make gateways-install)")
   if (findNginx() === undefined) leftOut.push("left out: nginx (install nginx)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
+  return leftOut
+}
+
+/**
+ * Finds or starts the database servers for the tests, and passes them to the workers in environment variables:
+ *
+ * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL, AUTHWIRE_TEST_POSTGRES_URL: the server to use. Its user must be
+ *   allowed to create databases and users. Not set: a server is started for this run, if its program is installed.
+ * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run.
+ * - AUTHWIRE_TEST_LONG: this is a run of the long tests, which need more programs (set by jest.long.config.js).
+ * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb,postgres` (default: all four).
+ * - AUTHWIRE_TEST_SERVICE_DATABASE: the one of them on which everything above the store is tested (default: the first).
+ */
+export default async function setup() {
+  const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite,mysql,mariadb,postgres").split(",")
+  const leftOut = []
+  const toStart = []
+  for (const engine of serverEngines) {
+    if (!wanted.includes(engine)) delete process.env[variables[engine]]
+    else if (process.env[variables[engine]]) continue
+    else if (findServer(engine) === undefined) leftOut.push(`left out: ${engine} (${remedies[engine]})`)
+    else toStart.push(engine)
+  }
+  const isLong = process.env.AUTHWIRE_TEST_LONG !== undefined
+  for (const [tool, remedy] of Object.entries({ ...tools, ...(isLong && toolsOfLongTests) })) {
+    if (!hasTool(tool)) leftOut.push(`left out: what needs ${tool} (${remedy})`)
+  }
+  leftOut.push(...missingLanguages(hasTool, isLong ? ["Java", "Rust"] : ["Go", "Python"]))
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
+  if (isLong) leftOut.push(...leftOutOfLongTests())
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
   // CI does not require the following.
-  if (!hasEarlierVersion()) leftOut.push("left out: an upgrade from an earlier version (make earlier-install)")
+  if (isLong && !hasEarlierVersion())
+    leftOut.push("left out: an upgrade from an earlier version (make earlier-install)")
   if (!process.env.AUTHWIRE_TEST_CLUSTER_URL) {
     leftOut.push("left out: a replication group with several primaries (set AUTHWIRE_TEST_CLUSTER_URL)")
   }

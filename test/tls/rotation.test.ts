@@ -3,7 +3,7 @@ import http2 from "node:http2"
 import https from "node:https"
 import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer, serviceServer } from "@authwire/test-support/databases/databases.js"
 import {
   authority,
   type Certificate,
@@ -17,43 +17,40 @@ import { grpcTransport } from "../../client/src/transport/grpc.js"
 
 const trust = { ca: authority.cert }
 
-const shapes = databaseTargets().map((target) => [target, target === "sqlite" ? 1 : 2] as const)
+const target = serviceServer() ?? "sqlite"
+const workers = target === "sqlite" ? 1 : 2
 
 // All at the same time, because they wait for the next reading of the files.
-test.concurrent.each(shapes)(
-  "on %s, %s workers: certificates change under load, and no call fails",
-  async (target, workers) => {
-    const database = await createDatabase(target)
-    let current = serverCertificate()
-    const folder = certificateFolder(current)
-    const args = [...folder.args, `--workers=${workers}`, "--log-level=warn"]
-    const server = await startServer({ databaseUrl: database.url, args })
-    const before = http2.connect(server.httpUrl, trust)
-    const load = startLoad(server)
+test.concurrent(`certificates change under load, with ${workers} processes, and no call fails`, async () => {
+  const database = await createDatabase(target)
+  let current = serverCertificate()
+  const folder = certificateFolder(current)
+  const args = [...folder.args, `--workers=${workers}`, "--log-level=warn"]
+  const server = await startServer({ databaseUrl: database.url, args })
+  const before = http2.connect(server.httpUrl, trust)
+  const load = startLoad(server)
 
-    for (let i = 0; i < 3; i++) {
-      current = serverCertificate()
-      folder.swap(current)
-      await untilServed(server, current, workers)
-      current = serverCertificate()
-      folder.write(current)
-      await untilServed(server, current, workers)
-    }
+  for (let i = 0; i < 3; i++) {
+    current = serverCertificate()
+    folder.swap(current)
+    await untilServed(server, current, workers)
+    current = serverCertificate()
+    folder.write(current)
+    await untilServed(server, current, workers)
+  }
 
-    // Each kind of caller made some calls, including those that open a new connection for each call.
-    await until(() => Object.values(load.calls).every((count) => count > 20))
-    expect(await load.stop()).toEqual([])
-    // The connection from before the first change is still open.
-    expect(before.destroyed).toBe(false)
-    const stream = before.request({ ":path": "/healthz" })
-    expect(await new Promise((resolve) => stream.once("response", (headers) => resolve(headers[":status"])))).toBe(200)
-    before.close()
-    await server.stop()
-    await database.drop()
-    folder.remove()
-  },
-  120_000,
-)
+  // Each kind of caller made some calls, including those that open a new connection for each call.
+  await until(() => Object.values(load.calls).every((count) => count > 20))
+  expect(await load.stop()).toEqual([])
+  // The connection from before the first change is still open.
+  expect(before.destroyed).toBe(false)
+  const stream = before.request({ ":path": "/healthz" })
+  expect(await new Promise((resolve) => stream.once("response", (headers) => resolve(headers[":status"])))).toBe(200)
+  before.close()
+  await server.stop()
+  await database.drop()
+  folder.remove()
+}, 120_000)
 
 test.concurrent("files that do not match are logged once, and the previous certificate stays in use until they match", async () => {
   const database = await createDatabase("sqlite")
@@ -78,7 +75,7 @@ test.concurrent("files that do not match are logged once, and the previous certi
   await database.drop()
 })
 
-describeServers("--workers on %s", (target) => {
+describeServer("--workers", (target) => {
   test("a certificate that cannot be used: one line, exit code 1", async () => {
     const database = await createDatabase(target)
     const folder = certificateFolder({ cert: serverCertificate().cert, key: serverCertificate().key })

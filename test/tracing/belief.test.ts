@@ -1,5 +1,5 @@
 import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Collector, startCollector } from "@authwire/test-support/machine/collector.js"
 import { freePort } from "@authwire/test-support/machine/free-port.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
@@ -136,7 +136,7 @@ test("without a trace of the caller, the sampler decides, and the log has the id
   expect(logged.toSorted()).toEqual(traced.toSorted())
 })
 
-describeServers("on %s", (target) => {
+describeServer("on a server", (target) => {
   test("each worker sends its own spans, with its number", async () => {
     await database.drop()
     database = await createDatabase(target)

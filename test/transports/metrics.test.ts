@@ -3,9 +3,9 @@ import { outcome, pipelineClient, tally } from "@authwire/test-support/connectio
 import { type RawOutcome, rawPipelineCalls } from "@authwire/test-support/connections/raw-calls.js"
 import {
   createDatabase,
-  type DatabaseTarget,
-  databaseTargets,
-  describeServers,
+  describeServer,
+  serviceDatabase,
+  serviceServer,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
@@ -81,7 +81,9 @@ async function expectCalls(server: ServerProcess): Promise<void> {
 
 const metrics = "--metrics-addr=127.0.0.1:0"
 
-describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) => {
+const target = serviceDatabase()
+
+describe("one process", () => {
   let database: TestDatabase
   let server: ServerProcess
   beforeAll(async () => {
@@ -110,7 +112,7 @@ describe.each(databaseTargets())("one process on %s", (target: DatabaseTarget) =
   })
 })
 
-describeServers("on %s", (target) => {
+describeServer("on a server", (target) => {
   test("calls that are rejected before they begin are counted too", async () => {
     const database = await createDatabase(target)
     const args = [metrics, "--max-active-calls=4"]
@@ -151,7 +153,7 @@ describeServers("on %s", (target) => {
   })
 })
 
-describeServers("two workers on %s", (target) => {
+describeServer("two workers", (target) => {
   let database: TestDatabase
   let server: ServerProcess
   beforeAll(async () => {
@@ -194,7 +196,7 @@ describeServers("two workers on %s", (target) => {
 })
 
 test.each([[[]], [["--workers=2"]]])("an address in use is reported, with %j", async (args) => {
-  const [target] = databaseTargets().filter((one) => args.length === 0 || one !== "sqlite")
+  const target = args.length === 0 ? serviceDatabase() : serviceServer()
   if (target === undefined) return
   const database = await createDatabase(target)
   const other = createServer()

@@ -3,7 +3,7 @@ import { createServer } from "node:net"
 import { HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import {
   createDatabase,
-  describeServers,
+  describeServer,
   type TestDatabase,
   tcpProxy,
 } from "@authwire/test-support/databases/databases.js"
@@ -67,7 +67,7 @@ async function limitedUser(database: TestDatabase, connections: number) {
   }
 }
 
-describeServers("--workers on %s", (target) => {
+describeServer("--workers", (target) => {
   test("the listeners are announced once; both workers get connections of both, and write whole lines", async () => {
     const database = await createDatabase(target)
     const server = await startServer({ databaseUrl: database.url, args: ["--workers=2"] })

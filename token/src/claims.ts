@@ -1,4 +1,4 @@
-import { TokenExpired, TokenMalformed, TokenNotYetValid } from "./error.js"
+import { TokenExpired, TokenMalformed, TokenNotYetValid } from "./errors/error.js"
 
 /**
  * The tolerance for clock differences, in seconds, as in Auth.js. RFC 7519, section 4.1.4: "Implementers MAY provide

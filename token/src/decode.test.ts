@@ -2,8 +2,8 @@ import * as core from "@auth/core/jwt"
 import { describe, expect, test } from "@jest/globals"
 import { EncryptJWT } from "jose"
 import { failure } from "../test/failure.js"
-import { derivedKey } from "./derived-key.js"
 import { decode, encode, secretsFromEnvironment, TokenError } from "./index.js"
+import { derivedKey } from "./jwe/derived-key.js"
 
 const from = { secret: "secret", salt: "salt" }
 

@@ -1,8 +1,8 @@
-import { type CachedToken, type TokenCache, tokenCache } from "./cache/token-cache.js"
 import { checkReplicated, readClaims } from "./claims.js"
-import { decrypt } from "./decrypt.js"
-import { derivedKey } from "./derived-key.js"
-import { MissingSecret } from "./error.js"
+import { MissingSecret } from "./errors/error.js"
+import { decrypt } from "./jwe/decrypt.js"
+import { derivedKey } from "./jwe/derived-key.js"
+import { type CachedToken, type TokenCache, tokenCache } from "./jwe/token-cache.js"
 import { usableSecrets } from "./secrets.js"
 import type { JWT, JWTDecodeParams } from "./types.js"
 

@@ -1,6 +1,6 @@
 import { CompactEncrypt } from "jose"
-import { currentEncryption, derivedKey } from "./derived-key.js"
-import { MissingSecret } from "./error.js"
+import { MissingSecret } from "./errors/error.js"
+import { currentEncryption, derivedKey } from "./jwe/derived-key.js"
 import { usableSecrets } from "./secrets.js"
 import type { JWT, JWTEncodeParams } from "./types.js"
 

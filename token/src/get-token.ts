@@ -1,6 +1,6 @@
 import { decode } from "./decode.js"
 import { secretsFromEnvironment, secureCookieFromEnvironment } from "./environment.js"
-import { MissingSecret, TokenError } from "./error.js"
+import { MissingSecret, TokenError } from "./errors/error.js"
 import { sessionCookieName } from "./request/session-cookie.js"
 import { findSessionCredential } from "./request/session-credential.js"
 import { usableSecrets } from "./secrets.js"

@@ -10,7 +10,7 @@ export {
   TokenExpired,
   TokenMalformed,
   TokenNotYetValid,
-} from "./error.js"
+} from "./errors/error.js"
 export { getToken } from "./get-token.js"
 export { isDate } from "./is-date.js"
 export { requestHeaders } from "./request/request-headers.js"

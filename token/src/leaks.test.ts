@@ -5,8 +5,8 @@ import { base64url } from "jose"
 import { failure } from "../test/failure.js"
 import { otherFirst, withPart } from "../vectors/tamper.js"
 import type { Vectors } from "../vectors/vector.js"
-import { derivedKey } from "./derived-key.js"
 import * as tokenModule from "./index.js"
+import { derivedKey } from "./jwe/derived-key.js"
 
 const { decode, encode, getToken } = tokenModule
 

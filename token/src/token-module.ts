@@ -1,7 +1,7 @@
-import { tokenCache } from "./cache/token-cache.js"
 import { decodeWith } from "./decode.js"
 import { encode } from "./encode.js"
 import { getToken } from "./get-token.js"
+import { tokenCache } from "./jwe/token-cache.js"
 import type { GetTokenParams, JWT, JWTDecodeParams } from "./types.js"
 
 /** Options of createTokenModule. */

@@ -15,7 +15,7 @@ import type {
   VerificationTokenService,
 } from "@authwire/proto/slim"
 import type { Client } from "@connectrpc/connect"
-import { callError, isNotFound, wrongOption } from "../error.js"
+import { callError, isNotFound, wrongOption } from "../errors/error.js"
 import { contextToWire } from "./context.js"
 import * as convert from "./convert.js"
 import { counter, text } from "./field.js"

@@ -22,7 +22,7 @@ import {
 } from "@authwire/proto/slim"
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
 import { timestampDate } from "@bufbuild/protobuf/wkt"
-import { invalid, malformed } from "../error.js"
+import { invalid, malformed } from "../errors/error.js"
 import { extraToWire, isPlain, jsonObject } from "./extra.js"
 import { counter, date, finite, flag, optional, text, time } from "./field.js"
 

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf"
-import { invalid } from "../error.js"
+import { invalid } from "../errors/error.js"
 import { isDate, notWellFormed } from "./field.js"
 
 /**

@@ -1,5 +1,5 @@
 import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt"
-import { invalid, malformed } from "../error.js"
+import { invalid, malformed } from "../errors/error.js"
 
 /**
  * Checks the value of a property and converts it to the value of its protobuf field. `name` is the property's name in

@@ -2,7 +2,7 @@ import type { TokenService } from "@authwire/proto/slim"
 import type { JWT, JWTDecodeParams, JWTEncodeParams } from "@authwire/token"
 import type { JsonObject } from "@bufbuild/protobuf"
 import type { Client } from "@connectrpc/connect"
-import { invalid, malformed } from "../error.js"
+import { invalid, malformed } from "../errors/error.js"
 import { adapterMethods } from "./adapter.js"
 import { checkText, text } from "./field.js"
 

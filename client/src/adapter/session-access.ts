@@ -1,7 +1,7 @@
 import type { AdapterSession } from "@auth/core/adapters"
 import type { SessionService } from "@authwire/proto/slim"
 import type { Client } from "@connectrpc/connect"
-import { wrongOption } from "../error.js"
+import { wrongOption } from "../errors/error.js"
 import * as convert from "./convert.js"
 
 /** The ages of sessions, both in seconds. They must equal those of `session` in the Auth.js configuration. */

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto"
 import { Client } from "@grpc/grpc-js"
-import { wrongOption } from "../error.js"
+import type { SessionCacheOptions } from "../adapter/options.js"
+import { wrongOption } from "../errors/error.js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
 import { toMetadata } from "../transport/grpc-wire.js"
 import { type SessionCache, sessionCache } from "./cache.js"
 import { elapsedTime } from "./clock.js"
 import { type Follower, follower } from "./follower.js"
-import type { SessionCacheOptions } from "./options.js"
 import { openFollowStream } from "./stream.js"
 
 /** The options that determine which cache is shared. */
@@ -37,7 +37,7 @@ interface Kept {
   close(): void
 }
 
-/** The global key of this process's registry of caches; see transport/shared.ts. */
+/** The global key of this process's registry of caches; see pipeline/shared.ts. */
 const registryKey: unique symbol = Symbol.for("authwire.session-caches.1")
 
 /** The interval of the checks for idleness, in milliseconds. A cache closes at the second check in a row without a read. */

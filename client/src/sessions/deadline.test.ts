@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals"
-import { AuthwireError } from "../error.js"
+import { AuthwireError } from "../errors/error.js"
 import { sessionDeadline } from "./deadline.js"
 
 /** Makes a call that times out. Returns the bounded function, its clock and the error. */

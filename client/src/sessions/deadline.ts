@@ -1,5 +1,5 @@
 import type { Awaitable } from "@auth/core/types"
-import { AuthwireError } from "../error.js"
+import { AuthwireError } from "../errors/error.js"
 
 /** Makes one call about a session, with a timeout. `token` is the session token, if the call has one. */
 export type Bounded = <T>(method: string, token: string | undefined, call: () => Awaitable<T>) => Promise<T>

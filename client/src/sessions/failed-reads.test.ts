@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises"
 import { expect, jest, test } from "@jest/globals"
-import { AuthwireError, callError, invalid, missingOption } from "../error.js"
+import { AuthwireError, callError, invalid, missingOption } from "../errors/error.js"
 import { failedReads } from "./failed-reads.js"
 
 const outage = new AuthwireError({ code: "UNAVAILABLE", detail: "gone" })

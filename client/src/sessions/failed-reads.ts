@@ -1,4 +1,4 @@
-import type { AuthwireError } from "../error.js"
+import type { AuthwireError } from "../errors/error.js"
 import { isOutage } from "./unavailable.js"
 
 /**

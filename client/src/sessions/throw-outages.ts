@@ -1,7 +1,7 @@
 import type { AuthConfig } from "@auth/core"
 import type { Adapter } from "@auth/core/adapters"
 import type { JWTOptions } from "@auth/core/jwt"
-import { wrongOption } from "../error.js"
+import { wrongOption } from "../errors/error.js"
 import { type Bounded, sessionDeadline } from "./deadline.js"
 import { type FailedReads, failedReads } from "./failed-reads.js"
 import { logError } from "./log.js"

@@ -2,7 +2,7 @@ import { SessionTokenError } from "@auth/core/errors"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
-import { AuthwireError, callError, invalid, missingOption } from "../error.js"
+import { AuthwireError, callError, invalid, missingOption } from "../errors/error.js"
 import { toSessionUnavailable } from "./unavailable.js"
 
 const outage = new AuthwireError({ code: "RESOURCE_EXHAUSTED", detail: "later", retryAfterMs: 2_100 })

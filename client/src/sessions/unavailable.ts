@@ -1,6 +1,6 @@
 import type { ErrorReason } from "@authwire/proto/slim"
 import { ConnectError } from "@connectrpc/connect"
-import { AuthwireError, callError } from "../error.js"
+import { AuthwireError, callError } from "../errors/error.js"
 
 /** The retry delay if the service gives none, in seconds. */
 const defaultRetryAfterSeconds = 2

@@ -2,10 +2,10 @@ import { create, type DescMessage, type MessageShape, toBinary } from "@bufbuild
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { createMethodUrl } from "@connectrpc/connect/protocol"
 import { requestHeader } from "@connectrpc/connect/protocol-connect"
-import { wrongOption } from "../error.js"
-import { parseHttpUrl, type ServerAddress, serverOf } from "../options.js"
+import { wrongOption } from "../errors/error.js"
+import { explainTls, fetchAdvice } from "../errors/tls-error.js"
 import { readAnswer } from "./connect-answer.js"
-import { explainTls, fetchAdvice } from "./tls-error.js"
+import { parseHttpUrl, type ServerAddress, serverOf } from "./options.js"
 import { cacheMode, nonce } from "./uncached.js"
 
 /** The address of the service's HTTP listener, and the `fetch` that calls it. */

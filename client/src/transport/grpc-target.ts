@@ -1,7 +1,7 @@
 import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js"
-import { wrongOption } from "../error.js"
-import { parseHttpUrl, type ServerAddress, serverOf } from "../options.js"
-import { grpcAdvice, type Security } from "./tls-error.js"
+import { wrongOption } from "../errors/error.js"
+import { grpcAdvice, type Security } from "../errors/tls-error.js"
+import { parseHttpUrl, type ServerAddress, serverOf } from "./options.js"
 
 /** The address of the service's gRPC listener, and its TLS settings. */
 export interface GrpcTargetOptions {

@@ -2,10 +2,10 @@ import { create, type DescMessage, type DescMethodUnary, fromBinary, type Messag
 import type { UnaryResponse } from "@connectrpc/connect"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { type CallOptions, Client, connectivityState, type Metadata } from "@grpc/grpc-js"
+import { explainTls, type Security } from "../errors/tls-error.js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "./grpc-target.js"
 import { cancelled, identity, serialize, toConnectError, toHeaders, toMetadata } from "./grpc-wire.js"
 import { watchSuspension } from "./suspension.js"
-import { explainTls, type Security } from "./tls-error.js"
 
 /**
  * The longest timeout of a call, in milliseconds: the limit of a Node timer in whole seconds. A longer one would end

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
-import { retryAfterMs } from "../error.js"
+import { retryAfterMs } from "../errors/error.js"
 
 /** The bounds of the random pause before the second try, in milliseconds. */
 const minPauseMs = 50

@@ -11,8 +11,8 @@ import {
   type TextMapSetter,
   trace,
 } from "@opentelemetry/api"
-import { statusNames } from "../error.js"
-import type { ServerAddress } from "../options.js"
+import { statusNames } from "../errors/error.js"
+import type { ServerAddress } from "./options.js"
 
 /** The span of a call in a trace of the application. */
 export interface CallTrace {

@@ -1,20 +1,18 @@
 import type { Logger } from "pino"
 import { Failure } from "../errors/failure.js"
 import type { ApiKeyStore } from "../store/store.js"
-import type { ApiKey } from "../store/types.js"
-import { areOfOneTenant, keysByCertificateName } from "./certificate-names.js"
+import { orAborted } from "../util/abort.js"
 import { Key } from "./key.js"
 
 /** The keys that calls are checked against, in memory. A key may have expired; none was revoked when it was read. */
 export interface Keyring {
   /** Returns the key with an id, if it is in memory and was read recently enough. */
   get(id: string): Key | undefined
-  /** Returns a key that `get` does not find. It looks the key up in the database, within the limit for lookups. */
-  seek(id: string): Promise<Key | undefined>
+  /** Looks a key up in the database that `get` does not find. Throws OVERLOADED beyond the limit for lookups. */
+  lookUp(id: string): Promise<Key | undefined>
   /**
    * Returns the key that belongs to the first name of a certificate for which there are valid keys. Returns none if these
-   * keys are of several tenants. Of several keys of one tenant it returns the first in the order of
-   * `keysByCertificateName`.
+   * keys are of several tenants. Of several keys of one tenant it returns one of the configuration, or else the newest.
    */
   ofCertificate(names: readonly string[]): Promise<Key | undefined> | Key | undefined
   /**
@@ -23,7 +21,7 @@ export interface Keyring {
    */
   hasCertificate(names: readonly string[]): boolean
   /** Replaces the keys of the configuration, which are used in addition to those of the database. */
-  give(keys: readonly Key[]): void
+  setStaticKeys(keys: readonly Key[]): void
   stop(): void
 }
 
@@ -36,23 +34,18 @@ export interface KeyringOptions {
   listIntervalMs?: number
 }
 
-interface Held {
+interface CachedKey {
   key: Key
   /** When the read began that found the key last. */
   asOf: number
 }
 
 /** The timeout of a read, in milliseconds. It is so short that a failure is noticed before the last result expires. */
-const patienceMs = 2_000
+const timeoutMs = 2_000
 /** How long a result is valid, in ms: the 5 s after which a revoked key is rejected, less the duration of a call. */
 const freshMs = 4_500
-/**
- * The largest number of unknown ids that are looked up per second, and of calls with further unknown ids that wait for
- * the next list. Few may wait: they count as active calls, and must not make the service look slow to callers with
- * known keys.
- */
+/** The largest number of unknown ids that are looked up per second. */
 const lookupsPerSecond = 20
-const maxWaiting = 8
 /** How long an id without a valid key is cached, in milliseconds. */
 const absentMs = 2_000
 
@@ -62,22 +55,20 @@ const absentMs = 2_000
  * DATABASE_UNAVAILABLE.
  *
  * An id that is not in the list is looked up individually, so that a new key works at once. A client that tries random
- * ids costs the database at most 20 lookups per second. A few further calls wait for the next list, which costs nothing
- * more. The rest fail with OVERLOADED, and may retry when that list has been read.
+ * ids costs the database at most 20 lookups per second. Further calls fail with OVERLOADED, and may retry when the next
+ * list has been read.
  */
 export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const { apiKeys, log, clock, listIntervalMs = 2_000 } = options
-  let given = new Map<string, Key>()
-  let held = new Map<string, Held>()
-  let certificates = new Map<string, Key[]>()
+  let staticKeys = new Map<string, Key>()
+  let cached = new Map<string, CachedKey>()
+  let byCertificateName = new Map<string, Key[]>()
   /** The certificate names for which valid keys of several tenants exist. */
   let sharedNames = new Set<string>()
-  const sought = new Map<string, Promise<Key | undefined>>()
+  const active = new Map<string, Promise<Key | undefined>>()
+  /** The ids without a valid key, and until when they are not looked up again. */
   const absent = new Map<string, number>()
   let lookups = { second: 0, count: 0 }
-  let waiting = 0
-  /** Settles when the next read of the list ends. */
-  let next = promised()
   /** When the read of the newest list began. */
   let listAsOf = Number.NEGATIVE_INFINITY
   /** The error of the last read of the list; undefined if it succeeded. */
@@ -88,27 +79,21 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const isFresh = (asOf: number) => clock() - asOf <= freshMs
 
   const get = (id: string): Key | undefined => {
-    const key = given.get(id)
+    const key = staticKeys.get(id)
     if (key !== undefined) return key
-    const found = held.get(id)
+    const found = cached.get(id)
     return found !== undefined && isFresh(found.asOf) ? found.key : undefined
   }
 
-  const hold = (keys: readonly ApiKey[], asOf: number): void => {
-    const now = new Map<string, Held>()
-    for (const key of keys) now.set(key.id, { key: new Key(key), asOf })
-    // Keeps the keys that were looked up since the read of the list began.
-    for (const [id, one] of held) if (one.asOf > asOf && !now.has(id)) now.set(id, one)
-    held = now
-    tidy()
-  }
-
-  const tidy = (): void => {
-    const stored = [...held.values()].map(({ key }) => key).filter(({ keyId }) => !given.has(keyId))
-    certificates = keysByCertificateName([...given.values(), ...stored])
+  /** Updates what follows from the keys. */
+  const index = (): void => {
+    const stored = [...cached.values()].map(({ key }) => key).filter(({ keyId }) => !staticKeys.has(keyId))
+    const named = [...staticKeys.values(), ...stored].filter((key) => key.certificateName !== undefined)
+    named.sort((one, other) => other.created - one.created || (one.keyId < other.keyId ? -1 : 1))
+    byCertificateName = Map.groupBy(named, ({ certificateName = "" }) => certificateName)
     const known = sharedNames
     sharedNames = new Set()
-    for (const name of certificates.keys()) {
+    for (const name of byCertificateName.keys()) {
       const valid = validOf(name)
       if (areOfOneTenant(valid)) continue
       sharedNames.add(name)
@@ -122,110 +107,93 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   /** Returns the keys of a certificate name that have not expired. */
   const validOf = (name: string): Key[] => {
     const now = Date.now()
-    return certificates.get(name)?.filter((key) => !key.isExpired(now)) ?? []
+    return byCertificateName.get(name)?.filter((key) => !key.isExpired(now)) ?? []
   }
 
   const list = async (): Promise<void> => {
-    const asked = clock()
-    const settled = next
-    next = promised()
+    const asOf = clock()
     try {
-      hold(await inTime((signal) => apiKeys.listValid({ signal }, new Date())), asked)
-      listAsOf = asked
+      const keys = await inTime((signal) => apiKeys.listValid({ signal }, new Date()))
+      // Keeps the keys that were looked up since this read began.
+      const newer = [...cached].filter(([, one]) => one.asOf > asOf)
+      cached = new Map([...newer, ...keys.map((key) => [key.id, { key: new Key(key), asOf }] as const)])
+      index()
+      listAsOf = asOf
       if (lastError !== undefined) log.info("the API keys can be read again")
       lastError = undefined
-      settled.resolve()
     } catch (error) {
       if (lastError === undefined && !stopped) {
         const what = "the API keys of the database cannot be read: calls with them are rejected until they can"
         log.error({ err: error, in_ms: freshMs }, what)
       }
       lastError = error
-      settled.reject(unavailable(error))
     }
     if (stopped) return
-    timer = setTimeout(
-      list,
-      lastError === undefined ? Math.max(listIntervalMs - (clock() - asked), 0) : listIntervalMs / 2,
-    )
-    timer.unref()
+    const pauseMs = lastError === undefined ? Math.max(listIntervalMs - (clock() - asOf), 0) : listIntervalMs / 2
+    timer = setTimeout(list, pauseMs).unref()
   }
 
-  const nextList = async (): Promise<void> => {
-    if (waiting >= maxWaiting) throw new Failure("OVERLOADED", { retryAfterMs: listIntervalMs })
-    waiting++
-    try {
-      await next.promise
-    } finally {
-      waiting--
-    }
-  }
-
-  const lookUp = async (id: string): Promise<Key | undefined> => {
-    const asked = clock()
+  const read = async (id: string): Promise<Key | undefined> => {
+    const asOf = clock()
     const now = new Date()
     const row = await inTime((signal) => apiKeys.get({ signal }, id))
     if (row === null || row.revoked !== undefined || (row.expires !== undefined && row.expires <= now)) {
       absent.set(id, clock() + absentMs)
       // Removes a key of a list that is older than this result.
-      if ((held.get(id)?.asOf ?? asked) <= asked) held.delete(id)
+      if ((cached.get(id)?.asOf ?? asOf) <= asOf) cached.delete(id)
       return undefined
     }
     const key = new Key(row)
-    held.set(id, { key, asOf: asked })
-    if (key.certificateName !== undefined) tidy()
+    cached.set(id, { key, asOf })
+    if (key.certificateName !== undefined) index()
     return key
   }
 
-  const mayLookUp = (): boolean => {
-    const second = Math.floor(clock() / 1_000)
-    if (lookups.second !== second) lookups = { second, count: 0 }
-    return lookups.count++ < lookupsPerSecond
+  const requireAnswer = (): void => {
+    if (lastError !== undefined && !isFresh(listAsOf)) throw unavailable(lastError)
   }
 
-  const seek = async (id: string): Promise<Key | undefined> => {
+  const lookUp = async (id: string): Promise<Key | undefined> => {
     // The key may be known from an expired list, or be new. In an outage the call fails at once instead of waiting.
-    if (lastError !== undefined && !isFresh(listAsOf)) throw unavailable(lastError)
+    requireAnswer()
     const until = absent.get(id)
     if (until !== undefined && until >= clock()) return undefined
-    const asking = sought.get(id)
-    if (asking !== undefined) return await asking
-    if (!mayLookUp()) {
-      await nextList()
-      return get(id)
-    }
-    const looking = lookUp(id).finally(() => sought.delete(id))
-    sought.set(id, looking)
-    return await looking
+    const same = active.get(id)
+    if (same !== undefined) return same
+    const second = Math.floor(clock() / 1_000)
+    if (lookups.second !== second) lookups = { second, count: 0 }
+    if (lookups.count++ >= lookupsPerSecond) throw new Failure("OVERLOADED", { retryAfterMs: listIntervalMs })
+    const found = read(id).finally(() => active.delete(id))
+    active.set(id, found)
+    return found
   }
 
   await list()
   return {
     get,
-    seek,
+    lookUp,
     ofCertificate(names) {
       for (const name of names) {
         const valid = validOf(name)
         if (!areOfOneTenant(valid)) break
         const [key] = valid
-        if (key !== undefined) return get(key.keyId) ?? seek(key.keyId)
+        if (key !== undefined) return get(key.keyId) ?? lookUp(key.keyId)
       }
-      if (lastError !== undefined && !isFresh(listAsOf)) throw unavailable(lastError)
+      requireAnswer()
       return undefined
     },
     hasCertificate(names) {
-      if (names.some((name) => certificates.has(name))) return true
+      if (names.some((name) => byCertificateName.has(name))) return true
       if (names.length > 0 && listAsOf === Number.NEGATIVE_INFINITY) throw unavailable(lastError)
       return false
     },
-    give(keys) {
-      given = new Map(keys.map((key) => [key.keyId, key]))
-      tidy()
+    setStaticKeys(keys) {
+      staticKeys = new Map(keys.map((key) => [key.keyId, key]))
+      index()
     },
     stop() {
       stopped = true
       clearTimeout(timer)
-      next.reject(new Failure("SHUTTING_DOWN"))
     },
   }
 }
@@ -234,23 +202,17 @@ function unavailable(cause: unknown): Failure {
   return new Failure("DATABASE_UNAVAILABLE", { cause })
 }
 
-/** Creates a promise whose rejection may stay unhandled. */
-function promised() {
-  const one = Promise.withResolvers<void>()
-  one.promise.catch(() => {})
-  return one
+/** Returns whether all keys belong to the same tenant. Otherwise the choice between them would decide the tenant. */
+function areOfOneTenant(keys: readonly Key[]): boolean {
+  return keys.every(({ tenant }) => tenant === keys[0]?.tenant)
 }
 
 /** Reads with a timeout, after which the read leaves the queue. A statement that hangs is abandoned. */
 async function inTime<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  const abort = new AbortController()
-  const timer = setTimeout(() => {
-    late.reject(unavailable(new Error(`no answer in ${patienceMs} ms`)))
-    abort.abort()
-  }, patienceMs)
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(unavailable(new Error(`no answer in ${timeoutMs} ms`))), timeoutMs)
   try {
-    return await Promise.race([ask(abort.signal), late.promise])
+    return await orAborted(ask(late.signal), late.signal)
   } finally {
     clearTimeout(timer)
   }

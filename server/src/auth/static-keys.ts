@@ -1,5 +1,7 @@
+import { z } from "zod"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import type { ApiKey } from "../store/types.js"
+import { parsedJson } from "../util/json.js"
 import { isKeyId } from "./api-key.js"
 import { certificateNameForm, isKeyName, parseDate, tenantName } from "./key-fields.js"
 import { scopes, unknownScope } from "./scopes.js"
@@ -7,7 +9,37 @@ import { scopes, unknownScope } from "./scopes.js"
 /** A key from the configuration. */
 export type StaticKey = Omit<ApiKey, "created" | "revoked">
 
-const fields = ["id", "name", "tenant", "scopes", "secretSha256", "certificateName", "expires"]
+/** A text in this form. */
+const text = (isValid: (value: string) => boolean, rule: string) =>
+  z.custom<string>((value) => typeof value === "string" && isValid(value), rule)
+
+const fields = {
+  id: text(isKeyId, "must be 16 characters of a-z and 0-9"),
+  name: text(isKeyName, "must be 1 to 255 characters, none of them a control character"),
+  tenant: text((name) => tenantName.test(name), `must match ${tenantName.source}`).default("default"),
+  scopes: z.custom<string[]>(
+    (list) => Array.isArray(list) && unknownScope(list) === undefined,
+    `must be a list of one or more of ${["all", ...scopes].join(", ")}`,
+  ),
+  secretSha256: text(
+    (hex) => /^[0-9a-f]{64}$/i.test(hex),
+    "must be 64 hexadecimal digits: the SHA-256 of the key's last part",
+  ).optional(),
+  certificateName: text(
+    (name) => certificateNameForm.test(name),
+    "must be a subject alternative name of a certificate with its type, such as DNS:app.internal",
+  ).optional(),
+  expires: text(
+    (date) => parseDate(date) !== undefined,
+    "must be an ISO 8601 date, such as 2030-01-31 or 2030-01-31T12:00:00Z",
+  ).optional(),
+}
+
+const entryForm = z
+  .strictObject(fields, "must be an object")
+  .refine((key) => key.secretSha256 !== undefined || key.certificateName !== undefined, {
+    error: "must have secretSha256 or certificateName",
+  })
 
 /**
  * Parses a JSON list of keys:
@@ -16,15 +48,9 @@ const fields = ["id", "name", "tenant", "scopes", "secretSha256", "certificateNa
  * that have not expired. Throws InvalidValueError.
  */
 export function parseStaticKeys(text: string): StaticKey[] {
-  let entries: unknown
-  try {
-    entries = JSON.parse(text)
-  } catch {
-    // The error message of JSON.parse quotes the text.
-    throw new InvalidValueError("must be a JSON array")
-  }
+  const entries = parsedJson(text)
   if (!Array.isArray(entries)) throw new InvalidValueError("must be a JSON array")
-  const keys = entries.map((entry: unknown, index) => readEntry(entry, index))
+  const keys = entries.map(readEntry)
   for (const [index, { id }] of keys.entries()) {
     if (keys.findIndex((key) => key.id === id) !== index)
       throw new InvalidValueError(`[${index}].id: is the id of another entry`)
@@ -43,46 +69,22 @@ export function parseStaticKeys(text: string): StaticKey[] {
 }
 
 function readEntry(entry: unknown, index: number): StaticKey {
-  const broken = (field: string, rule: string) => new InvalidValueError(`[${index}]${field}: ${rule}`)
-  if (typeof entry !== "object" || entry === null || Array.isArray(entry)) throw broken("", "must be an object")
-  const given = entry as Record<string, unknown>
-  // An unknown field is rejected, because its author meant something by it, such as an expiry.
-  const unknown = Object.keys(given).findIndex((field) => !fields.includes(field))
-  if (unknown >= 0) throw broken("", `field ${unknown + 1} is unknown: the fields are ${fields.join(", ")}`)
-  const { id, name, tenant = "default", scopes: wanted, secretSha256, certificateName, expires } = given
-  if (typeof id !== "string" || !isKeyId(id)) throw broken(".id", "must be 16 characters of a-z and 0-9")
-  if (typeof name !== "string" || !isKeyName(name)) {
-    throw broken(".name", "must be 1 to 255 characters, none of them a control character")
-  }
-  if (typeof tenant !== "string" || !tenantName.test(tenant)) throw broken(".tenant", `must match ${tenantName.source}`)
-  if (!Array.isArray(wanted) || unknownScope(wanted) !== undefined) {
-    throw broken(".scopes", `must be a list of one or more of ${["all", ...scopes].join(", ")}`)
-  }
-  if (secretSha256 === undefined && certificateName === undefined) {
-    throw broken("", "must have secretSha256 or certificateName")
-  }
-  if (secretSha256 !== undefined && !(typeof secretSha256 === "string" && /^[0-9a-f]{64}$/i.test(secretSha256))) {
-    throw broken(".secretSha256", "must be 64 hexadecimal digits: the SHA-256 of the key's last part")
-  }
-  if (
-    certificateName !== undefined &&
-    !(typeof certificateName === "string" && certificateNameForm.test(certificateName))
-  ) {
-    throw broken(
-      ".certificateName",
-      "must be a subject alternative name of a certificate with its type, such as DNS:app.internal",
-    )
-  }
-  if (expires !== undefined && parseDate(expires) === undefined) {
-    throw broken(".expires", "must be an ISO 8601 date, such as 2030-01-31 or 2030-01-31T12:00:00Z")
-  }
+  const { data, error } = entryForm.safeParse(entry)
+  if (error !== undefined) throw new InvalidValueError(`[${index}]${problemOf(entry, error)}`)
+  const { secretSha256, expires, certificateName, ...key } = data
   return {
-    id,
-    name,
-    tenant,
-    scopes: wanted as string[],
-    secretHash: secretSha256 === undefined ? undefined : Buffer.from(secretSha256 as string, "hex"),
-    certificateName: certificateName as string | undefined,
+    ...key,
+    secretHash: secretSha256 === undefined ? undefined : Buffer.from(secretSha256, "hex"),
+    certificateName,
     expires: parseDate(expires),
   }
+}
+
+/** Returns the field and the rule that an entry breaks, without its value and without an unknown name. */
+function problemOf(entry: unknown, { issues: [issue] }: z.ZodError): string {
+  if (issue?.code === "unrecognized_keys") {
+    const unknown = Object.keys(entry as object).indexOf(issue.keys[0] as string)
+    return `: field ${unknown + 1} is unknown: the fields are ${Object.keys(fields).join(", ")}`
+  }
+  return `${issue?.path.map((field) => `.${String(field)}`).join("")}: ${issue?.message}`
 }

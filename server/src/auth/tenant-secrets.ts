@@ -1,4 +1,5 @@
 import { InvalidValueError } from "../errors/invalid-value-error.js"
+import { isObject, parsedJson } from "../util/json.js"
 import { tenantName } from "./key-fields.js"
 
 /** The shortest secret, in bytes. */
@@ -10,16 +11,8 @@ const minBytes = 32
  * @param options.short whether short secrets are allowed, as in development
  */
 export function parseTenantSecrets(text: string, options: { short: boolean }): ReadonlyMap<string, readonly string[]> {
-  let given: unknown
-  try {
-    given = JSON.parse(text)
-  } catch {
-    // The error message of JSON.parse quotes the text.
-    throw new InvalidValueError("must be a JSON object")
-  }
-  if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new InvalidValueError("must be a JSON object")
-  }
+  const given = parsedJson(text)
+  if (!isObject(given)) throw new InvalidValueError("must be a JSON object")
   const secrets = new Map<string, readonly string[]>()
   for (const [index, [tenant, list]] of Object.entries(given).entries()) {
     // An invalid name may be a misplaced secret, so the error does not contain it.

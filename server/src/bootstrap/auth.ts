@@ -1,5 +1,4 @@
 import type { Logger } from "pino"
-import { followFile } from "../auth/followed-file.js"
 import { Key } from "../auth/key.js"
 import { openKeyring } from "../auth/keyring.js"
 import { parseStaticKeys } from "../auth/static-keys.js"
@@ -10,7 +9,11 @@ import { access } from "../rpc/interceptors/auth.js"
 import type { Store } from "../store/store.js"
 import { isLoopback } from "../util/address.js"
 import { causeOf } from "./database.js"
-import { readGiven } from "./given-file.js"
+import { followFile, readGiven } from "./followed-file.js"
+
+type StaticKeys = ReturnType<typeof parseStaticKeys>
+
+const flag = "--api-keys-file"
 
 /** Opens the API keys of the database and of the configuration. Throws StartError if a file cannot be read. */
 export async function openAccess(
@@ -18,14 +21,17 @@ export async function openAccess(
   { store, log }: { store: Store; log: Logger },
 ): Promise<{ interceptor: Interceptor; stop(): void }> {
   const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now() })
-  const give = (text: string) => keyring.give(parseStaticKeys(text).map((key) => new Key(key)))
-  const text = givenText(configuration)
-  if (text !== undefined) give(text)
-  const { apiKeysFile: path } = configuration
+  const { apiKeys, apiKeysFile: path } = configuration
+  const give = (keys: StaticKeys) => keyring.setStaticKeys(keys.map((key) => new Key(key)))
+  if (apiKeys !== undefined) give(parseStaticKeys(apiKeys))
   const file =
-    path === undefined || text === undefined
+    path === undefined
       ? undefined
-      : followFile({ path, text, what: "the file of API keys", log, onText: give })
+      : followFile({
+          ...{ flag, path, what: "the file of API keys", log },
+          parse: parseStaticKeys,
+          onContents: give,
+        })
   return {
     interceptor: access({ keyring, keyless: configuration.dev, now: Date.now }),
     stop() {
@@ -44,8 +50,7 @@ export async function requireKeys(
   configuration: Configuration,
   { store, log }: { store: Store; log: Logger },
 ): Promise<void> {
-  const text = givenText(configuration)
-  if (configuration.dev || (text !== undefined && parseStaticKeys(text).length > 0)) return
+  if (configuration.dev || staticKeys(configuration).length > 0) return
   const now = new Date()
   const keys = await store.apiKeys.listValid({}, now).catch((error: unknown) => {
     throw new StartError(`cannot read the API keys: ${causeOf(error)}`, { cause: error })
@@ -63,8 +68,8 @@ export async function requireKeys(
   log.warn(`there is no API key, so every call is rejected: ${advice}; or use --dev`)
 }
 
-/** Returns the list of keys from the configuration or from its file; undefined if there is none. */
-function givenText({ apiKeys, apiKeysFile }: Configuration): string | undefined {
-  if (apiKeysFile === undefined) return apiKeys
-  return readGiven("--api-keys-file", apiKeysFile, parseStaticKeys)
+/** Returns the keys of the configuration or of its file. */
+function staticKeys({ apiKeys, apiKeysFile }: Configuration): StaticKeys {
+  if (apiKeysFile !== undefined) return readGiven(flag, apiKeysFile, parseStaticKeys)
+  return apiKeys === undefined ? [] : parseStaticKeys(apiKeys)
 }

@@ -3,28 +3,27 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "pino"
 import type { EventFeed } from "../events/feed.js"
 import { type Confirmed, cachesConfirmed } from "../session-cache/awaiting.js"
-import { eventChanges } from "../session-cache/event-changes.js"
+import { changeFeed } from "../session-cache/changes.js"
 import { cacheHubs, type Hubs } from "../session-cache/hubs.js"
 import type { Store } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
-import { elapsedTime } from "../util/elapsed-time.js"
 
 export interface SessionCaches {
   readonly hubs: Hubs
   readonly confirmed: Confirmed
 }
 
-/** The timeout for writing a row, in milliseconds. After it a new attempt is better. */
+/** The timeout for writing a report, in milliseconds. After it a new attempt is better. */
 const writeMs = 5_000
 /**
- * The timeout of one read of a tenant's rows, in milliseconds. All calls that wait for the caches of the tenant share
+ * The timeout of one read of a tenant's reports, in milliseconds. All calls that wait for the caches of the tenant share
  * the read. The next read may succeed.
  */
 const readMs = 2_000
 
 /**
- * Creates the state of the clients that keep sessions in memory: the caches connected to this process, and the rows by
- * which processes inform each other.
+ * Creates the state of the clients that keep sessions in memory: the caches connected to this process, and the
+ * reports by which processes inform each other.
  */
 export function sessionCaches(deps: {
   store: Pick<Store, "caches" | "events">
@@ -33,15 +32,15 @@ export function sessionCaches(deps: {
 }): SessionCaches {
   const { store, log } = deps
   const process = randomUUID()
-  const now = elapsedTime()
-  const feed = eventChanges(deps.feed, store.events)
+  const { now } = deps.feed
+  const feed = changeFeed(deps.feed, store.events)
   let isFailing = false
   const hubs = cacheHubs({
     feed,
     now,
-    async keep(tenant, { confirmed, ...row }) {
+    async write(tenant, { confirmed, ...report }) {
       const caller = { tenant, signal: AbortSignal.timeout(writeMs) }
-      const isKept = await store.caches.keep(caller, { ...row, process, confirmed: Number(confirmed) })
+      const isKept = await store.caches.keep(caller, { ...report, process, confirmed: Number(confirmed) })
       if (!isKept) throw new Error("a later state has already been written")
       isFailing = false
     },
@@ -58,7 +57,7 @@ export function sessionCaches(deps: {
     hubs,
     confirmed: cachesConfirmed({
       reach: feed.reach,
-      async rows(tenant) {
+      async reports(tenant) {
         const signal = AbortSignal.timeout(readMs)
         const rows = await orAborted(store.caches.list({ tenant, signal }), signal)
         return rows.map(({ leaseMs, confirmed }) => ({ leaseMs, confirmed: BigInt(confirmed) }))

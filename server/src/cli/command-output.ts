@@ -1,6 +1,5 @@
-import { fstatSync } from "node:fs"
+import { fstatSync, writeFile } from "node:fs"
 import { StartError } from "../errors/start-error.js"
-import { fileSink, streamSink } from "../logging/line-sink.js"
 import type { CommandOutput } from "./commands/output.js"
 
 /** The error of output whose reader has closed the pipe. It is not reported, because the reader knows. */
@@ -9,17 +8,17 @@ export class OutputClosedError extends StartError {}
 /** Opens the output of this process. `printed` resolves when everything is written, and rejects as `print` does. */
 export function commandOutput(): CommandOutput & { printed: () => Promise<void> } {
   // Node's own stream of a file ignores that only a part of a text was written.
-  const sink = fstatSync(1).isFile() ? fileSink(1) : streamSink(process.stdout)
+  const isFile = fstatSync(1).isFile()
   const write = (text: string) =>
     new Promise<void>((resolve, reject) => {
-      sink.write(text, (cause) => {
-        if (!cause) resolve()
-        else {
-          const reason = "code" in cause ? cause.code : cause.message
-          const Failure = reason === "EPIPE" ? OutputClosedError : StartError
-          reject(new Failure(`standard output cannot be written (${reason})`, { cause }))
-        }
-      })
+      const done = (cause: Error | null | undefined) => {
+        if (!cause) return resolve()
+        const reason = "code" in cause ? cause.code : cause.message
+        const OutputError = reason === "EPIPE" ? OutputClosedError : StartError
+        reject(new OutputError(`standard output cannot be written (${reason})`, { cause }))
+      }
+      if (isFile) writeFile(1, text, done)
+      else process.stdout.write(text, done)
     })
   let last = Promise.resolve()
   return {

@@ -1,6 +1,7 @@
 import { createRequire } from "node:module"
 import { ConfigurationError } from "../errors/configuration-error.js"
 import { StartError } from "../errors/start-error.js"
+import { exitAfterPendingLines } from "../logging/exit-after-pending-lines.js"
 import { commandOutput, OutputClosedError } from "./command-output.js"
 import { runProgram } from "./program.js"
 
@@ -26,5 +27,7 @@ export async function main(
     const message = error.message.replaceAll(/\p{Cc}/gu, "?")
     if (!(error instanceof OutputClosedError)) output.say(`authwire: ${message}\n`)
     return error instanceof ConfigurationError ? 2 : 1
+  } finally {
+    exitAfterPendingLines()
   }
 }

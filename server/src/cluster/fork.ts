@@ -1,7 +1,6 @@
 import cluster, { type Worker } from "node:cluster"
 import { fileURLToPath } from "node:url"
 import type { ToPrimary, ToWorker } from "./messages.js"
-import { closeUnacknowledged } from "./unacknowledged-connections.js"
 
 /** The primary's handle of a worker process. */
 export interface WorkerProcess {
@@ -24,7 +23,8 @@ export interface WorkerEnd {
 
 /**
  * Starts a process that runs `worker()`. Node's cluster distributes connections round-robin among the listening
- * workers.
+ * workers. If a worker is killed, Node forgets the connection in transit to it, at most one per listener: the client
+ * gets no answer on it until its own timeout.
  */
 export function forkWorker(onMessage: (message: ToPrimary) => void): WorkerProcess {
   cluster.schedulingPolicy = cluster.SCHED_RR
@@ -36,7 +36,6 @@ export function forkWorker(onMessage: (message: ToPrimary) => void): WorkerProce
     const end = { code: null, signal: null, error: error as Error }
     return { pid: undefined, send() {}, kill() {}, ended: Promise.resolve(end) }
   }
-  closeUnacknowledged(worker)
   worker.on("message", onMessage)
   const ended = new Promise<WorkerEnd>((resolve) => {
     worker.once("exit", (code: number | null, signal: string | null) => resolve({ code, signal }))

@@ -1,7 +1,6 @@
 import { X509Certificate } from "node:crypto"
 import { readFileSync, statSync } from "node:fs"
-import { pino } from "pino"
-import { CertificateError, type CertificateFiles, watchCertificate } from "../transport/tls/certificate.js"
+import { CertificateError, type CertificateFiles, checkCertificate } from "../transport/tls/certificate.js"
 import type { Diagnosis } from "./finding.js"
 
 const dayMs = 86_400_000
@@ -20,7 +19,7 @@ export function diagnoseTls(files: CertificateFiles | undefined, now: number): D
     ]
   }
   try {
-    watchCertificate(files, pino({ level: "silent" })).stop()
+    checkCertificate(files)
   } catch (error) {
     if (!(error instanceof CertificateError)) throw error
     return [{ state: "wrong", what, detail: `${files[error.file]}: ${error.message}` }]

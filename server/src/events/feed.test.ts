@@ -1,4 +1,4 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals"
@@ -9,7 +9,9 @@ import type { EventStore, Store } from "../store/store.js"
 import type { EventKind, StoredEvent } from "../store/types.js"
 import { type EventFeed, eventFeed, type FeedPosition } from "./feed.js"
 
-describe.each(databaseTargets())("the feed of events on %s", (target) => {
+const target = serviceDatabase()
+
+describe("the feed of events", () => {
   let database: StoreDatabase
   let store: Store
   let other: Store
@@ -61,9 +63,8 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     const ofOne = listener(one)
     const deleted = listener({ ...two, kinds: new Set<EventKind>(["user.deleted"]) })
     const deletedOfAll = listener({ kinds: new Set<EventKind>(["user.deleted"]) })
-    const subscriptions = await Promise.all(
-      [all, ofOne, deleted, deletedOfAll].map(({ subscriber }) => feed.subscribe(subscriber)),
-    )
+    const subscriptions = [all, ofOne, deleted, deletedOfAll].map(({ subscriber }) => feed.subscribe(subscriber))
+    await Promise.all(subscriptions.map(({ start }) => start))
     for (const n of range(4)) await other.users.create(n % 2 ? one : two, newUser({ id: `${n}` }))
     await other.users.delete(two, "0")
     await until(async () => all.delivered.length === 5)
@@ -80,7 +81,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
   test("reports its position when there is nothing new", async () => {
     const feed = open({ pollMs: 1 })
     const some = listener({ tenant: newId() })
-    const { start } = await feed.subscribe(some.subscriber)
+    const start = await feed.subscribe(some.subscriber).start
     const begun = performance.now()
     await other.users.create({ tenant: newId() }, newUser())
     await until(() => {
@@ -97,7 +98,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
   test("flush delivers everything that was committed before it, including writes of another process", async () => {
     const feed = open(slow)
     const some = listener()
-    await feed.subscribe(some.subscriber)
+    await feed.subscribe(some.subscriber).start
     const users = range(50).map(() => newUser())
     await Promise.all(
       users.map(async (user, n) => {
@@ -131,7 +132,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     const failures: unknown[] = []
     const feed = open({ events, pollMs: 1, onFailure: (error) => void failures.push(error) })
     const some = listener({ tenant: newId() })
-    await feed.subscribe(some.subscriber)
+    await feed.subscribe(some.subscriber).start
     fails = true
     await until(async () => failures.length === 1)
     await expect(feed.flush()).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
@@ -140,6 +141,28 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     await until(async () => some.delivered.length > 0)
     expect(some.ids()).toEqual(["meanwhile"])
     expect([some.resets.length, failures.length]).toEqual([0, 1])
+  })
+
+  test("begins once the database answers for the first time", async () => {
+    let fails = true
+    const events: EventStore = {
+      ...store.events,
+      sequence: async (waiter) => {
+        if (fails) throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer")
+        return store.events.sequence(waiter)
+      },
+    }
+    const failures: unknown[] = []
+    const feed = open({ events, pollMs: 1, onFailure: (error) => void failures.push(error) })
+    const some = listener({ tenant: newId() })
+    const { start } = feed.subscribe(some.subscriber)
+    await until(async () => failures.length === 1)
+    fails = false
+    const first = await start
+    expect(some.positions[0]).toEqual(first)
+    await other.users.create({ tenant: some.subscriber.tenant as string }, newUser({ id: "later" }))
+    await until(async () => some.delivered.length > 0)
+    expect(some.ids()).toEqual(["later"])
   })
 
   test("a subscriber that comes during a read gets no events from before it came", async () => {
@@ -154,7 +177,8 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
       },
     }
     const feed = open({ ...slow, events })
-    const first = await feed.subscribe(listener().subscriber)
+    const first = feed.subscribe(listener().subscriber)
+    await first.start
     await other.users.create({ tenant: "t" }, newUser())
     // The feed's own first read may have begun before that.
     const flushed = [feed.flush(), feed.flush()]
@@ -162,8 +186,9 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     first.end()
     await other.users.create({ tenant: "t" }, newUser())
     const some = listener()
-    const { start } = await feed.subscribe(some.subscriber)
+    const subscription = feed.subscribe(some.subscriber)
     held.resolve()
+    const start = await subscription.start
     await Promise.all(flushed)
     await feed.flush()
     expect(some.delivered).toEqual([])
@@ -184,7 +209,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     const feed = open({ ...slow, events })
     const some = listener()
     await store.users.create({ tenant: "t" }, newUser())
-    const { start } = await feed.subscribe(some.subscriber)
+    const start = await feed.subscribe(some.subscriber).start
     back = 1
     expect(await feed.flush()).toBe(start.sequence - 1)
     expect(some.resets).toEqual([{ sequence: start.sequence - 1, asOf: expect.any(Number) }])
@@ -206,7 +231,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     }
     const feed = open({ ...slow, events })
     const some = listener()
-    const { start } = await feed.subscribe(some.subscriber)
+    const start = await feed.subscribe(some.subscriber).start
     await feed.flush()
     await other.users.create({ tenant: newId() }, newUser({ id: "later" }))
     const now = performance.now()
@@ -221,8 +246,8 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
   test("a subscriber still gets events when another one has ended", async () => {
     const feed = open(slow)
     const [one, two] = [listener(), listener()]
-    const first = await feed.subscribe(one.subscriber)
-    await feed.subscribe(two.subscriber)
+    const first = feed.subscribe(one.subscriber)
+    await feed.subscribe(two.subscriber).start
     await feed.flush()
     first.end()
     await other.users.create({ tenant: newId() }, newUser({ id: "later" }))
@@ -240,7 +265,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
     }
     const feed = open({ ...slow, events })
     const some = listener()
-    await feed.subscribe(some.subscriber)
+    await feed.subscribe(some.subscriber).start
     await feed.flush()
     last = count
     expect(await feed.flush()).toBe(count)
@@ -251,7 +276,7 @@ describe.each(databaseTargets())("the feed of events on %s", (target) => {
   test("does nothing more once it is stopped", async () => {
     const feed = open({ pollMs: 1 })
     const some = listener()
-    await feed.subscribe(some.subscriber)
+    await feed.subscribe(some.subscriber).start
     await feed.stop()
     const count = some.positions.length
     await store.users.create({ tenant: "t" }, newUser())

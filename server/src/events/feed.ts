@@ -1,16 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { EventStore } from "../store/store.js"
 import type { EventKind, StoredEvent } from "../store/types.js"
+import { elapsedTime } from "../util/elapsed-time.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
 
 /** The position up to which events have been delivered. */
 export interface FeedPosition {
   /** All events with this sequence or a lower one have been delivered. */
   readonly sequence: number
-  /**
-   * A time of `performance.now()` of this process. Everything that any process committed before it has this sequence or
-   * a lower one.
-   */
+  /** A time by the clock of the feed. Everything that any process committed before it has this sequence or a lower one. */
   readonly asOf: number
 }
 
@@ -35,8 +33,8 @@ export interface FeedSubscriber {
 }
 
 export interface Subscription {
-  /** The events after this position are delivered. */
-  readonly start: FeedPosition
+  /** Settles when the delivery begins. The events after this position are delivered. */
+  readonly start: Promise<FeedPosition>
   /** Ends the delivery. May be called more than once. */
   end(): void
 }
@@ -54,8 +52,10 @@ export interface FeedObserver {
  * exactly once. It reads while there are subscribers.
  */
 export interface EventFeed {
-  /** Adds a subscriber. Throws what the store throws. */
-  subscribe(subscriber: FeedSubscriber): Promise<Subscription>
+  /** The clock of the positions: for durations, in milliseconds, and it also advances while the machine is suspended. */
+  now(): number
+  /** Adds a subscriber. While the database fails, the delivery does not begin. */
+  subscribe(subscriber: FeedSubscriber): Subscription
   /**
    * Reads now. When it resolves, everything that any process committed before the call has been delivered, and has the
    * returned sequence or a lower one. Throws what the store throws.
@@ -88,23 +88,24 @@ const staleMs = 30_000
 
 export function eventFeed(options: EventFeedOptions): EventFeed {
   const { events, observer, onFailure, pollMs = 50 } = options
+  const now = elapsedTime()
   const subscribers = new Set<FeedSubscriber>()
   const stopping = new AbortController()
   const { signal } = stopping
   let history: string | undefined
-  /** Undefined while there are no subscribers. */
+  /** Undefined until the first read for a subscriber, and again when there are none. */
   let position: FeedPosition | undefined
+  /** The first position of the subscribers that came before it. */
+  let start = Promise.withResolvers<FeedPosition>()
   let running: Promise<void> | undefined
 
   const deliver = (found: readonly StoredEvent[], at: FeedPosition) => {
     position = at
+    const byTenant = Map.groupBy(found, ({ tenant }) => tenant)
     for (const subscriber of subscribers) {
       const { tenant, kinds } = subscriber
-      const wanted =
-        tenant === undefined && kinds === undefined
-          ? found
-          : found.filter((one) => (tenant === undefined || one.tenant === tenant) && (kinds?.has(one.kind) ?? true))
-      subscriber.onEvents(wanted, at)
+      const own = tenant === undefined ? found : (byTenant.get(tenant) ?? [])
+      subscriber.onEvents(kinds === undefined ? own : own.filter(({ kind }) => kinds.has(kind)), at)
     }
   }
 
@@ -114,19 +115,32 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
   }
 
   /** Returns whether all events after the position still exist, in the same database. */
-  async function isContinuous({ sequence, asOf }: FeedPosition, last: number, now: number): Promise<boolean> {
+  async function isContinuous({ sequence, asOf }: FeedPosition, last: number, time: number): Promise<boolean> {
     if (last < sequence) return false
-    if (now - asOf < staleMs) return true
+    if (time - asOf < staleMs) return true
     const { id, before } = await events.history({ signal })
     const isSame = id === history
     history = id
     return isSame && before <= sequence
   }
 
+  /** Begins the delivery to the first subscribers. */
+  async function begin(at: FeedPosition): Promise<void> {
+    const { id } = await events.history({ signal })
+    if (subscribers.size === 0) return
+    history = id
+    deliver([], at)
+    start.resolve(at)
+    start = Promise.withResolvers()
+  }
+
   async function readOnce(): Promise<number> {
-    const asOf = performance.now()
+    const asOf = now()
     const last = await events.sequence({ signal })
-    if (position === undefined) return last
+    if (position === undefined) {
+      if (subscribers.size > 0) await begin({ sequence: last, asOf })
+      return last
+    }
     if (!(await isContinuous(position, last, asOf))) {
       reset({ sequence: last, asOf })
       return last
@@ -156,7 +170,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
   async function run(): Promise<void> {
     let failures = 0
     while (!signal.aborted && subscribers.size > 0) {
-      const begun = performance.now()
+      const begun = now()
       try {
         await read()
         failures = 0
@@ -165,7 +179,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
         failures++
         if (failures === 1) onFailure?.(error)
       }
-      const tookMs = performance.now() - begun
+      const tookMs = now() - begun
       const usualMs = Math.max(pollMs, tookMs * pauseFactor)
       const pauseMs = failures === 0 ? usualMs : Math.max(usualMs, Math.min(maxPauseMs, pollMs * 2 ** failures))
       await delay(pauseMs, undefined, { signal, ref: false }).catch(() => {})
@@ -174,21 +188,16 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
   }
 
   return {
-    async subscribe(subscriber) {
-      if (position === undefined) {
-        const asOf = performance.now()
-        const last = await events.sequence({ signal })
-        const { id } = await events.history({ signal })
-        // Another subscriber may have come meanwhile.
-        history ??= id
-        position ??= { sequence: last, asOf }
-      }
-      const start = position
+    now,
+
+    subscribe(subscriber) {
       subscribers.add(subscriber)
       observer?.subscribers(subscribers.size)
       running ??= run()
+      // The loop may be in a pause. It tries again if this fails.
+      if (position === undefined) read().catch(() => {})
       return {
-        start,
+        start: position === undefined ? start.promise : Promise.resolve(position),
         end() {
           if (!subscribers.delete(subscriber)) return
           observer?.subscribers(subscribers.size)

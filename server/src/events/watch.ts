@@ -1,6 +1,7 @@
 import { Failure } from "../errors/failure.js"
 import type { Caller, EventStore } from "../store/store.js"
 import type { EventKind, EventPosition, StoredEvent } from "../store/types.js"
+import { orAborted } from "../util/abort.js"
 import type { EventFeed, FeedSubscriber } from "./feed.js"
 
 export interface WatchOptions {
@@ -60,26 +61,25 @@ export async function* watch(
       wake()
     },
   }
-  const pause = () =>
-    new Promise<void>((resolve) => {
-      const over = () => {
-        clearTimeout(timer)
-        signal.removeEventListener("abort", over)
-        wake = () => {}
-        resolve()
-      }
-      const timer = setTimeout(over, checkpointMs)
-      signal.addEventListener("abort", over, { once: true })
-      wake = over
-      if (signal.aborted) over()
+  /** Waits for an event, but not longer than until a checkpoint is due. Rejects with the signal's reason. */
+  const pause = async () => {
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve
     })
+    const timer = setTimeout(() => wake(), checkpointMs)
+    try {
+      await orAborted(woken, signal)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
 
-  const subscription = await feed.subscribe(subscriber)
+  const subscription = feed.subscribe(subscriber)
   try {
-    const first = subscription.start.sequence
+    const now = await events.history(caller)
+    const { sequence: first } = await orAborted(subscription.start, signal)
     inTable = Math.max(inTable, first)
     known = Math.max(known, first)
-    const now = await events.history(caller)
     if (start !== undefined && (start.history !== now.id || start.sequence > now.last)) throw cursorExpired()
     let after = start?.sequence ?? first
     const at = (sequence: number, event?: StoredEvent): Watched => ({ position: { history: now.id, sequence }, event })
@@ -112,7 +112,6 @@ export async function* watch(
         continue
       }
       await pause()
-      signal.throwIfAborted()
       if (buffer.length > 0 || after < inTable || isLost) continue
       after = Math.max(after, known)
       yield at(after)

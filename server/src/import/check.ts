@@ -1,9 +1,9 @@
 import { type BulkName, type BulkRows, bulkNames } from "../store/sql/index.js"
 import { ahead } from "./ahead.js"
-import { Facts, foldedDigest, type PageFacts, type StoredFacts } from "./facts.js"
+import { digestOf, foldedDigest } from "./digest.js"
+import { Facts, type KeySet, type PageFacts, type StoredFacts } from "./facts.js"
 import { type Finding, Findings } from "./findings.js"
 import { type Item, keyDigest, type Origin, type Page, type Range } from "./item.js"
-import { digestOf, type KeySet } from "./key-set.js"
 
 /** The pages that an earlier run copied and compared, found by their digests. */
 export interface Remembered {
@@ -48,7 +48,7 @@ export interface Check {
   skips<N extends BulkName>(name: N, row: BulkRows[N]): boolean
   /** Whether rows may have disappeared from the origin since the remembered run. */
   mayHaveSurplus(name: BulkName): boolean
-  /** Closes the temporary files that hold the results. */
+  /** Discards the results. */
   close(): void
 }
 
@@ -64,7 +64,7 @@ export interface CheckOptions {
 
 /**
  * Reads all rows of the origin and determines which of them can be imported. The facts about each row are kept in
- * temporary files, except when there are few rows. The rows of a remembered page whose digest has not changed are not
+ * a temporary file, except when there are few rows. The rows of a remembered page whose digest has not changed are not
  * examined again. Throws StartError.
  */
 export async function check(origin: Origin, options: CheckOptions = {}): Promise<Check> {
@@ -156,9 +156,9 @@ async function checkInto(
     }
     if (lacksAddress && page.source === undefined) unaddressed = undefined
     else if (lacksAddress && page.source !== undefined) unaddressed?.push(page.source.range)
-    facts.skipped[name].add(BigUint64Array.from(skippedKeys))
+    facts.skipped[name].add(BigInt64Array.from(skippedKeys))
     skipped[name] += skippedKeys.length
-    const [k, a, f, o] = [keys, addresses, foldedIds, owners].map((digests) => BigUint64Array.from(digests))
+    const [k, a, f, o] = [keys, addresses, foldedIds, owners].map((digests) => BigInt64Array.from(digests))
     const state = isSound ? "sound" : "faulty"
     return { state, facts: { keys: k, addresses: a, foldedIds: f, owners: o } as PageFacts }
   }

@@ -1,39 +1,32 @@
 import { hash } from "node:crypto"
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, renameSync } from "node:fs"
+import { closeSync, existsSync, openSync, renameSync } from "node:fs"
 import { createRequire } from "node:module"
 import { deserialize, serialize } from "node:v8"
+import type Libsql from "libsql"
 import { StartError } from "../errors/start-error.js"
 import { type Bulk, type BulkName, bulkNames, type Cipher } from "../store/sql/index.js"
 import type { Check, Remembered } from "./check.js"
 import type { AllDifferences, Differences } from "./copy.js"
-import { type FactsLocation, type StoredFacts, storedFacts, writeFacts } from "./facts.js"
+import type { PageFacts, StoredFacts } from "./facts.js"
 import type { Origin, Range } from "./item.js"
-import { readFully, writeFully } from "./scratch.js"
-
-// The file begins with the facts of the pages, which are read one page at a time. The contents follow. The last eight
-// bytes are the position at which the contents begin.
-
-/** The data that a run leaves to the next one, besides the facts. It has no rows, and no keys in clear text. */
-interface Contents {
-  /**
-   * A hash of what must not change for the data to stay valid: the version of Authwire, the layout of the origin and
-   * the fingerprints of the target.
-   */
-  condition: string
-  tables: Record<BulkName, NotedTable>
-}
-
-interface NotedTable {
-  /** The keys at which the pages end. They are encrypted because a key may be an address or a token. */
-  ranges: string
-  /** Whether Authwire has exactly the rows of these pages. */
-  isComplete: boolean
-  pages: { digest: string; location: FactsLocation }[]
-}
+import { openSqlite } from "./sqlite.js"
 
 const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
 
-const footerSize = 8
+/**
+ * The SQLite file that a run leaves to the next one. It has no rows, and no keys in clear text.
+ *
+ * - `condition`: a hash of what must not change for the data to stay valid: the version of Authwire, the layout of the
+ *   origin and the fingerprints of the target.
+ * - `ranges`: the keys at which the pages end, encrypted because a key may be an address or a token.
+ * - `is_complete`: whether Authwire has exactly the rows of these pages.
+ * - `checksum`: the SHA-256 of `facts`. SQLite does not notice that the end of a file is missing.
+ */
+const schema = [
+  "CREATE TABLE checkpoint (condition TEXT)",
+  "CREATE TABLE tables (name TEXT PRIMARY KEY, ranges TEXT, is_complete INTEGER)",
+  "CREATE TABLE pages (name TEXT, digest TEXT, row_count INTEGER, facts BLOB, checksum TEXT, PRIMARY KEY (name, digest))",
+]
 
 export interface CheckpointOptions {
   file: string
@@ -71,53 +64,54 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
     return hash("sha256", JSON.stringify([version, origin.layout, fingerprints]))
   }
 
-  /** The file descriptor of the file that was read. */
-  let opened: number | undefined
+  /** The file that was read. */
+  let opened: Libsql.Database | undefined
 
   function close(): void {
-    if (opened !== undefined) closeSync(opened)
+    opened?.close()
     opened = undefined
   }
 
-  function read(position: number, into: Uint8Array): void {
+  /** Returns the rows of a statement, as arrays. */
+  function rows(sql: string, ...parameters: string[]): unknown[][] {
     try {
-      readFully(opened as number, into, position)
+      opened ??= openSqlite(file, { readonly: true })
+      return opened.prepare(sql).raw().all(parameters) as unknown[][]
     } catch (error) {
-      throw new StartError(`--checkpoint: cannot read ${file}: delete it`, { cause: error })
+      throw unreadable(error)
     }
   }
 
-  function load(): Contents {
-    try {
-      opened = openSync(file, "r")
-      const { size } = fstatSync(opened)
-      const footer = Buffer.alloc(footerSize)
-      readFully(opened, footer, size - footerSize)
-      const start = Number(footer.readBigUInt64LE())
-      const contents = Buffer.alloc(size - footerSize - start)
-      readFully(opened, contents, start)
-      return deserialize(contents) as Contents
-    } catch (error) {
-      throw new StartError(`--checkpoint: cannot read ${file}: delete it`, { cause: error })
-    }
+  function unreadable(cause?: unknown): StartError {
+    return new StartError(`--checkpoint: cannot read ${file}: delete it`, { cause })
+  }
+
+  function pagesOf(name: BulkName): Map<string, StoredFacts> {
+    const pages = rows("SELECT digest, row_count FROM pages WHERE name = ?", name) as [string, number][]
+    return new Map(pages.map(([digest, count]) => [digest, { rows: count, read: () => factsOf(name, digest) }]))
+  }
+
+  function factsOf(name: BulkName, digest: string): PageFacts {
+    const found = rows("SELECT facts, checksum FROM pages WHERE name = ? AND digest = ?", name, digest)
+    const [[facts, checksum] = []] = found as [facts: Buffer, checksum: string][]
+    if (facts === undefined || hash("sha256", facts) !== checksum) throw unreadable()
+    return deserialize(facts)
   }
 
   return {
     async read() {
       if (!existsSync(file)) return "none"
-      const { condition, tables } = load()
+      const [[condition] = []] = rows("SELECT condition FROM checkpoint")
+      const tables = rows("SELECT name, ranges, is_complete FROM tables") as [BulkName, string, number][]
+      const noted = Object.fromEntries(
+        tables.map(([name, ranges, isComplete]) => [name, { ranges, isComplete, pages: pagesOf(name) }]),
+      ) as Record<BulkName, { ranges: string; isComplete: number; pages: Map<string, StoredFacts> }>
       if (condition !== (await conditionNow())) return "stale"
-      const byDigest = Object.fromEntries(
-        bulkNames.map((name) => [
-          name,
-          new Map(tables[name].pages.map(({ digest, location }) => [digest, storedFacts(location, read)])),
-        ]),
-      ) as Record<BulkName, Map<string, StoredFacts>>
       return {
-        ranges: (name) => rangesTo(deserialize(Buffer.from(cipher.open(tables[name].ranges, context(name)), "base64"))),
-        facts: (name, digest) => byDigest[name].get(digest),
-        isComplete: (name) => tables[name].isComplete,
-        pages: (name) => byDigest[name].entries().map(([digest, facts]) => ({ digest, facts })),
+        ranges: (name) => rangesTo(deserialize(Buffer.from(cipher.open(noted[name].ranges, context(name)), "base64"))),
+        facts: (name, digest) => noted[name].pages.get(digest),
+        isComplete: (name) => noted[name].isComplete === 1,
+        pages: (name) => noted[name].pages.entries().map(([digest, facts]) => ({ digest, facts })),
       }
     },
 
@@ -129,23 +123,16 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
       if (condition !== (await conditionNow())) {
         return { found, obstacle: "another process wrote to the tenant during the comparison" }
       }
-      const next = openSync(`${file}.new`, "w", 0o600)
+      // Only its owner may read the file, because digests of addresses can be guessed.
+      closeSync(openSync(`${file}.new`, "w", 0o600))
+      const next = openSqlite(`${file}.new`)
       try {
-        let size = 0
-        const append = (bytes: Uint8Array) => {
-          writeFully(next, bytes, size)
-          size += bytes.length
-          return size - bytes.length
-        }
-        const tables = Object.fromEntries(
-          bulkNames.map((name) => [name, noteTable(name, { check, found: found[name], append })]),
-        ) as Record<BulkName, NotedTable>
-        const footer = Buffer.alloc(footerSize)
-        footer.writeBigUInt64LE(BigInt(append(serialize({ condition, tables } satisfies Contents))))
-        append(footer)
-        fsyncSync(next)
+        for (const statement of [...schema, "BEGIN"]) next.exec(statement)
+        next.prepare("INSERT INTO checkpoint VALUES (?)").run(condition)
+        for (const name of bulkNames) writeTable(next, name, { check, found: found[name] })
+        next.exec("COMMIT")
       } finally {
-        closeSync(next)
+        next.close()
       }
       close()
       renameSync(`${file}.new`, file)
@@ -155,18 +142,21 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
     close,
   }
 
-  function noteTable(
+  function writeTable(
+    next: Libsql.Database,
     name: BulkName,
-    { check, found, append }: { check: Check; found: Differences; append: (bytes: Uint8Array) => number },
-  ): NotedTable {
+    { check, found }: { check: Check; found: Differences },
+  ): void {
     const pages = check.pages(name)
     const ends = serialize(pages.map(({ range }) => range.upTo)).toString("base64")
     const copied = pages.filter(({ state }) => state === "copied")
-    const rows = copied.reduce((sum, { facts }) => sum + facts.rows, 0)
-    return {
-      ranges: cipher.seal(ends, context(name)),
-      isComplete: rows === check.accepted[name] && found.surplus + found.kept === 0,
-      pages: copied.map(({ digest, facts }) => ({ digest, location: writeFacts(facts.read(), append) })),
+    const rowCount = copied.reduce((sum, { facts }) => sum + facts.rows, 0)
+    const isComplete = rowCount === check.accepted[name] && found.surplus + found.kept === 0
+    next.prepare("INSERT INTO tables VALUES (?, ?, ?)").run(name, cipher.seal(ends, context(name)), isComplete ? 1 : 0)
+    const insert = next.prepare("INSERT OR IGNORE INTO pages VALUES (?, ?, ?, ?, ?)")
+    for (const { digest, facts } of copied) {
+      const content = serialize(facts.read())
+      insert.run(name, digest, facts.rows, content, hash("sha256", content))
     }
   }
 }

@@ -1,15 +1,22 @@
-import type { BulkName } from "../store/sql/index.js"
-import { digestOf, KeySet } from "./key-set.js"
-import { bytesOf, Scratch } from "./scratch.js"
+import { randomUUID } from "node:crypto"
+import { closeSync, openSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { deserialize, serialize } from "node:v8"
+import type Libsql from "libsql"
+import { StartError } from "../errors/start-error.js"
+import { systemCodeOf } from "../errors/system-code.js"
+import { type BulkName, bulkNames } from "../store/sql/index.js"
+import { openSqlite } from "./sqlite.js"
 
 /** Digests of the importable rows of a page. They are kept instead of the rows. */
 export interface PageFacts {
-  keys: BigUint64Array
+  keys: BigInt64Array
   /** Only for users: the addresses, and the ids after folding (see `foldedDigest`). */
-  addresses: BigUint64Array
-  foldedIds: BigUint64Array
+  addresses: BigInt64Array
+  foldedIds: BigInt64Array
   /** Only for rows that belong to users: the user of each row. */
-  owners: BigUint64Array
+  owners: BigInt64Array
 }
 
 /** The facts of a page that are stored in a file. */
@@ -20,25 +27,41 @@ export interface StoredFacts {
   read(): PageFacts
 }
 
-/** The position of stored facts. `lengths` are the numbers of digests: keys, addresses, folded ids and owners. */
-export interface FactsLocation {
-  position: number
-  lengths: readonly number[]
-}
+/** The size of the memory for pages of the temporary database, in KiB. */
+const memoryKib = 16 * 1024
 
-/** The facts of all pages. */
+/** The facts of all pages, in a temporary SQLite file. */
 export class Facts {
-  readonly keys = keySets()
+  readonly keys: Readonly<Record<BulkName, KeySet>>
   /**
    * The keys of the rows that cannot be imported. Those of repeated keys and addresses are in `keys` instead, because
    * they are found only when all rows have been read.
    */
-  readonly skipped = keySets()
-  readonly addresses = new KeySet()
-  readonly foldedIds = new KeySet()
+  readonly skipped: Readonly<Record<BulkName, KeySet>>
+  readonly addresses: KeySet
+  readonly foldedIds: KeySet
   /** Users that have an account or an authenticator. */
-  readonly owners = new KeySet()
-  readonly #pages = new Scratch()
+  readonly owners: KeySet
+  readonly #database: Libsql.Database
+  readonly #insert: Libsql.Statement<unknown[]>
+  readonly #select: Libsql.Statement<unknown[]>
+
+  constructor(folder = tmpdir()) {
+    this.#database = attempt(() => openTemporary(folder))
+    this.#database.exec("CREATE TABLE pages (number INTEGER PRIMARY KEY, facts BLOB)")
+    this.#insert = this.#database.prepare("INSERT INTO pages (facts) VALUES (?)")
+    this.#select = this.#database.prepare("SELECT facts FROM pages WHERE number = ?")
+    const keySets = (kind: string) =>
+      Object.fromEntries(bulkNames.map((name) => [name, new KeySet(this.#database, `${kind}_${name}`)])) as Record<
+        BulkName,
+        KeySet
+      >
+    this.keys = keySets("keys")
+    this.skipped = keySets("skipped")
+    this.addresses = new KeySet(this.#database, "addresses")
+    this.foldedIds = new KeySet(this.#database, "folded_ids")
+    this.owners = new KeySet(this.#database, "owners")
+  }
 
   add(name: BulkName, { keys, addresses, foldedIds, owners }: PageFacts): void {
     this.keys[name].add(keys)
@@ -47,67 +70,102 @@ export class Facts {
     if (name === "accounts" || name === "authenticators") this.owners.add(owners)
   }
 
-  /** Stores the facts of a page in a temporary file. */
+  /** Stores the facts of a page. */
   store(facts: PageFacts): StoredFacts {
-    const location = writeFacts(facts, (bytes) => this.#pages.append(bytes))
-    return storedFacts(location, (position, into) => this.#pages.read(position, into))
+    const { lastInsertRowid } = attempt(() => this.#insert.run([serialize(facts)]))
+    return this.#stored(lastInsertRowid, facts.keys.length)
   }
 
-  /** Closes the temporary files. */
+  // Not a part of `store`, because its result would retain the facts.
+  #stored(number: number | bigint, rows: number): StoredFacts {
+    return {
+      rows,
+      read: () => deserialize((attempt(() => this.#select.get(number)) as { facts: Buffer }).facts) as PageFacts,
+    }
+  }
+
+  /** Discards all facts. */
   close(): void {
-    const byTable = [...Object.values(this.keys), ...Object.values(this.skipped)]
-    for (const set of [...byTable, this.addresses, this.foldedIds, this.owners]) set.close()
-    this.#pages.close()
+    this.#database.close()
   }
 }
 
-/** Creates an empty set for each table. */
-function keySets(): Readonly<Record<BulkName, KeySet>> {
-  return {
-    users: new KeySet(),
-    accounts: new KeySet(),
-    sessions: new KeySet(),
-    verificationTokens: new KeySet(),
-    authenticators: new KeySet(),
+/** A set of keys, as digests. All keys must be added before the first lookup. */
+export class KeySet {
+  readonly #database: Libsql.Database
+  readonly #table: string
+  readonly #insert: Libsql.Statement<[string]>
+  #select: Libsql.Statement<[bigint]> | undefined
+  #repeated: Set<bigint> | undefined
+
+  constructor(database: Libsql.Database, table: string) {
+    this.#database = database
+    this.#table = table
+    database.exec(`CREATE TABLE ${table} (digest INTEGER)`)
+    this.#insert = database.prepare(`INSERT INTO ${table} SELECT value FROM json_each(?)`)
   }
-}
 
-/** @param append - Appends bytes, and returns the position at which they begin. */
-export function writeFacts(
-  { keys, addresses, foldedIds, owners }: PageFacts,
-  append: (bytes: Uint8Array) => number,
-): FactsLocation {
-  const parts = [keys, addresses, foldedIds, owners]
-  const [position = 0] = parts.map((part) => append(bytesOf(part)))
-  return { position, lengths: parts.map(({ length }) => length) }
-}
+  add(digests: BigInt64Array): void {
+    if (digests.length > 0) attempt(() => this.#insert.run(`[${digests}]`))
+  }
 
-/** @param read - Fills `into` with the bytes that begin at a position. */
-export function storedFacts(
-  { position, lengths }: FactsLocation,
-  read: (position: number, into: Uint8Array) => void,
-): StoredFacts {
-  return {
-    rows: lengths[0] ?? 0,
-    read() {
-      const all = new BigUint64Array(lengths.reduce((sum, length) => sum + length, 0))
-      read(position, bytesOf(all))
-      let end = 0
-      const [keys, addresses, foldedIds, owners] = lengths.map((length) => {
-        end += length
-        return all.subarray(end - length, end)
-      })
-      return { keys, addresses, foldedIds, owners } as PageFacts
-    },
+  has(digest: bigint): boolean {
+    return attempt(() => this.#indexed().get(digest)) !== undefined
+  }
+
+  /** Returns the keys that were added more than once. They are kept in memory. */
+  repeated(): ReadonlySet<bigint> {
+    if (this.#repeated !== undefined) return this.#repeated
+    this.#indexed()
+    const repeated = this.#database
+      .prepare(`SELECT digest FROM ${this.#table} GROUP BY digest HAVING count(*) > 1`)
+      .safeIntegers()
+      .pluck()
+    this.#repeated = new Set(attempt(() => repeated.all()) as bigint[])
+    return this.#repeated
+  }
+
+  /** Creates the index when all keys are there, because sorting them once is faster than inserting each at its place. */
+  #indexed(): Libsql.Statement<[bigint]> {
+    if (this.#select === undefined) {
+      attempt(() => this.#database.exec(`CREATE INDEX ${this.#table}_index ON ${this.#table} (digest)`))
+      this.#select = this.#database.prepare(`SELECT 1 FROM ${this.#table} WHERE digest = ?`)
+    }
+    return this.#select
   }
 }
 
 /**
- * Returns the digest of a text after folding of case, accents and trailing spaces. Texts that a folding collation
- * considers equal have the same digest.
+ * Opens a file that is unlinked at once, so that nothing of it remains, however the process ends. Nothing has to survive
+ * the process, so nothing is committed.
  */
-export function foldedDigest(text: string): bigint {
-  // A fast path, because there are many ids and nearly all of them have only these characters.
-  const folded = /^[\w-]*$/.test(text) ? text : text.normalize("NFKD").replaceAll(/\p{M}/gu, "").trimEnd()
-  return digestOf(folded.toLowerCase())
+function openTemporary(folder: string): Libsql.Database {
+  const path = join(folder, `authwire-import-${randomUUID()}`)
+  // Only the owner may read the file, because digests of addresses can be guessed.
+  closeSync(openSync(path, "wx", 0o600))
+  try {
+    const database = openSqlite(path)
+    const settings = [
+      "journal_mode = OFF",
+      "locking_mode = EXCLUSIVE",
+      "temp_store = FILE",
+      `cache_size = -${memoryKib}`,
+    ]
+    for (const setting of settings) database.exec(`PRAGMA ${setting}`)
+    database.exec("BEGIN EXCLUSIVE")
+    return database
+  } finally {
+    rmSync(path)
+  }
+}
+
+/** Converts the error of a temporary file that cannot be read or written into a StartError. */
+function attempt<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw new StartError(`cannot use a temporary file (${systemCodeOf(error)}): set TMPDIR to another folder`, {
+      cause: error,
+    })
+  }
 }

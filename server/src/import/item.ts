@@ -1,5 +1,5 @@
 import type { BulkName, BulkRows } from "../store/sql/index.js"
-import { digestOf } from "./key-set.js"
+import { digestOf } from "./digest.js"
 
 /** A row that was read, with its faults. */
 export interface Item<Row> {
@@ -56,7 +56,7 @@ export interface Origin {
 export const keyDigest: { [N in BulkName]: (row: BulkRows[N]) => bigint } = {
   users: ({ id }) => digestOf(id),
   accounts: ({ provider, providerAccountId }) => digestOf(JSON.stringify([provider, providerAccountId])),
-  sessions: ({ tokenHash }) => tokenHash.readBigUInt64LE(),
+  sessions: ({ tokenHash }) => tokenHash.readBigInt64LE(),
   verificationTokens: ({ identifier, tokenHash }) => digestOf(JSON.stringify([identifier, tokenHash.toString("hex")])),
   authenticators: ({ credentialID }) => digestOf(credentialID),
 }

@@ -1,4 +1,4 @@
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { createTokenModule, encode, type TokenModule } from "@authwire/token"
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
@@ -13,7 +13,9 @@ const secure = `__Secure-${plain}`
 const host = `__Host-${plain}`
 const hourMs = 3_600_000
 
-describe.each(databaseTargets())("findRequestSession on %s", (target) => {
+const target = serviceDatabase()
+
+describe("findRequestSession", () => {
   let database: StoreDatabase & { drop(): Promise<void> }
   let store: Store
   let now: number

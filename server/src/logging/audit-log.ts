@@ -4,7 +4,7 @@ import { StartError } from "../errors/start-error.js"
 import { systemCodeOf } from "../errors/system-code.js"
 import { type Audit, audit } from "../rpc/interceptors/audit.js"
 import { boundedLines } from "./bounded-lines.js"
-import { fileSink, standardError } from "./line-sink.js"
+import { standardError } from "./logger.js"
 
 export interface AuditLogOptions {
   /** The destination: a file, standard error if no file is given, or `off`. */
@@ -20,7 +20,7 @@ export interface AuditLogOptions {
 export function openAudit({ auditLog, auditLogFailure }: AuditLogOptions, log: Logger): Audit | undefined {
   if (auditLog === "off") return undefined
   const { file } = auditLog
-  const lines = boundedLines(file === undefined ? standardError() : fileSink(open(file)), {
+  const lines = boundedLines(file === undefined ? standardError() : open(file), {
     onLost: (count) => {
       record.lost(count)
       log.error({ lines: count }, "lines of the audit log are lost: it could not be written")

@@ -1,18 +1,12 @@
-import { exitFlushMs } from "./exit-after-pending-lines.js"
-import type { LineSink } from "./line-sink.js"
+import { write, writeSync } from "node:fs"
 
-/** A buffer of lines for a sink that may block. */
+/** A buffer of lines for a destination that may not be read. */
 export interface BoundedLines {
-  /**
-   * Writes a line.
-   *
-   * @param line The line, including its line break. It is lost if the buffer is full.
-   * @param isUrgent Whether the line is written before the end of the turn of the event loop. Default: false.
-   */
-  write(line: string, isUrgent?: boolean): void
+  /** Writes a line, which includes its line break. The line is lost if the buffer is full. */
+  write(line: string): void
   /** Writes a line that must not be lost. The caller must limit the number of such lines. */
   keep(line: string): void
-  /** Whether the sink fails, or the buffer is more than half full. */
+  /** Whether the destination fails, or the buffer is more than half full. */
   readonly isBlocked: boolean
 }
 
@@ -22,7 +16,7 @@ export interface BoundedLinesOptions {
    * ones.
    */
   onLost: (count: number) => void
-  /** Called with the error when the sink starts to fail, and with undefined when it accepts lines again. */
+  /** Called with the error when the destination starts to fail, and with undefined when it accepts lines again. */
   onFailure?: (error: Error | undefined) => void
 }
 
@@ -33,60 +27,69 @@ export const maxWaitingBytes = 1024 * 1024
 // other's lines.
 const maxChunkBytes = 4096
 
-/** The time until a write is retried, in milliseconds: if the sink is full, and after a failure. */
-const fullRetryMs = 50
+/** The time until a write is tried again, in milliseconds: first and at most if a pipe is full, and after a failure. */
+const fullRetryMs = 2
+const maxFullRetryMs = 50
 const failureRetryMs = 1_000
-
-interface Chunk {
-  text: string
-  bytes: number
-}
 
 /**
  * Writes lines in order. The lines of one turn of the event loop are written together at its end, because writing costs
- * far more than formatting a line. While the sink blocks, up to 1 MiB is buffered. Further lines are lost and counted
- * until half of the buffer is free. When the process exits, the buffer is written as far as the sink accepts it at
- * once.
+ * far more than formatting a line. While the destination blocks, up to 1 MiB is buffered. Further lines are lost and
+ * counted until half of the buffer is free. When the process exits, the buffer is written as far as the destination
+ * accepts it at once.
+ *
+ * The destinations of pino are not used: sonic-boom waits 100 ms whenever a pipe is full, in which a busy service
+ * produces more lines than fit, and its `flushSync` never returns if the disk is full or the reader is gone.
+ *
+ * @param fd A descriptor of a file, or one that was opened with O_NONBLOCK.
  */
-export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLinesOptions): BoundedLines {
-  /** The buffered chunks. The first is being written, or waits to be tried again, if `isWriting`. */
-  const waiting: Chunk[] = []
+export function boundedLines(fd: number, { onLost, onFailure }: BoundedLinesOptions): BoundedLines {
+  const chunks: { text: string; bytes: number }[] = []
+  /** The rest of the chunk that is being written. */
+  let rest: Buffer = Buffer.alloc(0)
+  /** The number of bytes that are not written yet. */
   let bytes = 0
   let lost = 0
-  let isWriting = false
-  /** Whether the sink has not answered the last write yet. */
-  let isInFlight = false
-  let isScheduled = false
+  let retryMs = fullRetryMs
   let isFailing = false
+  /** Whether `writeNext` is scheduled, or the system has not answered a write yet. */
+  let isBusy = false
+  let isInFlight = false
 
-  /** Keeps a process that has nothing else to do for a while, so that the last lines can be tried again. */
-  let exitTimer: NodeJS.Timeout | undefined
+  const writeNext = (): void => {
+    if (rest.length === 0) rest = Buffer.from(chunks.shift()?.text ?? "")
+    isBusy = rest.length > 0
+    if (!isBusy) return
+    isInFlight = true
+    write(fd, rest, (error, written) => {
+      isInFlight = false
+      if (error === null) onWritten(written)
+      else retry(error)
+    })
+  }
+
+  const onWritten = (written: number): void => {
+    rest = rest.subarray(written)
+    bytes -= written
+    retryMs = fullRetryMs
+    if (isFailing) setFailing(undefined)
+    if (lost > 0 && bytes <= maxWaitingBytes / 2) reportLost()
+    writeNext()
+  }
+
+  const retry = (error: NodeJS.ErrnoException): void => {
+    if (error.code === "EAGAIN") {
+      retryMs = Math.min(2 * retryMs, maxFullRetryMs)
+      setTimeout(writeNext, retryMs)
+    } else {
+      if (!isFailing) setFailing(error)
+      setTimeout(writeNext, failureRetryMs).unref()
+    }
+  }
 
   const setFailing = (error: Error | undefined): void => {
     isFailing = error !== undefined
     onFailure?.(error)
-  }
-
-  const writeNext = (): void => {
-    const chunk = waiting[0]
-    isWriting = chunk !== undefined
-    if (chunk === undefined) return
-    isInFlight = true
-    sink.write(chunk.text, (error) => {
-      isInFlight = false
-      if (error) {
-        const isFull = "code" in error && error.code === "EAGAIN"
-        if (!isFull && !isFailing) setFailing(error)
-        setTimeout(writeNext, isFull ? fullRetryMs : failureRetryMs).unref()
-        return
-      }
-      waiting.shift()
-      bytes -= chunk.bytes
-      if (isFailing) setFailing(undefined)
-      if (lost > 0 && bytes <= maxWaitingBytes / 2) reportLost()
-      if (waiting.length === 0) clearTimeout(exitTimer)
-      writeNext()
-    })
   }
 
   const reportLost = (): void => {
@@ -95,45 +98,38 @@ export function boundedLines(sink: LineSink, { onLost, onFailure }: BoundedLines
     onLost(count)
   }
 
-  const writeWaiting = (): void => {
-    isScheduled = false
-    if (!isWriting) writeNext()
-  }
-
-  const push = (text: string, size: number, isUrgent = false): void => {
-    const last = waiting.at(-1)
-    const isOpen = last !== undefined && !(isWriting && waiting.length === 1)
-    if (isOpen && last.bytes + size <= maxChunkBytes) {
+  const push = (text: string, size: number): void => {
+    const last = chunks.at(-1)
+    if (last !== undefined && last.bytes + size <= maxChunkBytes) {
       last.text += text
       last.bytes += size
-    } else waiting.push({ text, bytes: size })
+    } else chunks.push({ text, bytes: size })
     bytes += size
-    if (isWriting) return
-    if (isUrgent) writeNext()
-    else if (!isScheduled) {
-      isScheduled = true
-      setImmediate(writeWaiting)
-    }
+    if (isBusy) return
+    isBusy = true
+    setImmediate(writeNext)
   }
 
-  // The timers of the next tries do not keep the process alive, because the sink may never take anything again.
-  process.once("beforeExit", () => {
-    if (waiting.length > 0) exitTimer = setTimeout(() => {}, exitFlushMs)
-  })
   process.on("exit", () => {
-    for (const { text } of isInFlight ? waiting.slice(1) : waiting) if (!sink.writeNow(text)) return
+    // After a text that was written in part, no other may follow.
+    const texts = [...(isInFlight ? [] : [rest]), ...chunks.map(({ text }) => Buffer.from(text))]
+    try {
+      for (const text of texts) if (writeSync(fd, text) < text.length) return
+    } catch {
+      // The process ends, so the error cannot be reported.
+    }
   })
 
   return {
-    write(line, isUrgent) {
+    write(line) {
       const size = Buffer.byteLength(line)
       if (lost === 0 && bytes + size <= maxWaitingBytes) {
-        push(line, size, isUrgent)
+        push(line, size)
         return
       }
       lost++
       // Otherwise a line that is larger than the buffer would be reported by nobody.
-      if (waiting.length === 0) reportLost()
+      if (bytes === 0) reportLost()
     },
     keep: (line) => push(line, Buffer.byteLength(line)),
     get isBlocked() {

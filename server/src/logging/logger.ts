@@ -1,20 +1,12 @@
+import { constants, fstatSync, openSync } from "node:fs"
 import { createRequire } from "node:module"
 import { type Logger, pino } from "pino"
 import type PinoPretty from "pino-pretty"
 import { boundedLines } from "./bounded-lines.js"
-import { standardError } from "./line-sink.js"
-
-// The property by which pino recognizes a destination that needs the level of each line.
-const metadata: unique symbol = Symbol.for("pino.metadata") as never
-
-/** pino's number for `warn`. Lines from this level on are written at once. */
-const warn = 40
 
 /**
  * Creates the log, on standard error: one JSON object per line, or text for people. Lines are written whole, so that
- * several processes can share the output. A slow reader never blocks the service: see boundedLines. pino's own
- * destination is not used: its process never ends if a pipe is not read, and of 30,000 lines a second it loses 7 of 100
- * even if the pipe is read.
+ * several processes can share the output. A slow reader never blocks the service: see boundedLines.
  *
  * @param options.worker The number of this worker if there are several. It becomes a field of every line.
  */
@@ -24,13 +16,21 @@ export function createLog(options: { level: string; format: "json" | "text"; wor
     onLost: (count) => log.error({ lines: count }, "lines of the log are lost: it could not be written"),
   })
   const pretty = options.format === "text" ? prettyLine() : undefined
-  const destination = {
-    [metadata]: true,
-    lastLevel: 0,
-    write: (line: string) => lines.write(pretty === undefined ? line : pretty(line), destination.lastLevel >= warn),
-  }
+  const destination = { write: (line: string) => lines.write(pretty === undefined ? line : pretty(line)) }
   const log = pino({ level: options.level, base, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return log
+}
+
+/** Returns a descriptor of standard error to which a write does not block. */
+export function standardError(): number {
+  if (fstatSync(2).isFile()) return 2
+  try {
+    return openSync("/dev/stderr", constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY)
+  } catch {
+    // It is a socket, or belongs to another user. Node's stream has made the descriptor non-blocking, unless it is a
+    // terminal.
+    return process.stderr.fd
+  }
 }
 
 /**

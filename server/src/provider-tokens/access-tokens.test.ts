@@ -136,6 +136,18 @@ test("a token that expires now is refreshed, even if no validity is asked for", 
   expect(await get("one", later)).toBe("old")
 })
 
+test.each([
+  ["for long enough", { expires_at: seconds + 300 }, "old"],
+  ["for too short a time", { expires_at: seconds + 299 }, "new r of one u"],
+  ["for more than half of its lifetime", { expires_at: seconds + 51, expires_in: 100 }, "old"],
+  ["for half of its lifetime", { expires_at: seconds + 50, expires_in: 100 }, "new r of one u"],
+  ["forever, as far as is known", { expires_at: undefined }, "old"],
+])("a token that is valid %s", async (_, validity, expected) => {
+  const key = stored("one", "u", validity)
+  const { access_token } = await tokens.get({ tenant: "one" }, key, 300_000, nobodyAsked)
+  expect(access_token).toBe(expected)
+})
+
 test("while the refresh token has failed, the provider is not asked", async () => {
   const key = stored("one", "u", {}, { kind: "failed", failure: "refused", ms: 1_000 })
   await expect(get("one", key)).rejects.toMatchObject({ reason: "REFRESH_REFUSED", retryAfterMs: 1_000 })

@@ -5,6 +5,7 @@ import { z } from "zod"
 import { tenantName } from "../auth/key-fields.js"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { isLoopback } from "../util/address.js"
+import { isObject, parsedJson } from "../util/json.js"
 import { authMethods, type Provider, type Providers } from "./provider.js"
 
 const maxSecretBytes = 16_384
@@ -51,13 +52,7 @@ export interface SecretSources {
  * value.
  */
 export function parseProviders(json: string, sources: SecretSources): Providers {
-  let given: unknown
-  try {
-    given = JSON.parse(json)
-  } catch {
-    // The message of JSON.parse is not passed on, because it quotes the text.
-    throw new InvalidValueError("must be a JSON object")
-  }
+  const given = parsedJson(json)
   if (!isObject(given)) throw new InvalidValueError("must be a JSON object")
   const tenants = new Map<string, ReadonlyMap<string, Provider>>()
   for (const [index, [tenant, list]] of Object.entries(given).entries()) {
@@ -163,8 +158,4 @@ function isAllowedUrl(value: string): boolean {
   if (username !== "" || password !== "" || hash !== "" || value.endsWith("#")) return false
   const host = hostname.replace(/^\[(.*)\]$/, "$1")
   return protocol === "https:" || (protocol === "http:" && isLoopback({ host }))
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
 }

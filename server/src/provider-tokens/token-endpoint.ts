@@ -13,6 +13,7 @@ import {
 } from "oauth4webapi"
 import type { RefreshedTokens } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
+import { isObject, parsedJson } from "../util/json.js"
 import type { Provider } from "./provider.js"
 
 /** The reasons why there is no usable answer. */
@@ -65,16 +66,6 @@ interface Answer {
   body: unknown
 }
 
-/** Ends a request with the failure that is reported. */
-class EndpointError extends Error {
-  readonly failure: EndpointFailure
-
-  constructor(failure: EndpointFailure, options?: ErrorOptions) {
-    super(failure, options)
-    this.failure = failure
-  }
-}
-
 /**
  * Exchanges a refresh token at a provider's token endpoint (RFC 6749, section 6). Sends one request, follows no
  * redirect, limits the size of the answer and applies the provider's timeout. Does not throw.
@@ -85,14 +76,15 @@ export async function refreshAtEndpoint(provider: Provider, refreshToken: string
   const signal = AbortSignal.timeout(provider.timeoutMs)
   try {
     const answer = await ask(provider, refreshToken, signal)
+    if (answer === undefined) return { kind: "unavailable", failure: "too_large" }
     return failureOf(answer) ?? (await tokensOf(provider, answer, now)) ?? malformed(answer)
-  } catch (error) {
-    if (error instanceof EndpointError) return { kind: "unavailable", failure: error.failure }
+  } catch {
     return { kind: "unavailable", failure: signal.aborted ? "timeout" : "network" }
   }
 }
 
-async function ask(provider: Provider, refreshToken: string, signal: AbortSignal): Promise<Answer> {
+/** Returns the provider's answer; undefined if it is too large. */
+async function ask(provider: Provider, refreshToken: string, signal: AbortSignal): Promise<Answer | undefined> {
   const [server, client] = partiesOf(provider)
   // The file of the secret may be on a file system that does not answer.
   const authentication = await orAborted(authenticationOf(provider), signal)
@@ -104,7 +96,8 @@ async function ask(provider: Provider, refreshToken: string, signal: AbortSignal
     [customFetch]: (url, options) => fetch(url, { ...options, redirect: "manual" }),
   })
   const text = await boundedText(response)
-  return { status: response.status, retryAfter: response.headers.get("retry-after"), body: parsed(text) }
+  if (text === undefined) return undefined
+  return { status: response.status, retryAfter: response.headers.get("retry-after"), body: parsedJson(text) }
 }
 
 function partiesOf(provider: Provider): [AuthorizationServer, Client] {
@@ -122,25 +115,16 @@ async function authenticationOf({ authMethod, clientSecret }: Provider): Promise
   return authMethod === "client_secret_post" ? ClientSecretPost(secret) : ClientSecretBasic(secret)
 }
 
-async function boundedText(response: Response): Promise<string> {
+async function boundedText(response: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   // The signal of the request also ends this loop. Leaving the loop closes the connection.
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length
-    if (bytes > maxAnswerBytes) throw new EndpointError("too_large")
+    if (bytes > maxAnswerBytes) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString("utf8")
-}
-
-/** Parses a text as JSON. Returns undefined if it is not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns the outcome of an answer without tokens; undefined for an answer that should contain tokens. */
@@ -227,8 +211,4 @@ function processed(provider: Provider, body: object): Promise<TokenEndpointRespo
  */
 function isShort(text: string | undefined, bytes: number): boolean {
   return text === undefined || (text.isWellFormed() && !text.includes("\0") && Buffer.byteLength(text) <= bytes)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
 }

@@ -4,6 +4,7 @@ import type { EventFeed } from "../events/feed.js"
 import { watch } from "../events/watch.js"
 import type { Call, Implementation } from "../rpc/call.js"
 import type { EventStore } from "../store/store.js"
+import { streamLimit } from "../util/stream-limit.js"
 import { fromEvent, toEventKinds } from "./wire.js"
 
 /** The largest number of open streams, of one API key and in all. Each stream may buffer 1,000 events. */
@@ -12,23 +13,10 @@ export const watchLimits = { ofKey: 64, inAll: 512 } as const
 /** Creates the service for the events of the store. */
 export function eventService(deps: { events: EventStore; feed: EventFeed }): Implementation<typeof EventService> {
   const { events } = deps
-  const open = new Map<string, number>()
-  let inAll = 0
-
-  function enter(key: string): () => void {
-    const ofKey = open.get(key) ?? 0
-    if (ofKey >= watchLimits.ofKey || inAll >= watchLimits.inAll) {
-      throw new Failure("TOO_MANY_CALLS", { message: "too many streams of events are open" })
-    }
-    open.set(key, ofKey + 1)
-    inAll++
-    return () => {
-      inAll--
-      const left = (open.get(key) ?? 0) - 1
-      if (left > 0) open.set(key, left)
-      else open.delete(key)
-    }
-  }
+  const enter = streamLimit(
+    watchLimits,
+    () => new Failure("TOO_MANY_CALLS", { message: "too many streams of events are open" }),
+  )
 
   return {
     async *watch({ startCursor, kinds }, call: Call) {

@@ -1,29 +1,28 @@
 import { describe, expect, test } from "@jest/globals"
 import type { Failure } from "../errors/failure.js"
-import type { Look } from "./feed.js"
-import { cacheHub, longest, minStaleMs, type News, type Ping, type Said } from "./hub.js"
+import type { Changes } from "./changes.js"
+import { type FollowRequest, type FollowResponse, longest, minStaleMs } from "./client-stream.js"
+import { type CacheReport, cacheHub } from "./hub.js"
 
 /** A hub whose clock, timers, looks and writes are in the hands of the test. */
 function start() {
   let time = 1_000
   let sequence = 0n
-  let listener: ((look: Look) => void) | undefined
+  let listener: ((changes: Changes) => void) | undefined
   let timers: { at: number; call: () => void }[] = []
   /** The writes of the row, each with the functions that end it. */
-  const writes: { row: Said; done: () => void; fail: () => void }[] = []
+  const writes: { row: CacheReport & { ms: number }; done: () => void; fail: () => void }[] = []
   const hub = cacheHub({
-    feed: {
-      now: () => time,
-      follow(follower) {
-        listener = follower
-        return () => {
-          listener = undefined
-        }
-      },
+    follow(follower) {
+      listener = follower
+      return () => {
+        listener = undefined
+      }
     },
-    row: {
-      keep: (row) => new Promise((done, reject) => writes.push({ row, done, fail: () => reject(new Error("down")) })),
-    },
+    write: ({ leaseMs, confirmed }, ms) =>
+      new Promise((done, reject) =>
+        writes.push({ row: { leaseMs, confirmed, ms }, done, fail: () => reject(new Error("down")) }),
+      ),
     now: () => time,
     after(ms, call) {
       const timer = { at: time + ms, call }
@@ -40,8 +39,9 @@ function start() {
     const stream = hub.open({ ready() {}, fail: (failure) => failures.push(failure) })
     return {
       failures,
-      say: (ping: Partial<Ping>) => stream.receive({ maxStaleMs: 0, nonce: 0n, confirmed: 0n, done: false, ...ping }),
-      take: (): Partial<News> => stream.take() ?? {},
+      say: (ping: Partial<FollowRequest>) =>
+        stream.receive({ maxStaleMs: 0, nonce: 0n, confirmed: 0n, done: false, ...ping }),
+      take: (): Partial<FollowResponse> => stream.take() ?? {},
       end: () => stream.end(),
     }
   }
@@ -63,9 +63,9 @@ function start() {
       }
     },
     /** A look at the database that begins now and finds changes of these keys. */
-    look(keys: readonly string[] = [], more: Partial<Look> = {}) {
+    look(keys: readonly string[] = [], more: Partial<Changes> = {}) {
       if (keys.length > 0) sequence++
-      listener?.({ began: time, sequence, keys, isNews: keys.length > 0, isBroken: false, ...more })
+      listener?.({ asOf: time, sequence, keys, hasEvents: keys.length > 0, isReset: false, ...more })
     },
     async written(how: "done" | "fail" = "done") {
       writes.at(-1)?.[how]()
@@ -266,7 +266,7 @@ test("after missed changes all streams fail, and the row has the sequence of the
   await runTimers()
   expect(writes.at(-1)?.row).toMatchObject({ confirmed: 3n })
   await written()
-  look([], { sequence: 1n, isBroken: true })
+  look([], { sequence: 1n, isReset: true })
   for (const client of clients) {
     expect(client.failures).toMatchObject([{ reason: "CONFLICT" }])
     client.end()

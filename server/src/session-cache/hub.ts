@@ -1,46 +1,36 @@
 import { Failure } from "../errors/failure.js"
-import type { Look, TenantFeed } from "./feed.js"
+import type { Changes } from "./changes.js"
+import {
+  ClientStream,
+  type FollowRequest,
+  type FollowResponse,
+  type HubClient,
+  type Lease,
+  longest,
+} from "./client-stream.js"
 
-/** See FollowRequest. */
-export interface Ping {
-  maxStaleMs: number
-  nonce: bigint
-  confirmed: bigint
-  done: boolean
-}
-
-/** See FollowResponse. */
-export interface News {
-  keys: string[]
-  reset: boolean
-  sequence: bigint
-  nonce: bigint
-}
-
-/** The report of a process on its clients of a tenant, for all processes; see CacheStore. */
-export interface Said {
+/**
+ * What a process reports to all others about its clients of a tenant: the duration of their longest lease, and the
+ * sequence up to which all of them know everything.
+ */
+export interface CacheReport {
   leaseMs: number
   confirmed: bigint
-  ms: number
-}
-
-export interface OwnRow {
-  /**
-   * Writes that clients of this process may use their caches, for `ms` milliseconds from now at most. Each lease lasts
-   * `leaseMs` at most before it has to be renewed, and all clients know everything up to `confirmed`. Of two calls the
-   * later one wins, in whatever order the database executes them. Rejects if the row may not have been written.
-   */
-  keep(row: Said): Promise<void>
 }
 
 export interface HubOptions {
-  feed: TenantFeed
-  row: OwnRow
-  /** A clock for durations, in milliseconds, that also advances while the machine is suspended. */
+  /** Calls the listener after every read of the tenant's changes. Returns the function that ends this. */
+  follow: (listener: (changes: Changes) => void) => () => void
+  /**
+   * Writes the report, which expires after `ms` milliseconds. Of two calls the later one wins, in whatever order the
+   * database executes them. Rejects if the report may not have been written.
+   */
+  write: (report: CacheReport, ms: number) => Promise<void>
+  /** The clock of the changes: for durations, in milliseconds, and it also advances while the machine is suspended. */
   now: () => number
   /** Calls `call` after `ms` milliseconds, unless the returned function is called before. */
   after: (ms: number, call: () => void) => () => void
-  /** Called when the row could not be written. */
+  /** Called when the report could not be written. */
   onFailure?: (error: unknown) => void
   /** Called once when the hub has stopped. It then has no stream and no lease any more, and writes nothing. */
   onIdle?: () => void
@@ -49,89 +39,64 @@ export interface HubOptions {
 /** The stream of one client. */
 export interface HubStream {
   /** Handles a request of the client. Throws INVALID_FIELD. */
-  receive(ping: Ping): void
-  /** Returns the pending news for the client and removes them; undefined if there are none. */
-  take(): News | undefined
+  receive(request: FollowRequest): void
+  /** Returns the pending response for the client and removes it; undefined if there is none. */
+  take(): FollowResponse | undefined
   /** Ends the stream. Its lease still counts, unless the client has said that it no longer uses its cache. */
   end(): void
 }
 
-/** The callbacks of a stream. */
-export interface HubClient {
-  /** Called when there is something to take. */
-  ready(): void
-  /** Called when the stream has failed and has to be opened again. */
-  fail(failure: Failure): void
-}
-
 export interface Hub {
   open(client: HubClient): HubStream
-  /** The number of open streams, and of valid leases, including those of streams that were cut. */
+  /** The number of open streams, and of valid leases, including those of streams that have ended. */
   readonly load: { streams: number; leases: number }
-  /** Stops writing the row. */
+  /** Stops writing the report. */
   stop(): void
 }
 
-/** The right of a client to use its cache until a time, and the sequence up to which the client knows everything. */
-interface Lease {
-  ms: number
-  until: number
-  knows: bigint
-}
-
-interface Stream extends HubClient {
-  /** The unanswered ping, and when it arrived: `at` by the clock for durations, `cameAt` by the clock of the feed. */
-  ping: { nonce: bigint; at: number; cameAt: number; isLooked: boolean } | undefined
-  /** The news that wait to be taken. */
-  keys: Set<string>
-  reset: boolean
-  answers: bigint
-  /** The sequence that the client has to confirm to know all its news. */
-  newsAt: bigint
-  /** Whether the client has confirmed `newsAt`. */
-  knowsAll: boolean
-  lease: Lease
-}
-
-/** How long the row is valid, and how long before its expiry it is written again, in milliseconds. */
-const rowMs = 60_000
+/** How long a report is valid, and how long before its expiry it is written again, in milliseconds. */
+const reportMs = 60_000
 const renewalMs = 30_000
-/** The shortest time after a write before the row is written again because more is confirmed, in milliseconds. */
+/** The shortest time after a write before the report is written again because more is confirmed, in milliseconds. */
 const confirmMs = 40
 /** The delay before a failed write is retried, in milliseconds. */
 const retryMs = 250
-/** The largest number of pending keys of a client. With more, the client is told to clear its cache. */
-const mostKeys = 4_096
-/** The largest number of leases of cut streams that are kept individually. Further ones are merged. */
-const mostCut = 1_000
-
-export const minStaleMs = 200
-
-/**
- * Returns how long a lease may last by the clock of another machine, in milliseconds. The clocks of two machines may
- * differ in speed by a fiftieth, and in resolution by 20 ms.
- */
-export function longest(ms: number): number {
-  return ms * 1.02 + 20
-}
+/** The largest number of leases of ended streams that are kept individually. Further ones are merged. */
+const maxOrphans = 1_000
 
 /**
  * Creates the hub that sends changes to the clients of a tenant and grants them leases. It has two invariants. Before a
- * lease is granted, everything that was committed when its ping arrived is in the same stream. While a lease may be
- * used, the row of this process exists, its `leaseMs` is that of the longest lease, and its `confirmed` is not higher
- * than what all clients with a lease know.
+ * lease is granted, everything that was committed when its request arrived is in the same stream. While a lease may be
+ * used, the report of this process exists, its `leaseMs` is that of the longest lease, and its `confirmed` is not
+ * higher than what all clients with a lease know.
+ *
+ * | of        | state     | ends when                                                               | next      |
+ * | --------- | --------- | ----------------------------------------------------------------------- | --------- |
+ * | a request | received  | a read that began later has delivered its changes                       | covered   |
+ * |           | covered   | the written report has its `leaseMs` and outlasts the lease             | answered  |
+ * |           | any       | the client sends another request for a lease                            | received  |
+ * | a lease   | none      | a request is answered                                                   | held      |
+ * |           | held      | its time is over, or the client is done (not when its stream ends)      | none      |
+ * | a client  | behind    | it confirms `lastChange`, or gets a lease when its last one has ended   | current   |
+ * |           | current   | a read finds keys for it                                                | behind    |
+ * | the report| none      | a covered request needs it                                              | writing   |
+ * |           | writing   | the write succeeds, or fails                                            | written, uncertain |
+ * |           | written   | half of its time is over, a request needs more, or more is confirmed    | writing   |
+ * |           | uncertain | `retryMs` later; until then the shorter one of two leases is certain    | writing   |
+ * | the hub   | active    | there is no stream, no lease, and no write                              | stopped   |
  */
-export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOptions): Hub {
-  const streams = new Set<Stream>()
-  /** The leases of cut streams, whose clients may not know the latest changes. */
-  let cut: Lease[] = []
-  let told = 0n
-  /** The `confirmed` that the row has to reach. No call waits for a higher one before the tenant's next event. */
-  let newsAt = 0n
-  /** Whether looks were missed before the next one. They may have found changes. */
-  let isBehind = true
-  /** The content of the row as far as this process knows it, and when the row expires. */
-  let said = { leaseMs: 0, confirmed: -1n, until: Number.NEGATIVE_INFINITY }
+export function cacheHub({ follow, write: writeReport, now, after, onFailure, onIdle }: HubOptions): Hub {
+  const streams = new Set<ClientStream>()
+  /** The leases of all streams, and those of ended streams until they expire. */
+  const leases = new Set<Lease>()
+  /** The sequence up to which changes have been delivered to the streams. */
+  let delivered = 0n
+  /** The `confirmed` that the report has to reach. No call waits for a higher one before the tenant's next event. */
+  let lastEvent = 0n
+  /** Whether reads were missed before the next one. They may have found changes. */
+  let hasMissed = true
+  /** The written report as far as this process knows it, and when it expires. */
+  let written = { leaseMs: 0, confirmed: -1n, until: Number.NEGATIVE_INFINITY }
   let writing = false
   let writtenAt = Number.NEGATIVE_INFINITY
   let failed = false
@@ -139,72 +104,49 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
   let cancelTimer: (() => void) | undefined
   let stopped = false
 
-  /** Returns the content that the row has to have. */
-  function state(at: number): { leaseMs: number; confirmed: bigint } {
-    let [leaseMs, confirmed] = [0, told]
-    const count = (lease: Lease) => {
+  /** Returns the content that the report has to have. */
+  function report(at: number): CacheReport {
+    let [leaseMs, confirmed] = [0, delivered]
+    for (const lease of leases) {
+      const isValid = lease.until >= at
+      if (!isValid && lease.isOrphan) {
+        leases.delete(lease)
+        continue
+      }
       leaseMs = Math.max(leaseMs, lease.ms)
-      if (lease.until >= at && lease.knows < confirmed) confirmed = lease.knows
+      if (isValid && lease.confirmed < confirmed) confirmed = lease.confirmed
     }
-    for (const { lease } of streams) count(lease)
-    cut = cut.filter(({ until }) => until >= at)
-    for (const lease of cut) count(lease)
     return { leaseMs, confirmed }
   }
 
-  function onLook(look: Look): void {
-    if (look.isBroken) {
+  function onChanges({ asOf, sequence, keys, hasEvents, isReset }: Changes): void {
+    if (isReset) {
       // Cached sessions may have changed without a notification to their clients.
-      told = newsAt = look.sequence
-      said = { ...said, confirmed: -1n }
-      for (const stream of [...streams]) stream.fail(new Failure("CONFLICT", { message: "changes were missed" }))
+      delivered = lastEvent = sequence
+      written.confirmed = -1n
+      for (const { client } of [...streams]) client.fail(new Failure("CONFLICT", { message: "changes were missed" }))
       return
     }
-    if (look.sequence > told) told = look.sequence
-    if (look.isNews || isBehind) newsAt = told
-    isBehind = false
-    for (const stream of streams) {
-      if (look.keys.length > 0) addNews(stream, look.keys)
-      // This look has no keys, so a client that knows all its news knows everything in it too.
-      else if (stream.knowsAll) stream.lease.knows = told
-      const { ping } = stream
-      if (ping !== undefined && ping.cameAt < look.began) ping.isLooked = true
-    }
+    if (sequence > delivered) delivered = sequence
+    if (hasEvents || hasMissed) lastEvent = delivered
+    hasMissed = false
+    for (const stream of streams) stream.add(keys, delivered, asOf)
     answer()
   }
 
-  function addNews(stream: Stream, keys: readonly string[]): void {
-    stream.newsAt = told
-    stream.knowsAll = false
-    for (const key of keys) stream.keys.add(key)
-    if (stream.keys.size > mostKeys) {
-      stream.reset = true
-      stream.keys.clear()
-    }
-    stream.ready()
-  }
-
-  /** Answers the pings that may be answered. If the row has to be written before, starts the write. */
+  /** Answers the requests that may be answered. If the report has to be written before, starts the write. */
   function answer(): void {
     const at = now()
     let mustWrite = false
     for (const stream of streams) {
-      const { ping, lease } = stream
-      if (ping?.isLooked !== true) continue
-      const until = ping.at + longest(lease.ms)
-      if (said.leaseMs < lease.ms || said.until < until) {
+      const { request, lease } = stream
+      if (request?.isCovered !== true) continue
+      const until = request.receivedAt + longest(lease.ms)
+      if (written.leaseMs < lease.ms || written.until < until) {
         mustWrite = true
         continue
       }
-      // A client whose lease has expired uses nothing before it has followed this answer and everything before it.
-      if (lease.until < at) {
-        lease.knows = told
-        stream.knowsAll = true
-      }
-      lease.until = Math.max(lease.until, until)
-      stream.answers = ping.nonce
-      stream.ping = undefined
-      stream.ready()
+      stream.grant(until, delivered, at)
     }
     if (mustWrite && !failed) void write()
     else schedule()
@@ -215,12 +157,12 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     writing = true
     const at = now()
     writtenAt = at
-    const { leaseMs, confirmed } = state(at)
-    // From now on the database may have the old or the new row, so only the shorter lease is certain.
-    said = { ...said, leaseMs: Math.min(said.leaseMs, leaseMs) }
+    const { leaseMs, confirmed } = report(at)
+    // From now on the database may have the old or the new report, so only the shorter lease is certain.
+    written.leaseMs = Math.min(written.leaseMs, leaseMs)
     try {
-      await row.keep({ leaseMs, confirmed, ms: longest(rowMs) })
-      said = { leaseMs, confirmed, until: at + rowMs }
+      await writeReport({ leaseMs, confirmed }, longest(reportMs))
+      written = { leaseMs, confirmed, until: at + reportMs }
       failed = false
     } catch (error) {
       failed = true
@@ -231,28 +173,29 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     else answer()
   }
 
-  /** Schedules the next write of the row. A row that is no longer needed expires. */
+  /** Schedules the next write of the report. A report that is no longer needed expires. */
   function schedule(): void {
     if (stopped || writing) return
     const at = now()
-    const { leaseMs, confirmed } = state(at)
+    const { leaseMs, confirmed } = report(at)
     cancelTimer?.()
     cancelTimer = undefined
     if (leaseMs === 0) {
-      if (streams.size === 0) idle()
+      if (streams.size > 0) return
+      stop()
+      onIdle?.()
       return
     }
-    const confirms = confirmed > said.confirmed && said.confirmed < newsAt
-    const isLate = confirms || leaseMs > said.leaseMs || at > said.until - renewalMs
-    const soonest = writtenAt + (failed ? retryMs : confirmMs)
-    let nextMs = said.until - renewalMs - at
-    if (isLate) nextMs = Math.max(0, soonest - at)
+    const confirms = confirmed > written.confirmed && written.confirmed < lastEvent
+    const isDue = confirms || leaseMs > written.leaseMs || at > written.until - renewalMs
+    let nextMs = written.until - renewalMs - at
+    if (isDue) nextMs = Math.max(0, writtenAt + (failed ? retryMs : confirmMs) - at)
     // When the lease of a client that does not confirm expires, `confirmed` can advance.
-    else if (confirmed < told || streams.size === 0) nextMs = Math.min(nextMs, retryMs)
+    else if (confirmed < delivered || streams.size === 0) nextMs = Math.min(nextMs, retryMs)
     cancelTimer = after(nextMs, () => {
       cancelTimer = undefined
       failed = false
-      if (isLate) void write()
+      if (isDue) void write()
       else schedule()
     })
   }
@@ -264,85 +207,55 @@ export function cacheHub({ feed, row, now, after, onFailure, onIdle }: HubOption
     unfollow = undefined
   }
 
-  function idle(): void {
-    stop()
-    onIdle?.()
+  function end(stream: ClientStream): void {
+    if (!streams.delete(stream)) return
+    if (stream.lease.until >= now()) keepOrphan(stream.lease)
+    else leases.delete(stream.lease)
+    if (streams.size === 0) {
+      unfollow?.()
+      unfollow = undefined
+    }
+    schedule()
+  }
+
+  function keepOrphan(lease: Lease): void {
+    lease.isOrphan = true
+    if (leases.size - streams.size <= maxOrphans) return
+    leases.delete(lease)
+    for (const other of leases) {
+      if (!other.isOrphan) continue
+      other.ms = Math.max(other.ms, lease.ms)
+      other.until = Math.max(other.until, lease.until)
+      if (lease.confirmed < other.confirmed) other.confirmed = lease.confirmed
+      return
+    }
   }
 
   return {
     open(client) {
-      const stream: Stream = {
-        ...client,
-        ping: undefined,
-        keys: new Set(),
-        reset: false,
-        answers: 0n,
-        newsAt: told,
-        knowsAll: false,
-        lease: { ms: 0, until: Number.NEGATIVE_INFINITY, knows: told },
-      }
-      const { lease } = stream
+      const stream = new ClientStream(client, delivered)
       streams.add(stream)
+      leases.add(stream.lease)
       if (unfollow === undefined) {
-        isBehind = true
-        unfollow = feed.follow(onLook)
+        hasMissed = true
+        unfollow = follow(onChanges)
       }
       return {
-        receive({ maxStaleMs, nonce, confirmed, done }) {
-          if (lease.ms === 0 && maxStaleMs < minStaleMs)
-            throw broken("max_stale_ms", `must be at least ${minStaleMs} in the first request`)
-          if (lease.ms !== 0 && maxStaleMs !== 0 && maxStaleMs !== lease.ms)
-            throw broken("max_stale_ms", "must be the value of the first request, or absent")
-          if (confirmed > told) throw broken("confirmed", "must be a sequence that the service has sent")
-          if (lease.ms === 0) lease.ms = maxStaleMs
-          if (done) lease.until = Number.NEGATIVE_INFINITY
-          if (confirmed >= stream.newsAt && confirmed > 0n) stream.knowsAll = true
-          const knows = stream.knowsAll ? told : confirmed
-          if (knows > lease.knows) lease.knows = knows
-          // Replaces a pending ping, because the lease of that one would have begun earlier.
-          if (nonce !== 0n && !done) stream.ping = { nonce, at: now(), cameAt: feed.now(), isLooked: false }
+        receive(request) {
+          if (!streams.has(stream)) return
+          stream.receive(request, delivered, now())
           schedule()
         },
-        take() {
-          const { keys, reset, answers } = stream
-          if (keys.size === 0 && !reset && answers === 0n) return undefined
-          stream.keys = new Set()
-          stream.reset = false
-          stream.answers = 0n
-          return { keys: [...keys], reset, sequence: told, nonce: answers }
-        },
-        end() {
-          if (!streams.delete(stream)) return
-          if (lease.until >= now()) keepCut(lease)
-          if (streams.size === 0) {
-            unfollow?.()
-            unfollow = undefined
-          }
-          schedule()
-        },
+        take: () => stream.take(delivered),
+        end: () => end(stream),
       }
     },
     get load() {
       const at = now()
-      let leases = cut.filter(({ until }) => until >= at).length
-      for (const { lease } of streams) if (lease.until >= at) leases++
-      return { streams: streams.size, leases }
+      let valid = 0
+      for (const { until } of leases) if (until >= at) valid++
+      return { streams: streams.size, leases: valid }
     },
     stop,
   }
-
-  function keepCut({ ms, until, knows }: Lease): void {
-    const last = cut.length < mostCut ? undefined : cut.pop()
-    if (last === undefined) cut.push({ ms, until, knows })
-    else
-      cut.push({
-        ms: Math.max(ms, last.ms),
-        until: Math.max(until, last.until),
-        knows: knows < last.knows ? knows : last.knows,
-      })
-  }
-}
-
-function broken(field: string, description: string): Failure {
-  return new Failure("INVALID_FIELD", { violations: [{ field, description }] })
 }

@@ -1,22 +1,22 @@
 import { Failure } from "../errors/failure.js"
-import type { ChangeFeed } from "./feed.js"
-import { cacheHub, type Hub, type HubClient, type HubOptions, type HubStream, type Said } from "./hub.js"
+import { type StreamLimits, streamLimit } from "../util/stream-limit.js"
+import type { ChangeFeed } from "./changes.js"
+import type { HubClient } from "./client-stream.js"
+import { type CacheReport, cacheHub, type Hub, type HubOptions, type HubStream } from "./hub.js"
 
 export interface HubsOptions extends Pick<HubOptions, "now" | "after" | "onFailure"> {
   feed: ChangeFeed
   /**
-   * Writes the row of this process for a tenant. Of two calls the one with the higher version wins, in whatever order
-   * the database executes them. Rejects if the row may not have been written.
+   * Writes the report of this process for a tenant, which expires after `ms` milliseconds. Of two calls the one with the
+   * higher version wins, in whatever order the database executes them. Rejects if it may not have been written.
    */
-  keep(tenant: string, row: Said & { version: number }): Promise<void>
+  write(tenant: string, report: CacheReport & { ms: number; version: number }): Promise<void>
   limits?: HubLimits
 }
 
-/** The largest numbers of open streams: per key, per tenant, and in all. */
-export interface HubLimits {
-  ofKey: number
-  ofTenant: number
-  ofAll: number
+/** The largest numbers of open streams: of one API key, of one tenant, and in all. */
+export interface HubLimits extends StreamLimits {
+  readonly ofTenant: number
 }
 
 export interface Hubs {
@@ -28,24 +28,23 @@ export interface Hubs {
   readonly load: Hub["load"]
   /** The number of tenants that have a hub. */
   readonly tenants: number
-  /** Stops writing rows. */
+  /** Stops writing reports. */
   stop(): void
 }
 
-const defaultLimits: HubLimits = { ofKey: 500, ofTenant: 1_000, ofAll: 2_000 }
+const defaultLimits: HubLimits = { ofKey: 500, ofTenant: 1_000, inAll: 2_000 }
 
 /**
  * Creates a hub for each tenant that has clients, so that no tenant waits for the clients of another.
  *
  * A hub is removed when it has no stream, no valid lease and no pending write. A new hub is created when the tenant has
- * a stream again. Both write the same row, that of the process and the tenant. Versions are counted per process and not
- * per hub, so a late write of the removed hub never replaces the row of its successor. The successor grants no lease
- * before its own row is written, and the row that this replaces was about leases that have expired.
+ * a stream again. Both write the same report, that of the process and the tenant. Versions are counted per process and
+ * not per hub, so a late write of the removed hub never replaces the report of its successor. The successor grants no
+ * lease before its own report is written, and the one that this replaces was about leases that have expired.
  */
-export function cacheHubs({ feed, keep, limits = defaultLimits, ...options }: HubsOptions): Hubs {
+export function cacheHubs({ feed, write, limits = defaultLimits, ...options }: HubsOptions): Hubs {
   const hubs = new Map<string, Hub>()
-  const ofKey = new Map<string, number>()
-  let open = 0
+  const enter = streamLimit(limits, tooMany)
   let version = 0
 
   function hubOf(tenant: string): Hub {
@@ -53,8 +52,8 @@ export function cacheHubs({ feed, keep, limits = defaultLimits, ...options }: Hu
     if (hub === undefined) {
       hub = cacheHub({
         ...options,
-        feed: feed.of(tenant),
-        row: { keep: (said) => keep(tenant, { ...said, version: ++version }) },
+        follow: (listener) => feed.follow(tenant, listener),
+        write: (report, ms) => write(tenant, { ...report, ms, version: ++version }),
         onIdle: () => hubs.delete(tenant),
       })
       hubs.set(tenant, hub)
@@ -65,24 +64,14 @@ export function cacheHubs({ feed, keep, limits = defaultLimits, ...options }: Hu
   return {
     isOn: feed.isOn,
     open({ tenant, key }, client) {
-      const count = ofKey.get(key) ?? 0
-      if (open >= limits.ofAll) throw tooMany("the service")
-      if (count >= limits.ofKey) throw tooMany("the API key")
       if ((hubs.get(tenant)?.load.streams ?? 0) >= limits.ofTenant) throw tooMany("the tenant")
+      const leave = enter(key)
       const stream = hubOf(tenant).open(client)
-      open++
-      ofKey.set(key, count + 1)
-      let isOpen = true
       return {
         ...stream,
         end() {
           stream.end()
-          if (!isOpen) return
-          isOpen = false
-          open--
-          const left = (ofKey.get(key) ?? 1) - 1
-          if (left === 0) ofKey.delete(key)
-          else ofKey.set(key, left)
+          leave()
         },
       }
     },

@@ -1,81 +1,54 @@
-import { readFile } from "node:fs/promises"
-import { systemCodeOf } from "../errors/system-code.js"
+import { unwatchFile, watchFile } from "node:fs"
+import { isDeepStrictEqual } from "node:util"
 
-/** Texts or paths by the caller's names for its files; undefined if there is no such file. */
-type ByName<Files> = { readonly [Name in keyof Files]: string | undefined }
-
-export interface WatchOptions<Files extends ByName<Files>> {
-  /** The path of each file. Files that belong together are read together. */
-  paths: Files
-  /** The texts of the files that are already in use. */
-  texts: Files
-  /** Applies the current texts. If it throws, the texts that were applied last stay in use. */
-  take: (texts: Files) => void
-  /** Called once per problem when files cannot be applied. `file` is the file that cannot be read, if that is why. */
-  fail: (error: unknown, file: keyof Files | undefined) => void
-  /**
-   * The number of consecutive reads that must find the same problem before `fail` is called. Two for files that are
-   * replaced one after the other, because they do not match for a moment. Default: 1.
-   */
-  patience?: number
-  /** The time from one read to the next, in milliseconds. Default: 1,000. */
+export interface WatchOptions<Contents> {
+  paths: readonly string[]
+  /** Reads the contents of all files. */
+  read: () => Contents
+  /** The contents that are already in use. */
+  used: Contents
+  /** Applies changed contents. If it throws, the contents that were applied last stay in use. */
+  take: (contents: Contents) => void
+  /** Called when changed files cannot be read or applied. */
+  fail: (error: unknown) => void
+  /** How often the files are examined, in milliseconds. Default: 1,000. */
   everyMs?: number
 }
 
 /**
- * Reads files periodically, and passes their texts on when they differ, whether a file was overwritten, replaced or
- * reached by another link.
+ * Watches files with `fs.watchFile`, and passes their contents on when they differ, whether a file was overwritten,
+ * replaced or reached by another link.
  *
- * Each read is of whole files, because they are small, and neither modification times nor locations prove that they are
- * unchanged. The timer does not keep the process alive.
+ * Files that cannot be read or applied are tried once more after `everyMs` before `fail` is called: a file may be
+ * written in part, and files that are replaced one after the other do not match for a moment. Nothing keeps the process
+ * alive.
  */
-export function watchFiles<Files extends ByName<Files>>(options: WatchOptions<Files>): { stop(): void } {
-  const { paths, take, fail, patience = 1, everyMs = 1_000 } = options
-  const names = (Object.keys(paths) as (keyof Files)[]).filter((name) => paths[name] !== undefined)
-  let used = JSON.stringify(names.map((name) => options.texts[name]))
-  /** The state of the files that causes the problem, and the number of reads that found it. */
-  let problem: { state: string; reads: number } | undefined
-  let stopped = false
+export function watchFiles<Contents>(options: WatchOptions<Contents>): { stop(): void } {
+  const { paths, read, take, fail, everyMs = 1_000 } = options
+  let { used } = options
   let timer: NodeJS.Timeout
 
-  const check = async (): Promise<void> => {
-    const found = await Promise.all(names.map((name) => read(paths[name] as string)))
-    if (stopped) return
-    const state = JSON.stringify(found.map((file) => file.text ?? { error: systemCodeOf(file.error) }))
-    if (state === used) {
-      problem = undefined
-      return
-    }
-    const reads = problem?.state === state ? problem.reads : 0
-    // The problem was already reported.
-    if (reads === patience) return
-    const unreadable = found.findIndex((file) => file.text === undefined)
+  const check = (isRetry: boolean): void => {
+    clearTimeout(timer)
     try {
-      if (unreadable >= 0) throw found[unreadable]?.error
-      take({ ...paths, ...Object.fromEntries(names.map((name, index) => [name, found[index]?.text])) })
-      used = state
-      problem = undefined
+      const contents = read()
+      if (isDeepStrictEqual(contents, used)) return
+      take(contents)
+      used = contents
     } catch (error) {
-      problem = { state, reads: reads + 1 }
-      if (problem.reads === patience) fail(error, names[unreadable])
+      if (isRetry) fail(error)
+      else timer = setTimeout(check, everyMs, true).unref()
     }
   }
-  const checkLater = (): void => {
-    timer = setTimeout(() => check().finally(() => stopped || checkLater()), everyMs).unref()
-  }
-  checkLater()
+  const onChange = () => check(false)
+  for (const path of paths) watchFile(path, { interval: everyMs, persistent: false }, onChange)
+  // `watchFile` does not report a change that precedes its first examination.
+  timer = setTimeout(check, everyMs, false).unref()
 
   return {
     stop() {
-      stopped = true
       clearTimeout(timer)
+      for (const path of paths) unwatchFile(path, onChange)
     },
   }
-}
-
-function read(path: string): Promise<{ text?: string; error?: unknown }> {
-  return readFile(path, "utf8").then(
-    (text) => ({ text }),
-    (error: unknown) => ({ error }),
-  )
 }

@@ -1,5 +1,5 @@
 import { sessionKey, userKey } from "../../../client/src/session-cache/keys.js"
-import type { Said } from "../../../server/src/session-cache/hub.js"
+import type { CacheReport } from "../../../server/src/session-cache/hub.js"
 import type { Simulation } from "../simulation.js"
 
 /** The tenant of the sessions, the users and the clients. */
@@ -17,7 +17,8 @@ export interface StoredSession {
 }
 
 /** The row that a process writes about its clients of a tenant. */
-export interface StoredRow extends Said {
+export interface StoredRow extends CacheReport {
+  ms: number
   version: number
 }
 

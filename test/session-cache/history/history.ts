@@ -19,8 +19,6 @@ export interface Played {
   hits: number
   /** The number of revocations that were acknowledged after they had waited for the caches. */
   acks: number
-  /** How often a replica has created a hub again after it had removed it. */
-  again: number
 }
 
 /** The duration of a history, in milliseconds. */
@@ -50,8 +48,7 @@ export async function history(seed: number, fault: Fault = {}): Promise<Played> 
   playFailures({ simulation, network, clients, checks, replicas, start })
   await simulation.run(lengthMs)
 
-  const again = replicas.reduce((sum, { feed }) => sum + feed.again, 0)
-  return { broken: checks.broken, hits: checks.hits, acks: service.acks, again }
+  return { broken: checks.broken, hits: checks.hits, acks: service.acks }
 }
 
 /** Makes one client read repeatedly. */

@@ -1,5 +1,6 @@
 import type { FollowEvents, FollowStream } from "../../../client/src/session-cache/follower.js"
-import type { HubStream, Ping } from "../../../server/src/session-cache/hub.js"
+import type { FollowRequest } from "../../../server/src/session-cache/client-stream.js"
+import type { HubStream } from "../../../server/src/session-cache/hub.js"
 import type { Process, Simulation } from "../simulation.js"
 import { clientTenant } from "./database.js"
 import { living, type Replica } from "./replica.js"
@@ -31,7 +32,7 @@ export interface Network {
 }
 
 /** A request of the client without content. */
-const silence: Ping = { maxStaleMs: 0, nonce: 0n, confirmed: 0n, done: false }
+const silence: FollowRequest = { maxStaleMs: 0, nonce: 0n, confirmed: 0n, done: false }
 
 /**
  * Streams over a network that delays, blocks and cuts them. A stream ends with its replica, but the client may learn

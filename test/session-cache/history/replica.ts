@@ -1,7 +1,8 @@
+import type { ChangeFeed } from "../../../server/src/session-cache/changes.js"
 import { cacheHubs, type Hubs } from "../../../server/src/session-cache/hubs.js"
 import { Process, type Simulation } from "../simulation.js"
 import type { Database, StoredRow } from "./database.js"
-import { createFeed, type Feed } from "./feed.js"
+import { createFeed } from "./feed.js"
 
 export interface ReplicaOptions {
   simulation: Simulation
@@ -13,7 +14,7 @@ export interface ReplicaOptions {
 export interface Replica {
   name: string
   process: Process
-  feed: Feed
+  feed: ChangeFeed
   /** The hubs of the real service. */
   hubs: Hubs
 }
@@ -37,8 +38,8 @@ export function startReplica({ simulation, database, latency }: ReplicaOptions, 
     await simulation.delay(latency())
   }
 
-  const keep = (tenant: string, row: StoredRow) => process.see(writeRow(tenant, row))
-  const hubs = cacheHubs({ feed, keep, now: process.now, after: process.after })
+  const write = (tenant: string, row: StoredRow) => process.see(writeRow(tenant, row))
+  const hubs = cacheHubs({ feed, write, now: process.now, after: process.after })
   return { name, process, feed, hubs }
 }
 

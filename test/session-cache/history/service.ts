@@ -60,9 +60,9 @@ export function createService(
 
   function awaitCaches(replica: Replica): Promise<void> {
     const { process, feed } = replica
-    const rows = () => process.see(readRows())
+    const reports = () => process.see(readRows())
     const pause = (ms: number) => new Promise<void>((resolve) => process.after(ms, resolve))
-    const confirmed = awaiting.get(replica) ?? cachesConfirmed({ reach: feed.reach, rows, now: process.now, pause })
+    const confirmed = awaiting.get(replica) ?? cachesConfirmed({ reach: feed.reach, reports, now: process.now, pause })
     awaiting.set(replica, confirmed)
     return process.see(confirmed(clientTenant, new AbortController().signal))
   }

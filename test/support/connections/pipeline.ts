@@ -1,6 +1,6 @@
 import { clientOver } from "../../../client/src/client.js"
-import { type ConnectionOptions, headersOf } from "../../../client/src/options.js"
 import { type PipelineTransportOptions, pipelineTransport } from "../../../client/src/pipeline/transport.js"
+import { type ConnectionOptions, headersOf } from "../../../client/src/transport/options.js"
 import { type ServerProcess, startServer } from "../processes/server.js"
 
 /**

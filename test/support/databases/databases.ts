@@ -11,7 +11,7 @@ import { postgresDatabase } from "./postgres-database.js"
 import { createServerProcess, findServer, type PrivateServer, type ServerEngine, serverEngines } from "./servers.js"
 
 export { type TcpProxy, tcpProxy } from "../connections/tcp-proxy.js"
-export type { PrivateServer, ServerEngine }
+export { type PrivateServer, type ServerEngine, serverEngines }
 
 export type DatabaseTarget = "sqlite" | ServerEngine
 
@@ -37,7 +37,11 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
-/** The databases of this run, for `describe.each`: sqlite always, and the servers that the global set-up found. */
+/**
+ * All databases of this run: sqlite always, and the servers that the global set-up found. Only the store, the readers
+ * of imports, one sign-in and the commands for backups run on all of them. `test/repository/databases.test.ts` has the
+ * list, and everything above the store uses `serviceDatabase` or `serviceServer`.
+ */
 export function databaseTargets(): DatabaseTarget[] {
   const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite").split(",")
   return wanted.includes("sqlite") ? ["sqlite", ...runServers()] : runServers()
@@ -51,6 +55,50 @@ function runServers(): ServerEngine[] {
 /** The servers whose program is on the PATH, so that a test can start its own. */
 export function ownServers(): ServerEngine[] {
   return serverEngines.filter((engine) => findServer(engine) !== undefined)
+}
+
+/**
+ * The one database on which everything above the store is tested: the first of this run, or the one that
+ * AUTHWIRE_TEST_SERVICE_DATABASE names. CI sets it to `mysql`.
+ */
+export function serviceDatabase(): DatabaseTarget {
+  const targets = databaseTargets()
+  const wanted = process.env.AUTHWIRE_TEST_SERVICE_DATABASE
+  const target = wanted ? targets.find((one) => one === wanted) : targets[0]
+  if (target === undefined) throw new Error(`this run has no ${wanted ?? "database"}`)
+  return target
+}
+
+/**
+ * The one server for tests above the store that SQLite does not serve, because they lock rows, start several processes
+ * or interrupt the connection: the service database, or the first server of this run. Undefined if this run has none.
+ *
+ * @param engines - The engines that the test can use.
+ */
+export function serviceServer(engines: readonly ServerEngine[] = serverEngines): ServerEngine | undefined {
+  const servers = runServers().filter((engine) => engines.includes(engine))
+  return servers.find((engine) => engine === serviceDatabase()) ?? servers[0]
+}
+
+/** The one engine of which a test above the store starts its own server. Undefined if no program of one is installed. */
+export function ownServer(engines: readonly ServerEngine[] = serverEngines): ServerEngine | undefined {
+  const servers = ownServers().filter((engine) => engines.includes(engine))
+  return servers.find((engine) => engine === serviceDatabase()) ?? servers[0]
+}
+
+/** A `describe` on one server, by default `serviceServer()`. Without a server it is skipped, as by `describeServers`. */
+export function describeServer(name: string, block: (engine: ServerEngine) => void, server = serviceServer()): void {
+  describeServers(name, block, server === undefined ? [] : [server])
+}
+
+/** A test on one server, by default `serviceServer()`, which registers its clean-ups with `later`. Skipped without one. */
+export function testOnServer(
+  name: string,
+  work: (later: Later, engine: ServerEngine) => Promise<void>,
+  server = serviceServer(),
+): void {
+  if (server === undefined) test.skip(name, () => {})
+  else test(name, (withEndings(work) as (engine: ServerEngine) => Promise<void>).bind(null, server), 120_000)
 }
 
 /**

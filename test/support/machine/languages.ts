@@ -72,10 +72,10 @@ export const languages: readonly Language[] = [
   },
 ]
 
-/** Lists the languages that this run leaves out because their toolchain is missing, one line each. */
-export function missingLanguages(hasTool: (name: string) => boolean): string[] {
+/** Lists those of the named languages that a run leaves out because their toolchain is missing, one line each. */
+export function missingLanguages(hasTool: (name: string) => boolean, names: readonly string[]): string[] {
   return languages
-    .filter(({ tools }) => !tools.every(hasTool))
+    .filter(({ name, tools }) => names.includes(name) && !tools.every(hasTool))
     .map(({ name, remedy }) => `left out: the example in ${name} (${remedy})`)
 }
 

@@ -1,4 +1,4 @@
-import { trim } from "../trim.js"
+import { trim } from "./trim.js"
 
 // String.prototype.trim would remove more characters.
 const blanks = " \t"

@@ -1,4 +1,4 @@
-import { trim } from "../trim.js"
+import { trim } from "./trim.js"
 
 /** The headers that getToken reads. A missing header is an empty string. */
 type TokenHeaders = { cookie: string; authorization: string }

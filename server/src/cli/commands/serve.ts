@@ -7,30 +7,18 @@ import { runServer } from "../../bootstrap/server.js"
 import { serveWithWorkers } from "../../cluster/primary.js"
 import type { Configuration } from "../../config/configuration.js"
 import { readinessSwitch } from "../../health/readiness.js"
-import { exitAfterPendingLines } from "../../logging/exit-after-pending-lines.js"
 import { createLog } from "../../logging/logger.js"
 
 /**
- * `authwire serve`: serves until the process gets a signal. Throws StartError if an external problem prevents the
- * start.
+ * `authwire serve`: does the work that must happen only once, then serves until the process gets a signal, in this
+ * process or in several. Throws StartError if an external problem prevents the start.
  *
  * @returns The exit code: 1 if a worker did not end successfully.
  */
 export async function serve(configuration: Configuration): Promise<number> {
   // Not with CommandOutput, because the service does not depend on whether its addresses can be printed.
   const print = (text: string) => void process.stdout.write(text)
-  try {
-    return await serveUntil(configuration, { print, stopped: stopSignal() })
-  } finally {
-    exitAfterPendingLines()
-  }
-}
-
-/** Does the work that must happen only once, then serves until `stopped` resolves, in this process or in several. */
-async function serveUntil(
-  configuration: Configuration,
-  io: { print: (text: string) => void; stopped: Promise<string> },
-): Promise<number> {
+  const signaled = stopSignal()
   const { dev, logLevel: level, logFormat: format, workers, tlsCert } = configuration
   const log = createLog({ level, format })
   const complete = withDevSecret(configuration)
@@ -47,8 +35,8 @@ async function serveUntil(
   const common = {
     log,
     onListening: (addresses: Parameters<typeof announce>[0]) =>
-      announce(addresses, { ...io, log, dev, tls: tlsCert !== undefined }),
-    stopped: io.stopped.then((signal) => {
+      announce(addresses, { print, log, dev, tls: tlsCert !== undefined }),
+    stopped: signaled.then((signal) => {
       const { drainDelayMs, shutdownGraceMs } = configuration
       const facts = { signal, drain_delay_ms: drainDelayMs, grace_ms: shutdownGraceMs }
       log.info(facts, "stopping: finishing the active calls")

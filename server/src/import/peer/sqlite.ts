@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs"
-import { createRequire } from "node:module"
-import type Libsql from "libsql"
 import { StartError } from "../../errors/start-error.js"
+import { openSqlite } from "../sqlite.js"
 import { type Dialect, pageStatement, type Source } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: () => "?" }
@@ -9,8 +8,7 @@ const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, p
 /** Opens a SQLite file. Throws StartError if the file does not exist. */
 export async function sqliteSource(path: string): Promise<Source> {
   if (!existsSync(path)) throw new StartError(`--url: there is no file ${path}`)
-  const Database = createRequire(import.meta.url)("libsql") as typeof Libsql
-  const database = new Database(path, { readonly: true })
+  const database = openSqlite(path, { readonly: true })
   const rows = (sql: string, ...parameters: unknown[]) =>
     database.prepare(sql).all(parameters) as Record<string, unknown>[]
 

@@ -40,7 +40,7 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
     log: pino({ level: "silent" }),
     clock: () => performance.now(),
   })
-  keyring.give(keys.map((key) => new Key(key)))
+  keyring.setStaticKeys(keys.map((key) => new Key(key)))
   keyring.stop()
   const { admit } = access({ keyring, now: () => now })
   const countUnauthenticated = jest.fn()
@@ -128,7 +128,7 @@ describe("the certificate of a client", () => {
     const stream = await enter(undefined, ["DNS:only.internal"], PipelineService.method.pipeline as never)
     if (typeof stream === "string") throw new Error(stream)
     expect(await enter(undefined, [], getUser, stream.call)).toMatchObject({ key: onlyCertificate.id, tenant: "acme" })
-    keyring.give([new Key({ ...onlyCertificate, certificateName: "DNS:new.internal" })])
+    keyring.setStaticKeys([new Key({ ...onlyCertificate, certificateName: "DNS:new.internal" })])
     expect(await enter(undefined, [], getUser, stream.call)).toBe("API_KEY_INVALID")
   })
 })

@@ -54,7 +54,7 @@ export function access(options: AccessOptions): Interceptor {
     const { id, secret } = parts
     const key = keyring.get(id)
     if (key !== undefined) return valid(key, Key.opens(key, secret))
-    return keyring.seek(id).then((found) => valid(found, Key.opens(found, secret)))
+    return keyring.lookUp(id).then((found) => valid(found, Key.opens(found, secret)))
   }
 
   const byCertificate = (call: Call): Identity | Promise<Identity> => {
@@ -72,7 +72,7 @@ export function access(options: AccessOptions): Interceptor {
   const recheck = (identity: Key): Key | Promise<Key> => {
     const key = keyring.get(identity.keyId)
     if (key !== undefined) return valid(key, key.admitsSameCaller(identity))
-    return keyring.seek(identity.keyId).then((found) => valid(found, found?.admitsSameCaller(identity) === true))
+    return keyring.lookUp(identity.keyId).then((found) => valid(found, found?.admitsSameCaller(identity) === true))
   }
 
   const authenticate = (call: Call): Identity | Promise<Identity> => {

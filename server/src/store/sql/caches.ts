@@ -1,8 +1,8 @@
 import type { CacheStore } from "../store.js"
 import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
-import { failsBy } from "./engine/statement-error.js"
 import { statement } from "./query/statement.js"
+import { failsBy } from "./query/statement-error.js"
 import type { CacheRow } from "./schema/entities.js"
 
 export function cacheStore(database: Database): CacheStore {

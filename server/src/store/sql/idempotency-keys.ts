@@ -3,7 +3,7 @@ import { StoreError, type StoreErrorReason } from "../../errors/store-error.js"
 import type { Store } from "../store.js"
 import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
-import { failsBy } from "./engine/statement-error.js"
+import { failsBy } from "./query/statement-error.js"
 
 /** The reasons after which it is unknown what is stored. */
 const unknown: ReadonlySet<StoreErrorReason> = new Set([

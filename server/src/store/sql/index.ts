@@ -7,7 +7,6 @@ export { urlsOfHosts } from "./cluster/hosts.js"
 export type { MemberEvent } from "./cluster/members.js"
 export type { Database } from "./database.js"
 export type { DatabaseLoad, DatabaseObserver, StatementName } from "./engine/observer.js"
-export { failsBy } from "./engine/statement-error.js"
 export { parseDatabaseUrl, type ServerLocation } from "./engine/url.js"
 export { eventStore } from "./events/events.js"
 export { expiredStore } from "./expired.js"
@@ -20,6 +19,7 @@ export {
   type SqlStoreOptions,
   sqlStore,
 } from "./open.js"
+export { failsBy } from "./query/statement-error.js"
 export { type RekeyOptions, type RekeyProgress, rekey } from "./rekey.js"
 export type { Engine } from "./schema/column-types.js"
 export { type Entities, entities } from "./schema/entities.js"

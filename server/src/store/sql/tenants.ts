@@ -1,7 +1,7 @@
 import { StoreError } from "../../errors/store-error.js"
 import type { TenantStore } from "../store.js"
 import type { Database } from "./database.js"
-import { failsBy } from "./engine/statement-error.js"
+import { failsBy } from "./query/statement-error.js"
 
 export function tenantStore(database: Database): TenantStore {
   const { tenants } = database.tables

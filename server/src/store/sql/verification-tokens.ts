@@ -3,10 +3,10 @@ import { StoreError } from "../../errors/store-error.js"
 import type { Caller, VerificationTokenStore } from "../store.js"
 import type { VerificationTokenKey } from "../types.js"
 import type { Database } from "./database.js"
-import { failsBy } from "./engine/statement-error.js"
 import type { EventOf } from "./events/event-rows.js"
 import { sharedLookup } from "./query/batched-lookup.js"
 import type { Statements } from "./query/statement.js"
+import { failsBy } from "./query/statement-error.js"
 
 export function verificationTokenStore(database: Database, eventOf: EventOf): VerificationTokenStore {
   const { verificationTokens } = database.tables

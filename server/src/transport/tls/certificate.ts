@@ -48,35 +48,22 @@ const soonMs = 7 * dayMs
  */
 export function watchCertificate(files: CertificateFiles, log: Logger): CertificateSource {
   const listeners: ((options: SecureContextOptions) => void)[] = []
-  const read = (file: keyof CertificateFiles, path: string) => {
-    try {
-      return readFileSync(path, "utf8")
-    } catch (cause) {
-      throw unreadable(file, cause)
-    }
-  }
-  const texts: CertificateFiles = {
-    cert: read("cert", files.cert),
-    key: read("key", files.key),
-    clientCa: files.clientCa === undefined ? undefined : read("clientCa", files.clientCa),
-  }
+  const texts = readTexts(files)
   let checked = check(texts)
   warnOfEnd(checked, log)
   const watch = watchFiles({
-    paths: files,
-    texts,
-    // Files that are replaced one after the other may fit together again at the next check.
-    patience: 2,
+    paths: Object.values<string | undefined>({ ...files }).filter((path) => path !== undefined),
+    read: () => readTexts(files),
+    used: texts,
     take(changed) {
       checked = check(changed)
       for (const listener of listeners) listener(checked.options)
       log.info({ valid_to: checked.validTo.toISOString() }, "the TLS certificate has changed: new connections use it")
       warnOfEnd(checked, log)
     },
-    fail(error, file) {
-      const failure = file === undefined ? error : unreadable(file, error)
-      if (!(failure instanceof CertificateError)) throw failure
-      const facts = { file: files[failure.file], reason: failure.message }
+    fail(error) {
+      if (!(error instanceof CertificateError)) throw error
+      const facts = { file: files[error.file], reason: error.message }
       log.error(facts, "the TLS files cannot be used: keeping the previous ones")
     },
   })
@@ -89,8 +76,25 @@ export function watchCertificate(files: CertificateFiles, log: Logger): Certific
   }
 }
 
-function unreadable(file: keyof CertificateFiles, cause: unknown): CertificateError {
-  return new CertificateError(file, `cannot be read (${systemCodeOf(cause)})`, { cause })
+/** Reads the certificate once, and checks it. Throws CertificateError. */
+export function checkCertificate(files: CertificateFiles): void {
+  check(readTexts(files))
+}
+
+/** Reads the PEM texts of all files. */
+function readTexts(files: CertificateFiles): CertificateFiles {
+  const read = (file: keyof CertificateFiles, path: string) => {
+    try {
+      return readFileSync(path, "utf8")
+    } catch (cause) {
+      throw new CertificateError(file, `cannot be read (${systemCodeOf(cause)})`, { cause })
+    }
+  }
+  return {
+    cert: read("cert", files.cert),
+    key: read("key", files.key),
+    clientCa: files.clientCa === undefined ? undefined : read("clientCa", files.clientCa),
+  }
 }
 
 function check(content: CertificateFiles): { options: SecureContextOptions; validTo: Date } {

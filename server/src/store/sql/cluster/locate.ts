@@ -1,8 +1,8 @@
 import { lookup as lookUp } from "node:dns/promises"
 import { isIP } from "node:net"
 import { orAborted } from "../../../util/abort.js"
-import { StatementError } from "../engine/statement-error.js"
 import type { ServerLocation } from "../engine/url.js"
+import { StatementError } from "../query/statement-error.js"
 
 /** The timeout of a lookup in milliseconds, so that a silent name service does not prevent the use of known members. */
 const maxLookupMs = 1000

@@ -1,10 +1,10 @@
 import { type Connection, createConnection } from "mysql2/promise"
 import { orAborted } from "../../../util/abort.js"
 import { connectionOptions } from "../engine/connection-options.js"
+import { type MemberState, memberState } from "../engine/mysql/member-state.js"
 import { statementError } from "../engine/mysql/mysql-errors.js"
-import { StatementError } from "../engine/statement-error.js"
 import type { ServerLocation } from "../engine/url.js"
-import { type MemberState, memberState } from "./member-state.js"
+import { StatementError } from "../query/statement-error.js"
 
 /** A member that does not answer within this time, in milliseconds, counts as silent. */
 export const silentMs = 1000

@@ -1,10 +1,10 @@
 import { orAborted } from "../../../util/abort.js"
 import type { SqlEngine } from "../engine/engine.js"
+import type { MemberState } from "../engine/mysql/member-state.js"
 import type { MysqlEngine } from "../engine/mysql/mysql.js"
-import { failsBy, StatementError } from "../engine/statement-error.js"
 import type { ServerLocation } from "../engine/url.js"
+import { failsBy, StatementError } from "../query/statement-error.js"
 import { connectToMember, type MemberConnection, silentMs } from "./member-connection.js"
-import type { MemberState } from "./member-state.js"
 
 /** A change of the member in use. `member` is its HOST:PORT, or undefined if there is none. */
 export interface MemberEvent {

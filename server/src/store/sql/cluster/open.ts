@@ -1,9 +1,9 @@
 import type { SqlEngine } from "../engine/engine.js"
-import { openServer, type ServerOptions } from "../engine/server.js"
 import type { ServerLocation } from "../engine/url.js"
 import { clusterEngine } from "./engine.js"
 import { type Locator, locator } from "./locate.js"
 import { followMembers, type MembersOptions } from "./members.js"
+import { openServer, type ServerOptions } from "./server.js"
 
 export type ClusterOptions = ServerOptions & Pick<MembersOptions, "onChange">
 

@@ -12,9 +12,9 @@ import { type Connection, createConnection } from "mysql2/promise"
 import { newId } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import type { MysqlEngine } from "../engine/mysql/mysql.js"
-import { openServer } from "../engine/server.js"
 import { parseDatabaseUrl, type ServerLocation } from "../engine/url.js"
 import { followMembers, type Members } from "./members.js"
+import { openServer } from "./server.js"
 
 /** Much longer than a statement may hang on the only fit member; see members.ts. */
 const longMs = 4_000

@@ -1,10 +1,10 @@
 import type { Span } from "@opentelemetry/api"
 import { orAborted } from "../../../util/abort.js"
 import type { Cell } from "../query/statement.js"
+import { failsBy, StatementError } from "../query/statement-error.js"
 import type { Connection, SqlEngine } from "./engine.js"
 import { observedConnection } from "./observed-connection.js"
 import type { Observation } from "./observer.js"
-import { failsBy, StatementError } from "./statement-error.js"
 
 /** The connection that a unit of work borrows from the pool. It is not open at first. */
 export class Lease {

@@ -1,7 +1,7 @@
 import { type Attributes, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
+import { StatementError } from "../query/statement-error.js"
 import type { Connection, SqlEngine } from "./engine.js"
 import type { Observation, StatementName } from "./observer.js"
-import { StatementError } from "./statement-error.js"
 
 /** The names of statements by their text. There are as many as prepared statements. */
 const known = new Map<string, StatementName>()

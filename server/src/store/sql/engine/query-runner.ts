@@ -1,5 +1,5 @@
 import { type DataSource, QueryFailedError, type QueryRunner } from "typeorm"
-import type { StatementError } from "./statement-error.js"
+import type { StatementError } from "../query/statement-error.js"
 
 export interface QueryRunnerOptions<Connection> {
   dataSource: DataSource

@@ -5,9 +5,9 @@ import type Libsql from "libsql"
 import { DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import { turnLimit } from "../../../util/turn-limit.js"
 import type { Cell } from "../query/statement.js"
+import { type Failure, StatementError } from "../query/statement-error.js"
 import { common } from "./data-source.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
-import { type Failure, StatementError } from "./statement-error.js"
 
 /**
  * How long SQLite waits for a lock of another process, in milliseconds. Short, because the wait blocks the event loop.

@@ -1,9 +1,8 @@
 import type { ObjectLiteral, SelectQueryBuilder } from "typeorm"
 import type { Caller, Waiter } from "../../store.js"
 import type { Database } from "../database.js"
-import { textOf } from "../schema/table.js"
 import { coalesce, type Lookup } from "./batch-loader.js"
-import { type Cell, type Statement, statement } from "./statement.js"
+import { type Cell, type Statement, statement, textOf } from "./statement.js"
 
 export interface SharedLookupOptions {
   /** Begins a SELECT from the table of the key under `alias`, joined to any other tables. */

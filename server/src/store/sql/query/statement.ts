@@ -1,5 +1,5 @@
 import type { ObjectLiteral, QueryBuilder } from "typeorm"
-import { StatementError } from "../engine/statement-error.js"
+import { StatementError } from "./statement-error.js"
 
 /** A value as the driver takes and returns it. */
 export type Cell = string | number | Buffer | Date | null
@@ -105,4 +105,14 @@ export function statement<Entity extends ObjectLiteral, Values>(
   if (unknown !== undefined) throw new TypeError(`the parameter ${unknown} does not fit: ${sql}`)
   const makers = names.map((name: string) => parameters[name] as (values: Values) => Cell)
   return { sql, cells: (values) => makers.map((make) => make(values)) }
+}
+
+/** Returns a text that is the same for cells with the same bytes, and different for all others. */
+export function textOf(cells: readonly Cell[]): string {
+  return cells
+    .map((cell) => {
+      if (Buffer.isBuffer(cell)) return `${cell.length}:${cell.toString("latin1")}`
+      return typeof cell === "string" ? `${cell.length}:${cell}` : cell
+    })
+    .join()
 }

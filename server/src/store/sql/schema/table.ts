@@ -9,7 +9,7 @@ import type {
   UpdateQueryBuilder,
 } from "typeorm"
 import type { ApiKey, Tenant } from "../../types.js"
-import { type Cell, type Change, type Statement, statement } from "../query/statement.js"
+import { type Cell, type Change, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
 import {
   type AccountRow,
@@ -271,14 +271,4 @@ function expressionsOf(properties: readonly string[], suffix = ""): object {
 
 function nullOf(property: string): object {
   return { [property]: () => "NULL" }
-}
-
-/** Returns a text that is the same for cells with the same bytes, and different for all others. */
-export function textOf(cells: readonly Cell[]): string {
-  return cells
-    .map((cell) => {
-      if (Buffer.isBuffer(cell)) return `${cell.length}:${cell.toString("latin1")}`
-      return typeof cell === "string" ? `${cell.length}:${cell}` : cell
-    })
-    .join()
 }

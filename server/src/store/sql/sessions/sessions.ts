@@ -2,20 +2,20 @@ import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, SessionStore } from "../../store.js"
 import type { Session } from "../../types.js"
 import type { Database } from "../database.js"
-import { failsBy } from "../engine/statement-error.js"
 import type { EventOf } from "../events/event-rows.js"
 import { sharedLookup } from "../query/batched-lookup.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import type { Cell, Statements } from "../query/statement.js"
+import { failsBy } from "../query/statement-error.js"
 import type { SessionRow } from "../schema/entities.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
 import { userNotFound } from "../users/user-not-found.js"
+import { lastSeenWriter } from "./last-seen.js"
 import { sessionAccess } from "./session-access.js"
 import { idsOf, keyOfSession as keyOf, newHandle } from "./session-keys.js"
 import { sessionLists } from "./session-lists.js"
 import { sessionRevocations } from "./session-revocations.js"
-import { sessionSightings } from "./session-sightings.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(
@@ -42,7 +42,7 @@ export function sessionStore(
     "expires",
   )
   const deletedIfUnchanged = sessions.deletedIfUnchanged()
-  const sightings = sessionSightings(database, clock)
+  const lastSeen = lastSeenWriter(database, clock)
   /** The lock name of a session's user, whose row the foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
 
@@ -53,7 +53,7 @@ export function sessionStore(
     const session = { sessionToken, ...sessions.row(cells) }
     const now = new Date(clock())
     if (session.expires >= now) {
-      sightings.seen(key, sessions.value("lastSeen", cells[sessions.width] as Cell))
+      lastSeen.record(key, sessions.value("lastSeen", cells[sessions.width] as Cell))
       return { session, user: users.row(cells, sessions.width + 1) }
     }
     const expired = { ...key, expires: now }

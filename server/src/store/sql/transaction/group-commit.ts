@@ -3,9 +3,9 @@ import { orAborted } from "../../../util/abort.js"
 import type { Waiter } from "../../store.js"
 import type { Result } from "../engine/engine.js"
 import type { Lease } from "../engine/lease.js"
-import { failsBy } from "../engine/statement-error.js"
 import type { CoalesceOptions } from "../query/batch-loader.js"
 import { type Cell, type Change, makeChanges } from "../query/statement.js"
+import { failsBy } from "../query/statement-error.js"
 import type { Queue } from "./queue.js"
 
 export interface GroupCommitOptions {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { Waiter } from "../../store.js"
-import { failsBy, type StatementError } from "../engine/statement-error.js"
+import { failsBy, type StatementError } from "../query/statement-error.js"
 
 /** A statement that conflicted with another transaction and is about to be retried. */
 export interface RetryEvent {

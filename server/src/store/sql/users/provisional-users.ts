@@ -1,8 +1,8 @@
 import type { Caller } from "../../store.js"
 import type { Database, Reads } from "../database.js"
-import { failsBy } from "../engine/statement-error.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Change } from "../query/statement.js"
+import { failsBy } from "../query/statement-error.js"
 import type { UserRow } from "../schema/entities.js"
 
 /**

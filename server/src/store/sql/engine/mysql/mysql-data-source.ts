@@ -1,12 +1,12 @@
 import mysql from "mysql2"
 import { type Connection, createConnection } from "mysql2/promise"
 import { DataSource } from "typeorm"
-import { type Cluster, clusterOf } from "../../cluster/member-state.js"
+import { StatementError } from "../../query/statement-error.js"
 import { connectionOptions } from "../connection-options.js"
 import { common } from "../data-source.js"
 import { type Sockets, sockets } from "../sockets.js"
-import { StatementError } from "../statement-error.js"
 import type { ServerLocation } from "../url.js"
+import { type Cluster, clusterOf } from "./member-state.js"
 import { statementError } from "./mysql-errors.js"
 
 /** Opens TypeORM's data source for a server and detects whether it is MySQL or MariaDB. Throws StatementError. */

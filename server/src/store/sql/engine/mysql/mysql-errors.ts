@@ -1,4 +1,4 @@
-import { type Failure, StatementError } from "../statement-error.js"
+import { type Failure, StatementError } from "../../query/statement-error.js"
 
 const failures = new Map<number, Failure>([
   [1062, "duplicate"], // ER_DUP_ENTRY

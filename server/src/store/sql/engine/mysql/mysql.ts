@@ -2,14 +2,14 @@ import type { Socket } from "node:net"
 import { setTimeout as delay } from "node:timers/promises"
 import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
 import type { DataSource } from "typeorm"
-import { consistencySetting, type Freshness } from "../../cluster/consistency.js"
-import type { Cluster } from "../../cluster/member-state.js"
-import { withClusterLock } from "../../cluster/schema-lock.js"
 import type { Cell } from "../../query/statement.js"
+import { failsBy, StatementError } from "../../query/statement-error.js"
 import type { Connection, Result, SqlEngine } from "../engine.js"
 import { withQueryRunnerOf } from "../query-runner.js"
-import { failsBy, StatementError } from "../statement-error.js"
+import { consistencySetting, type Freshness } from "./consistency.js"
+import type { Cluster } from "./member-state.js"
 import { statementError } from "./mysql-errors.js"
+import { withClusterLock } from "./schema-lock.js"
 
 export interface MysqlEngineOptions {
   /** A data source of type "mysql" or "mariadb". */

@@ -1,9 +1,9 @@
 import { Socket } from "node:net"
 import { Pool, type PoolConfig } from "pg"
 import { DataSource } from "typeorm"
+import { StatementError } from "../../query/statement-error.js"
 import { common } from "../data-source.js"
 import { type Sockets, sockets } from "../sockets.js"
-import { StatementError } from "../statement-error.js"
 import { statementError } from "./postgres-errors.js"
 import type { PostgresLocation } from "./postgres-url.js"
 

@@ -1,4 +1,4 @@
-import { type Failure, StatementError } from "../statement-error.js"
+import { type Failure, StatementError } from "../../query/statement-error.js"
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 const failures = new Map<string, Failure>([

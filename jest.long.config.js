@@ -1,0 +1,17 @@
+import base, { ignored } from "./jest.config.js"
+
+// For the global set-up and the tests.
+process.env.AUTHWIRE_TEST_LONG = "1"
+process.env.AUTHWIRE_TEST_HISTORIES ??= "10000"
+
+/**
+ * The tests that take long (`make test-long`), and those of which a normal run does a small part. scripts/long-tests.ts
+ * says when CI runs them.
+ *
+ * @type {import("jest").Config}
+ */
+export default {
+  ...base,
+  testMatch: ["**/*.long.test.ts", "**/test/session-cache/guarantee.test.ts"],
+  testPathIgnorePatterns: ignored,
+}

@@ -1,0 +1,66 @@
+// Prints the long tests whose code has changed since the last release or in the last 40 commits, one line each: a test
+// file or a target of make. CI runs these. `--all` prints all. Standard error says which are left out.
+//
+//   node scripts/long-tests.ts [--all]
+
+import { execFileSync } from "node:child_process"
+import { matchesGlob } from "node:path"
+
+/**
+ * Every long test, by its file or its target, with the files whose changes make CI run it. test/repository/long-tests
+ * checks that every long test is here, and that every pattern matches a file.
+ */
+export const longTests: Readonly<Record<string, readonly string[]>> = {
+  site: ["site/**", "docs/start/**"],
+  "release-packages": ["scripts/release/**", "*/package.json", "gen/ts/package.json"],
+  "fuzz/fuzz.long.test.ts": ["fuzz/**", "proto/**", "server/src/transport/connect/**"],
+  "test/adapter/nextjs-session.long.test.ts": ["client/src/nextjs.ts", "client/src/sessions/**"],
+  "test/backup/backup.long.test.ts": ["docs/backup.md", "server/src/store/sql/schema/migrations/**"],
+  "test/deploy/*.long.test.ts": ["deploy/**", "scripts/deploy/**", "server/src/config/*-options.ts"],
+  "test/examples/express-*.long.test.ts": ["examples/express/**", "server/src/services/authenticator.ts"],
+  "test/examples/languages.long.test.ts": ["examples/{java,rust}/**", "proto/**"],
+  "test/examples/nextjs.long.test.ts": ["examples/nextjs/**", "client/src/nextjs.ts"],
+  "test/gateways/proxies.long.test.ts": ["server/src/gateway/**", "server/src/transport/connect/authorize.ts"],
+  "test/import/*.long.test.ts": ["server/src/import/**", "server/src/store/sql/bulk/**"],
+  "test/overload/flood.long.test.ts": ["server/src/overload/**"],
+  "test/pipeline/*.long.test.ts": ["server/src/pipeline/**", "client/src/pipeline/**"],
+  "test/resource-limits/endless-messages.long.test.ts": ["server/src/transport/budgets/**"],
+  "test/resource-limits/idle-connections.long.test.ts": ["server/src/transport/listen.ts"],
+  "test/resource-limits/unread-log.long.test.ts": ["server/src/logging/**"],
+  "test/runtimes/*.long.test.ts": ["test/runtimes/**", "client/src/edge.ts", "client/src/transport/fetch.ts"],
+  "test/security/migrate-ends.long.test.ts": ["server/src/store/sql/schema/migrate.ts"],
+  "test/security/nextjs-*.long.test.ts": ["test/security/nextjs/**", "client/src/nextjs.ts"],
+  "test/session-cache/guarantee.test.ts": ["server/src/session-cache/**", "client/src/session-cache/**"],
+  "test/session-cache/processes.long.test.ts": ["server/src/session-cache/**", "client/src/session-cache/**"],
+  "test/site/start.long.test.ts": ["docs/start/**", "site/**"],
+  "test/tracing/sign-in.long.test.ts": ["server/src/tracing/**", "client/src/transport/trace.ts"],
+  "test/upgrade/upgrade.long.test.ts": ["server/src/store/sql/schema/**"],
+  "test/workers/workers-ends.long.test.ts": ["server/src/cluster/**"],
+}
+
+const git = (...args: string[]) => execFileSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })
+
+/** The files that have changed, and since when; undefined if the history does not say. */
+function changes(): { since: string; files: string[] } | undefined {
+  for (const since of [
+    ["describe", "--tags", "--abbrev=0", "--match", "v*"],
+    ["rev-parse", "--verify", "HEAD~40"],
+  ]) {
+    try {
+      const base = git(...since).trim()
+      return { since: base.slice(0, 12), files: git("diff", "--name-only", base, "HEAD").trim().split("\n") }
+    } catch {
+      // There is no release, or the history is shorter than 40 commits.
+    }
+  }
+  return undefined
+}
+
+if (import.meta.main) {
+  const changed = process.argv.includes("--all") ? undefined : changes()
+  for (const [name, patterns] of Object.entries(longTests)) {
+    const runs = changed === undefined || changed.files.some((file) => patterns.some((one) => matchesGlob(file, one)))
+    if (runs) console.log(name)
+    else console.error(`left out: ${name} (no change of ${patterns.join(", ")} since ${changed.since})`)
+  }
+}

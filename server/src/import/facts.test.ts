@@ -1,0 +1,65 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, test } from "@jest/globals"
+import { StartError } from "../errors/start-error.js"
+import { digestOf } from "./digest.js"
+import { Facts, type PageFacts } from "./facts.js"
+
+const none = new BigInt64Array(0)
+const limits = [0n, 1n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]
+const digests = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => digestOf(`${prefix}${n}`))
+
+let facts: Facts
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "authwire-facts-"))
+  facts = new Facts(folder)
+})
+afterEach(() => {
+  facts.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test("a set knows the keys that were added, and those that were added more than once", () => {
+  const added = [...digests(5_000, "added"), ...limits]
+  const repeated = [...added.slice(100, 103), ...limits]
+  const set = facts.addresses
+  for (let start = 0; start < added.length; start += 60) set.add(BigInt64Array.from(added.slice(start, start + 60)))
+  set.add(BigInt64Array.from(repeated))
+  expect(added.filter((digest) => !set.has(digest))).toEqual([])
+  expect([...digests(1_000, "other"), 2n].filter((digest) => set.has(digest))).toEqual([])
+  expect(set.repeated()).toEqual(new Set(repeated))
+  expect(facts.owners.has(0n)).toBe(false)
+  expect(facts.owners.repeated().size).toBe(0)
+})
+
+test("the facts of a page are read back, and the owners of sessions are not those who can sign in", () => {
+  const page: PageFacts = {
+    keys: BigInt64Array.from(limits),
+    addresses: none,
+    foldedIds: none,
+    owners: BigInt64Array.of(5n),
+  }
+  facts.add("sessions", page)
+  const stored = [facts.store(page), facts.store({ ...page, keys: none })]
+  expect(stored.map(({ rows }) => rows)).toEqual([5, 0])
+  expect(stored.map((one) => one.read())).toEqual([page, { ...page, keys: none }])
+  expect(facts.keys.sessions.has(-1n)).toBe(true)
+  expect(facts.keys.accounts.has(-1n)).toBe(false)
+  expect(facts.owners.has(5n)).toBe(false)
+})
+
+test("the temporary file has no name, though the process may end at any time", () => {
+  facts.addresses.add(BigInt64Array.from({ length: 10 }, (_, n) => BigInt(n)))
+  expect(facts.addresses.has(1n)).toBe(true)
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test("a folder that cannot be written is named by its variable", () => {
+  const open = () => new Facts(join(folder, "missing"))
+  expect(open).toThrow(StartError)
+  expect(open).toThrow("cannot use a temporary file (")
+  expect(open).toThrow("ENOENT")
+  expect(open).toThrow("set TMPDIR to another folder")
+})

@@ -1,0 +1,100 @@
+import { setTimeout as delay } from "node:timers/promises"
+import type { Database } from "../database.js"
+import { type Cell, type Statement, statement } from "../query/statement.js"
+import type { SessionRow } from "../schema/entities.js"
+
+/** The minimum time between two writes of a session's `last_seen` by all processes together, in milliseconds. */
+const againAfterMs = 60_000
+
+/** How long uses of sessions are collected before their times are written in a batch, in milliseconds. */
+const collectedMs = 1_000
+
+/** The maximum number of sessions that wait to be written. Further ones are not recorded until they are seen again. */
+const maxWaiting = 1_000
+
+/** The number of rows that one statement changes. With more keys MySQL would scan a small table as a whole. */
+const rowsAtOnce = 20
+
+/** The pause after a statement, as a multiple of its duration, so that calls can use the database most of the time. */
+const restFactor = 9
+
+/**
+ * The timeout of a statement, including waits for locks, in milliseconds. After it the remaining times are
+ * discarded.
+ */
+const timeoutMs = 5_000
+
+type Key = Pick<SessionRow, "tenant" | "tokenHash">
+
+/** Records when sessions were last seen, in the background: no call waits for it, and its failures are ignored. */
+export interface LastSeenWriter {
+  /** @param lastSeen the value in the row. */
+  record(key: Key, lastSeen: Date | undefined): void
+}
+
+/** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
+export function lastSeenWriter(database: Database, clock: () => number): LastSeenWriter {
+  const { sessions } = database.tables
+  const waiting = new Map<string, Key>()
+  let isActive = false
+  const update = updateOfRows()
+
+  function updateOfRows(): Statement<{ keys: readonly Key[]; now: number }> {
+    const parameters: Record<string, (values: { keys: readonly Key[]; now: number }) => Cell> = {
+      lastSeen: ({ now }) => sessions.cell("lastSeen", new Date(now)),
+      before: ({ now }) => sessions.cell("lastSeen", new Date(now - againAfterMs)),
+    }
+    const rows = Array.from({ length: rowsAtOnce }, (_, n) => {
+      // The last row is repeated for missing ones.
+      const keyOf = (keys: readonly Key[]) => keys[Math.min(n, keys.length - 1)] as Key
+      parameters[`tenant${n}`] = ({ keys }) => sessions.cell("tenant", keyOf(keys).tenant)
+      parameters[`tokenHash${n}`] = ({ keys }) => sessions.cell("tokenHash", keyOf(keys).tokenHash)
+      return `(tenant = :tenant${n} AND tokenHash = :tokenHash${n})`
+    })
+    const isDue = "(lastSeen IS NULL OR lastSeen <= :before)"
+    return statement(sessions.updateOf("lastSeen").where(`(${rows.join(" OR ")}) AND ${isDue}`), parameters)
+  }
+
+  /**
+   * Removes the next batch from the waiting sessions and sorts it, because all processes lock rows in the same order.
+   */
+  function next(): Key[] {
+    const some = [...waiting].slice(0, rowsAtOnce)
+    for (const [name] of some) waiting.delete(name)
+    return some.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, key]) => key)
+  }
+
+  async function write(): Promise<void> {
+    while (waiting.size > 0) {
+      const keys = next()
+      const now = clock()
+      const begun = performance.now()
+      await database.writes({ signal: AbortSignal.timeout(timeoutMs) }, [], (sql) => sql.write(update, { keys, now }))
+      await delay((performance.now() - begun) * restFactor, undefined, { ref: false })
+    }
+  }
+
+  const writeSoon = () => {
+    if (isActive) return
+    isActive = true
+    const timer = setTimeout(async () => {
+      try {
+        await write()
+      } catch {
+        // Discard them: each session is recorded again when it is next seen.
+        waiting.clear()
+      }
+      isActive = false
+    }, collectedMs)
+    timer.unref()
+  }
+
+  return {
+    record(key, lastSeen) {
+      const isDue = lastSeen === undefined || lastSeen.getTime() <= clock() - againAfterMs
+      if (!isDue || waiting.size >= maxWaiting) return
+      waiting.set(sessions.nameOf(key), key)
+      writeSoon()
+    },
+  }
+}

@@ -1,0 +1,3 @@
+import { describeExamples } from "./languages.js"
+
+describeExamples("Java", "Rust")

@@ -1,0 +1,203 @@
+import { readFileSync } from "node:fs"
+import { http2Proxy } from "@authwire/test-support/connections/http2-proxy.js"
+import {
+  outcome,
+  type PipelineClient,
+  pipelineClient,
+  startReplicas,
+  tally,
+} from "@authwire/test-support/connections/pipeline.js"
+import { tcpBalancer } from "@authwire/test-support/connections/tcp-balancer.js"
+import { createDatabase, describeServer } from "@authwire/test-support/databases/databases.js"
+import { until } from "@authwire/test-support/until.js"
+import { expect, test } from "@jest/globals"
+
+/** Starts callers that read and write until they are stopped. */
+function load({ adapter, close }: PipelineClient, callers: number) {
+  const outcomes: string[] = []
+  let created = 0
+  let stopped = false
+  const call = async (one: Promise<unknown>) => {
+    const end = await one.then(() => "OK", String)
+    outcomes.push(end)
+    return end === "OK"
+  }
+  const work = Array.from({ length: callers }, async (_, caller) => {
+    while (!stopped) {
+      await call(adapter.getUser(`${caller}`))
+      // Without an id, each execution would create another user.
+      if (await call(adapter.createUser({ name: "load", emailVerified: null } as never))) created++
+    }
+  })
+  return {
+    /** Resolves when calls that began after this have ended. */
+    async goesOn() {
+      const before = outcomes.length
+      await until(() => outcomes.length > before + callers * 10)
+    },
+    async stop() {
+      stopped = true
+      await Promise.all(work)
+      close()
+      return { outcomes: tally(outcomes), created }
+    },
+  }
+}
+
+describeServer("two servers", (target) => {
+  test("restarted in turn under the load of 32 callers: no call fails, and every write is done once", async () => {
+    const database = await createDatabase(target)
+    const replicas = await startReplicas([database.url, database.url], ["--log-level=warn"])
+    const balancer = await tcpBalancer(replicas.hosts, replicas.port)
+    const spread = { url: replicas.url, resolve: replicas.resolve }
+    const balanced = { url: `http://127.0.0.1:${balancer.port}` }
+    const loads = {
+      "all addresses, one pipeline each": load(pipelineClient(spread), 8),
+      "all addresses, two pipelines each": load(pipelineClient({ ...spread, connections: 2 }), 8),
+      "behind one address, one pipeline": load(pipelineClient(balanced), 8),
+      "behind one address, two pipelines": load(pipelineClient({ ...balanced, connections: 2 }), 8),
+    }
+    const goOn = () => Promise.all(Object.values(loads).map((one) => one.goesOn()))
+    let created = 0
+    try {
+      for (const index of [0, 1, 0, 1, 0, 1]) {
+        await goOn()
+        await replicas.restart(index)
+      }
+      await goOn()
+    } finally {
+      for (const [name, one] of Object.entries(loads)) {
+        const end = await one.stop()
+        expect([name, Object.keys(end.outcomes)]).toEqual([name, ["OK"]])
+        created += end.created
+      }
+    }
+    expect(Number((await database.query("SELECT COUNT(*) AS n FROM users"))[0]?.n)).toBe(created)
+    await balancer.close()
+    await replicas.stop()
+    await database.drop()
+  })
+
+  test("behind a proxy that hides the end of a connection: no call fails when one of them stops", async () => {
+    const database = await createDatabase(target)
+    const replicas = await startReplicas([database.url, database.url], ["--log-level=warn"])
+    const proxy = await http2Proxy(replicas.server(0).grpcUrl)
+    // The wall clock is constant, so that a busy machine does not look like one that was suspended.
+    const working = load(pipelineClient({ url: proxy.url, wallClock: () => 0 }), 32)
+    for (const [from, to] of [
+      [0, 1],
+      [1, 0],
+    ] as const) {
+      await working.goesOn()
+      proxy.moveTo(replicas.server(to).grpcUrl)
+      await replicas.restart(from)
+    }
+    await working.goesOn()
+    const { outcomes, created } = await working.stop()
+    expect(Object.keys(outcomes)).toEqual(["OK"])
+    expect(proxy.counts).toEqual({ pipelines: 3, others: 0 })
+    expect(Number((await database.query("SELECT COUNT(*) AS n FROM users"))[0]?.n)).toBe(created)
+    await proxy.close()
+    await replicas.stop()
+    await database.drop()
+  })
+
+  test("one stops while a long call is active: the call is answered, and the next calls go to the other", async () => {
+    const database = await createDatabase(target)
+    const replicas = await startReplicas([database.url, database.url])
+    let hosts = replicas.hosts.slice(0, 1)
+    let laterMs = 0
+    const client = pipelineClient({
+      url: replicas.url,
+      resolve: async () => hosts,
+      now: () => performance.now() + laterMs,
+      timeoutMs: 20_000,
+    })
+    await database.query("BEGIN")
+    await database.query(
+      "INSERT INTO users (tenant, id, email_key, extra) VALUES ('default', 'other', 'ada@example.com', '{}')",
+    )
+    const long = client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null })
+    await client.adapter.getUser("nobody")
+    hosts = [...replicas.hosts]
+    laterMs += 31_000
+    const stopped = replicas.server(0).stop("SIGTERM")
+    await until(() => replicas.server(0).log().includes("stopping"))
+    await until(async () => {
+      const next = await Promise.all(Array.from({ length: 50 }, () => outcome(client.adapter.getUser("nobody"))))
+      expect(tally(next)).toEqual({ OK: 50 })
+      return replicas.server(1).log().includes("GetUser")
+    })
+    const writing = client.adapter.createUser({ name: "elsewhere", emailVerified: null } as never)
+    expect(await outcome(writing)).toBe("OK")
+    await until(() => replicas.server(1).log().includes("CreateUser"))
+    expect(replicas.server(0).log()).not.toContain("CreateUser")
+
+    await database.query("ROLLBACK")
+    expect(await long).toMatchObject({ id: "ada" })
+    expect(await stopped).toBe(0)
+    expect(replicas.server(0).log()).toContain("CreateUser")
+    client.close()
+    await replicas.stop()
+    await database.drop()
+  })
+})
+
+describeServer("a client of two servers", (target) => {
+  test("one is restarted while the client is idle: the next write goes to the other", async () => {
+    const database = await createDatabase(target)
+    const replicas = await startReplicas([database.url, database.url])
+    const client = pipelineClient({ url: replicas.url, resolve: replicas.resolve })
+    await Promise.all(Array.from({ length: 10 }, () => client.adapter.getUser("nobody")))
+    // Its streams have ended, but its connections are open.
+    const streamsOf = (index: number) => replicas.server(index).log().split("PipelineService/Pipeline").length - 1
+    await until(() => streamsOf(0) > 0 && streamsOf(1) > 0)
+    for (const index of [0, 1]) {
+      await replicas.server(index).stop("SIGTERM")
+      const writes = Array.from({ length: 20 }, () =>
+        outcome(client.adapter.createUser({ name: "rested", emailVerified: null } as never)),
+      )
+      expect(tally(await Promise.all(writes))).toEqual({ OK: 20 })
+      if (index === 0) await replicas.restart(0)
+    }
+    client.close()
+    await replicas.stop()
+    await database.drop()
+  })
+
+  test("the client follows the addresses of their name, and closes connections to removed addresses", async () => {
+    const database = await createDatabase(target)
+    const replicas = await startReplicas([database.url, database.url], ["--log-level=warn"])
+    let hosts = replicas.hosts.slice(0, 1)
+    let laterMs = 0
+    const now = () => performance.now() + laterMs
+    const client = pipelineClient({ url: replicas.url, resolve: async () => hosts, now })
+    const working = load(client, 8)
+    const connected = () => replicas.hosts.map((host) => isConnectedTo(host, replicas.port))
+    await until(() => connected().join() === "true,false")
+    hosts = replicas.hosts.slice(1)
+    laterMs += 31_000
+    await until(() => connected().join() === "false,true")
+    // For a moment the name has no addresses, but the servers are still there.
+    hosts = []
+    laterMs += 31_000
+    await working.goesOn()
+    await replicas.server(0).stop("SIGKILL")
+    await working.goesOn()
+    expect(Object.keys((await working.stop()).outcomes)).toEqual(["OK"])
+    await replicas.stop()
+    await database.drop()
+  })
+})
+
+/** Whether this machine has a connection to an IPv4 address. */
+function isConnectedTo(host: string, port: number): boolean {
+  const address = Buffer.from(host.split(".").map(Number)).reverse().toString("hex").toUpperCase()
+  const remote = `${address}:${port.toString(16).toUpperCase().padStart(4, "0")}`
+  const established = "01"
+  const rows = readFileSync("/proc/net/tcp", "utf8").split("\n")
+  return rows.some((row) => {
+    const [, , to, state] = row.trim().split(/\s+/)
+    return to === remote && state === established
+  })
+}

@@ -1,0 +1,90 @@
+import { isCanonical } from "./canonical.js"
+import type { Decrypted } from "./decrypt.js"
+import { lru } from "./lru.js"
+
+/**
+ * The cached data of a token: its content, its encryption and the identifier of the key that decrypted it. It contains
+ * neither a secret nor a key.
+ */
+export type CachedToken = Pick<Decrypted, "enc" | "kid" | "content">
+
+/** The default of the maximum number of cached tokens. */
+export const defaultCacheSize = 1000
+
+/** The average memory limit of a token, in bytes. The token of an ordinary sign-in takes about 1,500. */
+const bytesPerToken = 4096
+
+/**
+ * The memory of an entry beyond its two strings, in bytes: objects, a slot of the Map and the headers of the strings.
+ */
+const entryBytes = 384
+
+const maxIdleMs = 3_600_000
+
+/** A cache of decrypted tokens. Its key is the whole text of the token. */
+export interface TokenCache {
+  /**
+   * Returns the cached data of a token. This does not count as a use, so that a caller without the token's secret has
+   * no influence on what is cached.
+   */
+  peek(token: string): CachedToken | undefined
+  /** Marks a token as used. */
+  use(token: string): void
+  /**
+   * Caches a decrypted, valid token if it is in its canonical form. Other forms are not cached, because a client with
+   * one token could create many of them and so evict the tokens of all other clients.
+   */
+  set(token: string, decrypted: CachedToken): void
+  /** Removes a token, if its cached data is still the given object. */
+  delete(token: string, remembered: CachedToken): void
+  /** The number of cached tokens, and their memory in bytes. */
+  readonly count: number
+  readonly bytes: number
+}
+
+/**
+ * Creates a cache of at most `size` tokens and 4 KiB times `size`. The least recently used tokens are evicted first.
+ * Tokens that were not used for an hour are removed at the next call.
+ *
+ * The text of a token alone does not give access to its entry: the caller must have a secret that derives the key that
+ * the entry names.
+ *
+ * @throws TypeError if the size is not a whole number from 0.
+ */
+export function tokenCache(size: number = defaultCacheSize, now?: () => number): TokenCache {
+  if (!Number.isSafeInteger(size) || size < 0) throw new TypeError("cacheSize must be a whole number from 0")
+  const entries = lru<CachedToken>({ maxEntries: size, maxSize: size * bytesPerToken, maxIdleMs, now })
+  return {
+    peek: entries.peek,
+    use: entries.get,
+    set(token, { enc, kid, content }) {
+      if (size === 0 || !isCanonical(token)) return
+      entries.set(copyOf(token), { enc, kid, content }, bytesOf(token, content))
+    },
+    delete: entries.delete,
+    get count() {
+      return entries.count
+    },
+    get bytes() {
+      return entries.size
+    },
+  }
+}
+
+const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder() }
+
+/**
+ * Copies a string into its own memory. A substring may be stored as a reference to the whole string, so a token would
+ * retain the header or the message that it was cut from.
+ */
+function copyOf(token: string): string {
+  return utf8.decoder.decode(utf8.encoder.encode(token))
+}
+
+/**
+ * Returns the memory of an entry, in bytes. A token is ASCII and takes one byte per character. Its claims may contain
+ * any character, so two bytes are counted for each.
+ */
+function bytesOf(token: string, content: string): number {
+  return token.length + 2 * content.length + entryBytes
+}
