@@ -10,7 +10,7 @@ import {
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { limits } from "../../server/src/transport/limits.js"
+import { limits } from "../../server/src/transport/limits/limits.js"
 import { linesOf } from "../transports/world.js"
 
 const { getUser, createUser } = UserService.method

@@ -24,7 +24,7 @@ type Import = readonly [file: string, module: string, rule: string]
 const forbidden: readonly Import[] = [
   ["server/src/services/x.ts", "typeorm", "database-outside-of-store"],
   ["server/src/services/x.ts", "../store/sql/index.js", "database-outside-of-store"],
-  ["server/src/services/x.ts", "../transport/listen.js", "above-services"],
+  ["server/src/services/x.ts", "../transport/listener/listen.js", "above-services"],
   ["server/src/services/x.ts", "@authwire/client", "client-in-server"],
   ["server/src/transport/x.ts", "mysql2/promise", "database-outside-of-store"],
   ["server/src/rpc/x.ts", "../services/session.js", "above-rpc"],

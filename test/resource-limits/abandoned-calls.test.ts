@@ -9,8 +9,8 @@ import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
-import { limits } from "../../server/src/transport/limits.js"
-import type { Listener } from "../../server/src/transport/transport.js"
+import { limits } from "../../server/src/transport/limits/limits.js"
+import type { Listener } from "../../server/src/transport/listener/listener.js"
 import { formatAddress } from "../../server/src/util/address.js"
 
 const target = serviceDatabase()

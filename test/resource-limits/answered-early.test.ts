@@ -3,7 +3,7 @@ import { enveloped, header, pathOf, paths, prefix } from "@authwire/test-support
 import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { limits } from "../../server/src/transport/limits.js"
+import { limits } from "../../server/src/transport/limits/limits.js"
 
 /** An unreadable message and a part of another one, which is more than the service reads of it before it answers. */
 const unreadable = Buffer.concat([enveloped(Buffer.of(0xff)), prefix(2 ** 20), Buffer.alloc(200_000)])

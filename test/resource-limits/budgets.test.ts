@@ -17,7 +17,7 @@ import { maxBytesOfUser } from "../../server/src/store/sql/authenticators.js"
 import { longestTurnMs } from "../../server/src/store/sql/engine/sqlite.js"
 import { writerPermitsOf } from "../../server/src/store/sql/transaction/connection-permits.js"
 import { rowWaitersOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
-import { limits as all } from "../../server/src/transport/limits.js"
+import { limits as all } from "../../server/src/transport/limits/limits.js"
 
 /** The limits of the code, and which of them the table below has used. */
 const told = new Set<string | symbol>()

@@ -12,7 +12,7 @@ import { whileFull } from "@authwire/test-support/processes/full.js"
 import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { limits } from "../../server/src/transport/limits.js"
+import { limits } from "../../server/src/transport/limits/limits.js"
 
 /** A message that never ends in this test: it is larger than what can be sent before the stream is closed. */
 const endless = { bytes: 2 ** 32 - 1 }

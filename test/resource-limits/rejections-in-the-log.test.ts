@@ -8,7 +8,7 @@ import { staticKey } from "@authwire/test-support/processes/server.js"
 import { logOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
-import { limits } from "../../server/src/transport/limits.js"
+import { limits } from "../../server/src/transport/limits/limits.js"
 
 const calls = 1_000
 const createUser = pathOf(UserService.method.createUser)

@@ -9,9 +9,9 @@ import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { describe, expect, test } from "@jest/globals"
 import { Budget } from "../../server/src/overload/budget.js"
-import { Slots } from "../../server/src/transport/budgets/slots.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
+import { Slots } from "../../server/src/transport/limits/slots.js"
 import { formatAddress } from "../../server/src/util/address.js"
 
 // The timeout of a message that the client does not read is 20 s.

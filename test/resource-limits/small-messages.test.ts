@@ -6,7 +6,7 @@ import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { until } from "@authwire/test-support/until.js"
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { limits } from "../../server/src/transport/limits.js"
+import { limits } from "../../server/src/transport/limits/limits.js"
 
 const call = enveloped(
   toBinary(

@@ -8,7 +8,7 @@ import { listeners, startTarget, type Target } from "@authwire/test-support/atta
 import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { limits } from "../../server/src/transport/limits.js"
+import { limits } from "../../server/src/transport/limits/limits.js"
 
 // Rejecting a call costs about as much as answering it, so a client without a key could keep a process busy over few
 // connections.

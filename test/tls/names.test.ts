@@ -14,9 +14,9 @@ import { grpcTransport } from "../../client/src/transport/grpc.js"
 import type { Incoming } from "../../server/src/rpc/active-calls.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
+import type { Listener } from "../../server/src/transport/listener/listener.js"
 import { watchCertificate } from "../../server/src/transport/tls/certificate.js"
 import { namesOf } from "../../server/src/transport/tls/tls.js"
-import type { Listener } from "../../server/src/transport/transport.js"
 
 // One of the names would look like two others if it were split at commas.
 const names = ["DNS:app.test", "URI:spiffe://a/b, DNS:admin.test", "email:a@b.test", 'URI:urn:"x"']

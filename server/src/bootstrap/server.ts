@@ -10,11 +10,12 @@ import { openAudit } from "../logging/audit-log.js"
 import { expose } from "../metrics/metrics.js"
 import { type AccessTokens, accessTokens } from "../provider-tokens/access-tokens.js"
 import type { Store } from "../store/store.js"
-import { openMethods } from "../transport/budgets/open-methods.js"
 import { openHttpListener } from "../transport/connect/http.js"
-import { keyBudgets } from "../transport/connection.js"
 import { openGrpcListener } from "../transport/grpc/grpc.js"
+import { keyBudgets } from "../transport/limits/connection.js"
+import { openMethods } from "../transport/limits/open-methods.js"
 import { listenError } from "../transport/listen-error.js"
+import type { Listener, ListenerOptions } from "../transport/listener/listener.js"
 import { openMetricsListener } from "../transport/metrics.js"
 import {
   CertificateError,
@@ -22,12 +23,10 @@ import {
   type CertificateSource,
   watchCertificate,
 } from "../transport/tls/certificate.js"
-import type { Listener, ListenerOptions } from "../transport/transport.js"
 import type { Address } from "../util/address.js"
 import { openAccess } from "./auth.js"
 import type { Addresses } from "./banner.js"
 import type { Instruments } from "./instruments.js"
-import { tuneMemory } from "./memory.js"
 import { openProviders } from "./providers.js"
 import { createService } from "./service.js"
 import { openTenantSecrets } from "./tenant-secrets.js"
@@ -54,7 +53,6 @@ export interface ServeOptions {
 export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {
   const { store, log, readiness, instruments } = options
   const { metrics, tracing } = instruments
-  tuneMemory()
   const clock = performance.now.bind(performance)
   const listeners: Listener[] = []
   let cleaner: Cleaner | undefined
@@ -134,7 +132,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       listeners.push(listener)
       return listener.address
     }
-    const grpc = await open("--grpc-addr", configuration.grpcAddr, (one) => openGrpcListener({ ...one, readiness }))
+    const grpc = await open("--grpc-addr", configuration.grpcAddr, openGrpcListener)
     const http = await open("--http-addr", configuration.httpAddr, (one) => openHttpListener({ ...one, readiness }))
     const read = async () => expose(metrics === undefined ? [] : [await metrics.values()])
     const metricsAddress = await open("--metrics-addr", configuration.metricsAddr, (one) =>

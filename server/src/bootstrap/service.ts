@@ -18,9 +18,9 @@ import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
 import { createTokenModule } from "@authwire/token"
-import { status } from "@grpc/grpc-js"
 import type { Logger } from "pino"
 import { isOwnMethod } from "../auth/own-methods.js"
+import { statusName } from "../errors/status-name.js"
 import type { EventFeed } from "../events/feed.js"
 import { invalidSettings } from "../gateway/invalid-settings.js"
 import type { Readiness } from "../health/readiness.js"
@@ -147,7 +147,7 @@ export function createService(options: ServiceOptions): Router {
   const observer: Observer = {
     ...logger,
     rejected(method, transport, requestId, code) {
-      if (!rejected.count(method, transport, status[code] ?? "UNKNOWN", false))
+      if (!rejected.count(method, transport, statusName(code), false))
         logger.rejected(method, transport, requestId, code)
       metrics?.rejected(method, transport, code)
     },

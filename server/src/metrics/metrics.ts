@@ -1,8 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf"
-import { status } from "@grpc/grpc-js"
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
 import type { CleanupObserver } from "../cleanup/cleaner.js"
 import { codeOf, type Reason } from "../errors/failure.js"
+import { statusName } from "../errors/status-name.js"
 import type { FeedObserver } from "../events/feed.js"
 import type { CallEnded } from "../rpc/interceptor.js"
 import { cleanupMetrics } from "./cleanup.js"
@@ -95,14 +95,14 @@ export function createMetrics(worker?: number): Metrics {
 
   return {
     of: (method) => (call, failure, begun, end) => {
-      const code = failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? "")
+      const code = failure === undefined ? "OK" : statusName(codeOf(failure.reason))
       const one = seriesOf(method, call.transport, code)
       one.inc()
       one.observe((end - begun) / 1000)
       if (failure !== undefined) failures.inc({ reason: failure.reason })
     },
     rejected(method, transport, code, reason) {
-      seriesOf(method, transport, status[code] ?? "").inc()
+      seriesOf(method, transport, statusName(code)).inc()
       if (reason !== undefined) failures.inc({ reason })
     },
     database: (answers) => database.set(answers ? 1 : 0),

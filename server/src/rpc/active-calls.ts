@@ -191,7 +191,7 @@ export class ActiveCall implements Call {
    * @param isLate Whether the deadline is known to have passed. Default: the clock decides.
    */
   cancel(isLate = false): void {
-    // grpc-js reports the end of every call as a cancellation.
+    // Listeners report the end of every call as a cancellation.
     if (this.#hasEnded) return
     // Transports also cancel a call whose deadline has passed.
     const expired = isLate || (this.deadline !== undefined && Date.now() >= this.deadline)

@@ -1,8 +1,8 @@
 import http from "node:http"
+import { endRequest } from "./closing/end-request.js"
 import { answerClientErrors, http1Response, rejectExpectations, securityHeaders } from "./connect/response-headers.js"
-import { endRequest } from "./cut/end-request.js"
-import { listen } from "./listen.js"
-import type { Listener, ListenerOptions } from "./transport.js"
+import { listen } from "./listener/listen.js"
+import type { Listener, ListenerOptions } from "./listener/listener.js"
 
 /** The content type of the text format of Prometheus. */
 const contentType = "text/plain; version=0.0.4; charset=utf-8"

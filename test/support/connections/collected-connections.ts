@@ -7,7 +7,7 @@ import { once } from "node:events"
 import http2, { type ServerHttp2Session } from "node:http2"
 import net, { type AddressInfo } from "node:net"
 import { flags, headerBlock, http2Frame, preface, types } from "../../../fuzz/generate/http2-frames.ts"
-import { outliveStreams } from "../../../server/src/transport/outlive-streams.ts"
+import { outliveStreams } from "../../../server/src/transport/closing/outlive-streams.ts"
 import { until } from "../until.ts"
 
 /** The number of streams and of connections that have ended. */

@@ -5,8 +5,8 @@ import { eventFeed } from "../../../server/src/events/feed.js"
 import { type ReadinessSwitch, readinessSwitch } from "../../../server/src/health/readiness.js"
 import { accessTokens } from "../../../server/src/provider-tokens/access-tokens.js"
 import type { Store } from "../../../server/src/store/store.js"
-import { openMethods } from "../../../server/src/transport/budgets/open-methods.js"
-import { keyBudgets } from "../../../server/src/transport/connection.js"
+import { keyBudgets } from "../../../server/src/transport/limits/connection.js"
+import { openMethods } from "../../../server/src/transport/limits/open-methods.js"
 
 /** Admits every call, as `--dev` does. */
 const anybody: ServiceOptions["access"] = {

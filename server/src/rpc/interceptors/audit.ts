@@ -1,10 +1,10 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
-import { status } from "@grpc/grpc-js"
 import { parseKey } from "../../auth/api-key.js"
 import { anyScope, scopeOf } from "../../auth/scopes.js"
 import { auditFieldsOf, shownSubject, subjectOf } from "../../auth/subject.js"
 import { codeOf, Failure, type Reason } from "../../errors/failure.js"
+import { statusName } from "../../errors/status-name.js"
 import type { Call } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
 
@@ -127,7 +127,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         const { identity, auditFields } = call
         const who = { key: identity?.keyId, tenant: identity?.tenant }
         const outcome =
-          failure === undefined ? { code: "OK" } : { code: status[codeOf(failure.reason)], reason: failure.reason }
+          failure === undefined ? { code: "OK" } : { code: statusName(codeOf(failure.reason)), reason: failure.reason }
         const entry = (subject?: string) => ({
           ...who,
           // It shows which client still uses a revoked key. Any client can claim any key.
@@ -149,7 +149,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
 
     rejected(method, { reason }, requestId) {
       if (!rejections.has(reason)) return
-      const code = status[codeOf(reason)]
+      const code = statusName(codeOf(reason))
       reject(` ${reason}`, () => ({ method: nameOf(method), code, reason, request_id: requestId }))
     },
 

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf"
-import { status } from "@grpc/grpc-js"
 import type { Logger } from "pino"
 import { codeOf, toFailure, toStatus } from "../../errors/failure.js"
+import { statusName } from "../../errors/status-name.js"
 import type { CallEnded, Observer } from "../interceptor.js"
 import type { Rejections } from "../rejection-log.js"
 
@@ -33,7 +33,7 @@ export function logging(
         const entry = {
           method: name,
           transport: call.transport,
-          code: failure === undefined ? "OK" : status[codeOf(failure.reason)],
+          code: failure === undefined ? "OK" : statusName(codeOf(failure.reason)),
           reason: failure?.reason,
           key: call.identity?.keyId,
           tenant: call.identity?.tenant,
@@ -58,7 +58,7 @@ export function logging(
       }
     },
     rejected: (method, transport, requestId, code) => {
-      log.info({ method: nameOf(method), transport, code: status[code], request_id: requestId }, "call rejected")
+      log.info({ method: nameOf(method), transport, code: statusName(code), request_id: requestId }, "call rejected")
     },
   }
 }

@@ -1,5 +1,4 @@
 import type { DescMethod } from "@bufbuild/protobuf"
-import { status } from "@grpc/grpc-js"
 import {
   ROOT_CONTEXT,
   SpanKind,
@@ -11,6 +10,7 @@ import {
 } from "@opentelemetry/api"
 import { isOwnMethod } from "../../auth/own-methods.js"
 import { codeOf } from "../../errors/failure.js"
+import { statusName } from "../../errors/status-name.js"
 import type { Call } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
 
@@ -77,7 +77,7 @@ export function callSpans({ tracer, propagator }: CallSpanOptions): CallSpans {
     ended({ spans }, failure, _begun, end) {
       const span = spans?.[0]
       if (span === undefined) return
-      const code = failure === undefined ? "OK" : (status[codeOf(failure.reason)] ?? "UNKNOWN")
+      const code = failure === undefined ? "OK" : statusName(codeOf(failure.reason))
       span.setAttribute("rpc.response.status_code", code)
       if (failure !== undefined) span.setAttribute("authwire.reason", failure.reason)
       if (faults.has(code)) {

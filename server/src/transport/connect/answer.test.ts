@@ -1,8 +1,8 @@
 import { EventEmitter } from "node:events"
 import { expect, test } from "@jest/globals"
-import { Share } from "../budgets/share.js"
-import { Connection } from "../connection.js"
-import { limits } from "../limits.js"
+import { Connection } from "../limits/connection.js"
+import { limits } from "../limits/limits.js"
+import { RequestUsage } from "../limits/request-usage.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
 
 /** A response that records what is written to it. The test decides when its client receives that. */
@@ -40,8 +40,8 @@ function writing(lengths: readonly number[], { isUnary = false, response = new R
   const cut = () => {
     state.isCut = true
   }
-  const share = new Share({ connection, isOpen: false, lifetimeMs: undefined, cut })
-  writeAnswer({ status: 200, body: body() }, response as unknown as NodeResponse, share, isUnary)
+  const usage = new RequestUsage({ connection, isOpen: false, lifetimeMs: undefined, cut })
+  writeAnswer({ status: 200, body: body() }, response as unknown as NodeResponse, usage, isUnary)
     .then(
       () => {
         state.result = "written"
@@ -50,7 +50,7 @@ function writing(lengths: readonly number[], { isUnary = false, response = new R
         state.result = "failed"
       },
     )
-    .finally(() => share.end())
+    .finally(() => usage.end())
   return { response, state }
 }
 

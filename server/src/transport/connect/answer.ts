@@ -1,6 +1,6 @@
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
 import type { universalResponseToNodeResponse } from "@connectrpc/connect-node"
-import type { Share } from "../budgets/share.js"
+import type { RequestUsage } from "../limits/request-usage.js"
 
 /** Node's response object, for HTTP/1.1 or HTTP/2. */
 export type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
@@ -14,19 +14,19 @@ export type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
 export async function writeAnswer(
   answer: UniversalServerResponse,
   response: NodeResponse,
-  share: Share,
+  usage: RequestUsage,
   isUnary: boolean,
 ): Promise<void> {
   const body = answer.body?.[Symbol.asyncIterator]()
   try {
     // Header, trailer and status may change until the first part is available.
     let part = await body?.next()
-    if (isUnary && part?.done === false && !share.answers(part.value.length)) return share.cut()
+    if (isUnary && part?.done === false && !usage.answers(part.value.length)) return usage.cut()
     setHeaders(response, answer.header)
     response.writeHead(answer.status)
     for (; body !== undefined && part?.done === false; part = await body.next()) {
       if (isUnary) write(response, part.value)
-      else await writeTaken(response, part.value, share)
+      else await writeTaken(response, part.value, usage)
     }
     response.addTrailers(Object.fromEntries(answer.trailer ?? []))
     response.end()
@@ -40,8 +40,8 @@ function setHeaders(response: NodeResponse, header: Headers | undefined): void {
 }
 
 /** Writes a part of a stream. Resolves when the client has received it, and rejects when the response is closed before. */
-function writeTaken(response: NodeResponse, bytes: Uint8Array, share: Share): Promise<void> {
-  share.sent()
+function writeTaken(response: NodeResponse, bytes: Uint8Array, usage: RequestUsage): Promise<void> {
+  usage.sent()
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   // Node does not call the callback of every write. It buffers the writes of an HTTP/1.1 response that is queued behind
   // another one, and discards them without a call when the connection is closed.
@@ -51,7 +51,7 @@ function writeTaken(response: NodeResponse, bytes: Uint8Array, share: Share): Pr
   if (response.destroyed) onClose()
   return promise.finally(() => {
     response.off("close", onClose)
-    share.taken()
+    usage.taken()
   })
 }
 

@@ -1,8 +1,8 @@
 import { Failure, toStatus } from "../../errors/failure.js"
 import type { Call } from "../../rpc/call.js"
 import { waitsUntil } from "../../util/abort.js"
-import { inOwnMemory } from "../budgets/own-memory.js"
-import type { Share } from "../budgets/share.js"
+import { inOwnMemory } from "../limits/own-memory.js"
+import type { RequestUsage } from "../limits/request-usage.js"
 
 /** Returns the error of a call in the form in which Connect sends it to the client. */
 export function statusOf(error: unknown, requestId: string): unknown {
@@ -14,7 +14,7 @@ export function statusOf(error: unknown, requestId: string): unknown {
 /** Yields the body of a request as it arrives. Throws the call's error if the call ends first. */
 export async function* arriving(
   body: AsyncIterator<Uint8Array>,
-  share: Share,
+  usage: RequestUsage,
   callOf: () => Call,
 ): AsyncIterable<Uint8Array> {
   const { signal, requestId } = callOf()
@@ -23,7 +23,7 @@ export async function* arriving(
     for (;;) {
       const next = await waits.for(body.next())
       if (next.done === true) return
-      share.received(next.value)
+      usage.received(next.value)
       yield inOwnMemory(next.value)
     }
   } catch (error) {

@@ -1,29 +1,17 @@
 import type { EventEmitter } from "node:events"
 import type { ServerResponse } from "node:http"
 import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
-import type { DescMethod, Message } from "@bufbuild/protobuf"
-import {
-  type ConnectRouter,
-  type ContextValues,
-  createConnectRouter,
-  createContextKey,
-  createContextValues,
-  type HandlerContext,
-  type MethodImpl,
-  type ServiceImpl,
-} from "@connectrpc/connect"
+import { type ConnectRouter, type ContextValues, createConnectRouter, createContextValues } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure } from "../../errors/failure.js"
-import { type Incoming, requestIdOf } from "../../rpc/active-calls.js"
+import { requestIdOf } from "../../rpc/active-calls.js"
 import type { Method, Router } from "../../rpc/router.js"
-import type { OpenMethods } from "../budgets/open-methods.js"
-import type { Share } from "../budgets/share.js"
-import { shareOf } from "../budgets/share-of.js"
-import { acquireSlot, type Connection } from "../connection.js"
-import { closeWhenAnswered, cut as cutStream, endWhenReset, markAdmitted } from "../cut/cut.js"
-import { endRequest } from "../cut/end-request.js"
-import { limits } from "../limits.js"
-import { clampTimeouts } from "../timeout.js"
+import { closeWhenAnswered, endWhenReset, markAdmitted } from "../closing/close-stream.js"
+import { endRequest } from "../closing/end-request.js"
+import { acquireSlot, type Connection } from "../limits/connection.js"
+import type { OpenMethods } from "../limits/open-methods.js"
+import { usageOf } from "../limits/request-usage.js"
+import { clampTimeouts } from "../listener/timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
 import {
   type AuthorizeAnswer,
@@ -34,11 +22,21 @@ import {
   toAnswer,
 } from "./authorize.js"
 import { arriving, statusOf } from "./body.js"
-import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./call.js"
+import { beginUnary, type HttpUnaryCall } from "./call.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
+import {
+  closingOf,
+  cutOf,
+  limitTime,
+  type NodeRequest,
+  rejectHost,
+  rejectMethod,
+  rejectType,
+  rejectWithStatus,
+} from "./rejections.js"
+import { type Arrival, arrivalKey, callOf, requestGate, route } from "./routes.js"
 
 type Handler = ConnectRouter["handlers"][number]
-type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
 
 export interface ConnectHandlerOptions {
   router: Router
@@ -49,22 +47,6 @@ export interface ConnectHandlerOptions {
   /** Returns the connection of a request. */
   connectionOf: (request: NodeRequest) => Connection
 }
-
-/** The state of a request that is passed to Connect's handlers through its context values. */
-interface Arrival {
-  readonly method: Method
-  readonly connection: Connection
-  readonly openMethods: OpenMethods
-  readonly rejection: Failure | undefined
-  readonly share: Share
-  /** Emits "close" when the request is over or its client has disconnected. */
-  readonly closing: EventEmitter
-  /** Aborts the request at once. */
-  readonly cut: () => void
-  call?: HttpUnaryCall | HttpStreamCall
-}
-
-const arrivalKey = createContextKey<Arrival | undefined>(undefined)
 
 export interface ConnectHandler {
   serve(request: NodeRequest, response: NodeResponse): void
@@ -147,7 +129,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const closing = closingOf(request, response)
     const cut = cutOf(request)
     const { maxDeadlineMs } = router
-    const { share, rejection } = shareOf(closing, { method, connection, openMethods, maxDeadlineMs, cut })
+    const { usage, rejection } = usageOf(closing, { method, connection, openMethods, maxDeadlineMs, cut })
     const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
     const call = beginUnary(method, {
       transport: "http",
@@ -165,7 +147,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       .catch((error: unknown) => failedAnswer(statusOf(error, requestId)))
       .then(({ status, headers, body }) => {
         const bytes = Buffer.byteLength(body)
-        if (!share.answers(bytes + JSON.stringify(headers).length)) return cut()
+        if (!usage.answers(bytes + JSON.stringify(headers).length)) return cut()
         response.writeHead(status, { ...headers, "content-length": String(bytes) })
         response.end(request.method === "HEAD" ? "" : body)
       })
@@ -186,18 +168,18 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     }
     const closing = closingOf(request, response)
     const cut = cutOf(request)
-    const { share, rejection } = shareOf(closing, {
+    const { usage, rejection } = usageOf(closing, {
       method,
       connection,
       openMethods,
       maxDeadlineMs: router.maxDeadlineMs,
       cut,
     })
-    const arrival: Arrival = { method, connection, openMethods, rejection, share, closing, cut }
+    const arrival: Arrival = { method, connection, openMethods, rejection, usage, closing, cut }
     contextValues.set(arrivalKey, arrival)
     // The request must not be destroyed when the iteration ends early, because the error still has to be sent.
     const iterator = request.iterator({ destroyOnReturn: false })
-    const body = arriving(iterator, share, () => callOf(arrival).active)
+    const body = arriving(iterator, usage, () => callOf(arrival).active)
     handler({ ...asked, body })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
@@ -206,7 +188,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
             router.rejected(method.desc, "http", requestId, code)
           } else if (failure !== undefined) arrival.call.fail(failure)
         })
-        return writeAnswer(own, response, share, method.desc.methodKind === "unary")
+        return writeAnswer(own, response, usage, method.desc.methodKind === "unary")
       })
       // The client has disconnected or does not read, so it cannot receive an answer.
       .catch(() => response.destroy())
@@ -228,83 +210,6 @@ async function answerCheck(
   return toAnswer((await call.answer(asked.request)) as CheckResponse, asked)
 }
 
-/** Begins a call once its header is read, and delays Connect's reading of the request until the call is admitted. */
-async function requestGate(context: HandlerContext): Promise<void> {
-  const arrival = arrivalOf(context)
-  const { method, connection } = arrival
-  const incoming: Incoming = {
-    transport: "http",
-    timeoutMs: context.timeoutMs(),
-    header: (name) => context.requestHeader.get(name) ?? undefined,
-    certificateNames: connection.certificateNames,
-    rejection: arrival.rejection,
-    connection,
-    turn: method.isOpen ? undefined : (call) => acquireSlot(connection, call, arrival.closing),
-  }
-  const call =
-    method.desc.methodKind === "unary"
-      ? beginUnary(method, incoming)
-      : beginStream(method, incoming, (isFirst) => {
-          arrival.share.read()
-          const tooMany = method.isOpen && !isFirst ? arrival.openMethods.request(method.desc, connection) : undefined
-          if (tooMany !== undefined) throw tooMany
-        })
-  arrival.call = call
-  arrival.closing.once("close", () => call.active.cancel())
-  call.admitted.catch(() => limitTime(arrival.closing, arrival.cut))
-  await call.admitted
-  if (!method.isOpen) markAdmitted(arrival.closing)
-}
-
-function arrivalOf(context: HandlerContext): Arrival {
-  const arrival = context.values.get(arrivalKey)
-  if (arrival === undefined) throw new Error("a request without an arrival")
-  return arrival
-}
-
-function callOf({ call }: Arrival): HttpUnaryCall | HttpStreamCall {
-  if (call === undefined) throw new Error("a request is read before its call has begun")
-  return call
-}
-
-// Limits how long a client may take to receive the short answer to a rejected request.
-function limitTime(closing: EventEmitter, cut: () => void): void {
-  const timer = setTimeout(cut, limits.rejectionMs)
-  closing.once("close", () => clearTimeout(timer))
-}
-
-// The HTTP/2 stream is used because the HTTP/2 response finishes only when the request does, too.
-function closingOf(request: NodeRequest, response: NodeResponse): EventEmitter {
-  return "stream" in request ? request.stream : response
-}
-
-function cutOf(request: NodeRequest): () => void {
-  // Destroys the socket, because an HTTP/1.1 request that was read to its end no longer controls its socket.
-  return () => ("stream" in request ? cutStream(request.stream) : request.socket.destroy())
-}
-
-function rejectWithStatus(response: NodeResponse, status: number): void {
-  response.writeHead(status)
-  response.end()
-}
-
-function rejectMethod(response: NodeResponse, allow: string): void {
-  response.writeHead(405, { allow, "content-length": "0" })
-  response.end()
-}
-
-// Uses the format of Connect's errors, for developers who try out the API.
-function rejectType(response: NodeResponse): void {
-  response.writeHead(415, { "content-type": "application/json" })
-  const message = "content-type must be application/json, application/proto or a content type of gRPC"
-  response.end(JSON.stringify({ code: "invalid_argument", message }))
-}
-
-function rejectHost(response: NodeResponse): void {
-  response.writeHead(400, { "content-type": "text/plain; charset=utf-8" })
-  response.end("the request names no host\n")
-}
-
 // Returns undefined if host and path are not a valid URL, as with `Host: [` or without a host in HTTP/1.0. The body is
 // read from the request itself, because a generator created here would stay in memory (see foreign-errors.ts).
 function read(request: NodeRequest, response: NodeResponse, contextValues: ContextValues) {
@@ -317,27 +222,4 @@ function read(request: NodeRequest, response: NodeResponse, contextValues: Conte
 
 function firstOf(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value
-}
-
-function route(connectRouter: ConnectRouter, router: Router): void {
-  for (const { desc, methods } of router.services) {
-    const implementation: Record<string, MethodImpl<DescMethod>> = {}
-    for (const method of methods) implementation[method.desc.localName] = adapt(method)
-    connectRouter.service(desc, implementation as Partial<ServiceImpl<typeof desc>>)
-  }
-}
-
-function adapt(method: Method): MethodImpl<DescMethod> {
-  if (method.desc.methodKind === "unary") {
-    return ((request: Message, context: HandlerContext) =>
-      (callOf(arrivalOf(context)) as HttpUnaryCall).answer(request)) as MethodImpl<DescMethod>
-  }
-  return ((requests: Message | AsyncIterable<Message>, context: HandlerContext) =>
-    (callOf(arrivalOf(context)) as HttpStreamCall).answers(
-      Symbol.asyncIterator in requests ? requests : single(requests),
-    )) as MethodImpl<DescMethod>
-}
-
-async function* single(request: Message): AsyncIterable<Message> {
-  yield request
 }

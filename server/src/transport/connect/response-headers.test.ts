@@ -2,7 +2,7 @@ import { once } from "node:events"
 import http from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { afterEach, expect, test } from "@jest/globals"
-import { limits } from "../limits.js"
+import { limits } from "../limits/limits.js"
 import { answerClientErrors, http1Response } from "./response-headers.js"
 
 const get = "GET / HTTP/1.1\r\nhost: a\r\n\r\n"
@@ -69,17 +69,15 @@ test("requests that were answered do not count", async () => {
   }
 })
 
-test("a client that was told to close its connection gets the whole answer, and no answer to another request", async () => {
+test("a connection that ends after an answer delivers the whole answer, and none to another request", async () => {
   const { client, send, received, rest } = await open(() => true)
   const [response] = await send(get, 1)
   response?.writeHead(200, { "content-length": 8 })
   response?.write("ans")
-  await received("Connection: close")
+  await received("connection: close")
   response?.end("wered")
-  await received("wered")
-  expect(client.readableEnded).toBe(false)
   client.write(get)
-  expect(await rest()).toBe("")
+  expect(await rest()).toBe("wered")
 })
 
 test("a malformed request is answered, and the connection is closed", async () => {

@@ -1,8 +1,8 @@
 import http from "node:http"
 import http2 from "node:http2"
 import type { Duplex } from "node:stream"
-import { endRequest } from "../cut/end-request.js"
-import { limits } from "../limits.js"
+import { endRequest } from "../closing/end-request.js"
+import { limits } from "../limits/limits.js"
 
 /** The header fields of every answer of a listener. */
 export type ResponseHeaders = Readonly<Record<string, string>>
@@ -21,16 +21,12 @@ export const securityHeaders: ResponseHeaders = {
 /** The unfinished responses of each connection. */
 const unfinished = new WeakMap<Duplex, Set<http.ServerResponse>>()
 
-/** Connections whose clients were told to close them. */
-const toldToClose = new WeakSet<Duplex>()
-
 /**
  * Creates the response class of an HTTP/1.1 server. Node answers some requests without calling the handler (without a
  * host, or with an unsupported expectation). Those answers have the header fields, too.
  *
- * @param shouldReconnect Whether the client is to close its connection after an answer, which then says so. Called when the
- * answer begins. The server does not close the connection itself, because a client that is still sending could lose the
- * answer. If the client makes another request over it, the connection is destroyed. Default: never.
+ * @param shouldReconnect Whether the connection ends after an answer, which then says so. Called when the answer begins.
+ * Default: never.
  */
 export function http1Response(
   headers: ResponseHeaders,
@@ -39,11 +35,6 @@ export function http1Response(
   const fields = new Map(Object.entries(headers))
   return class<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
     readonly #connection: Duplex
-    /**
-     * Node's internal flag for `maxRequestsPerSocket`. If it is set, the header says "Connection: close" and the
-     * connection stays open.
-     */
-    declare maxRequestsOnConnectionReached: boolean | undefined
 
     constructor(...options: ConstructorParameters<typeof http.ServerResponse<Request>>) {
       super(...options)
@@ -53,17 +44,12 @@ export function http1Response(
       const others = unfinished.get(socket) ?? new Set()
       unfinished.set(socket, others.add(this))
       // Node would accept as many pipelined requests as it has read.
-      if (others.size > limits.pipelinedRequests || toldToClose.has(socket)) socket.destroy()
+      if (others.size > limits.pipelinedRequests) socket.destroy()
       this.once("close", () => others.delete(this))
     }
 
     override writeHead(...status: unknown[]): this {
-      if (shouldReconnect(this.#connection)) {
-        toldToClose.add(this.#connection)
-        if (this.maxRequestsOnConnectionReached !== undefined) this.maxRequestsOnConnectionReached = true
-        // This version of Node does not have the flag. The connection is closed after the answer instead.
-        else this.shouldKeepAlive = false
-      }
+      if (shouldReconnect(this.#connection)) this.setHeader("connection", "close")
       return Reflect.apply(super.writeHead, this, status)
     }
   }

@@ -2,8 +2,8 @@ import { once } from "node:events"
 import http2 from "node:http2"
 import type { AddressInfo } from "node:net"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
-import { limits } from "../limits.js"
-import { closeWhenAnswered, markAdmitted } from "./cut.js"
+import { limits } from "../limits/limits.js"
+import { closeWhenAnswered, markAdmitted } from "./close-stream.js"
 
 let server: http2.Http2Server
 let client: http2.ClientHttp2Session

@@ -1,8 +1,12 @@
-import type { Connection } from "../connection.js"
-import { limits } from "../limits.js"
+import type { EventEmitter } from "node:events"
+import type { Failure } from "../../errors/failure.js"
+import type { Method } from "../../rpc/router.js"
+import type { Connection } from "./connection.js"
 import { Envelopes } from "./envelopes.js"
+import { limits } from "./limits.js"
+import type { OpenMethods } from "./open-methods.js"
 
-export interface ShareOptions {
+export interface RequestUsageOptions {
   connection: Connection
   /** Whether the method requires no key. */
   isOpen: boolean
@@ -20,7 +24,7 @@ export interface ShareOptions {
  * charged for its incomplete message, and for each whole message until its method reads it. Each of its messages has a
  * time limit in either direction.
  */
-export class Share {
+export class RequestUsage {
   readonly #connection: Connection
   readonly #isOpen: boolean
   /** Aborts the request at once. */
@@ -41,7 +45,7 @@ export class Share {
   #leaving: NodeJS.Timeout | undefined
   #sent = 0
 
-  constructor({ connection, isOpen, lifetimeMs, cut }: ShareOptions) {
+  constructor({ connection, isOpen, lifetimeMs, cut }: RequestUsageOptions) {
     this.#connection = connection
     this.#isOpen = isOpen
     this.cut = cut
@@ -91,11 +95,6 @@ export class Share {
     this.#connection.requests.give(limits.chunkBytes)
   }
 
-  /** Whether a stream has an incomplete message. */
-  get isPartial(): boolean {
-    return this.#envelopes !== undefined && this.#envelopes.partialBytes > 0
-  }
-
   /**
    * Takes bytes of the budget for the answer of a unary call. False if too many are already queued on the connection.
    * Takes nothing for a request that has ended, because its answer is discarded.
@@ -134,4 +133,39 @@ export class Share {
     this.#connection.answers.give(this.#answerBytes)
     this.#requestBytes = this.#answerBytes = 0
   }
+}
+
+export interface UsageOfOptions {
+  method: Method
+  connection: Connection
+  openMethods: OpenMethods
+  /** The longest duration of a unary call, in milliseconds. */
+  maxDeadlineMs: number
+  /** Aborts the request at once. */
+  cut: () => void
+}
+
+/**
+ * Creates the usage of a request, and the rejection of the call if it exceeds the limits of methods that require no
+ * key.
+ *
+ * @param closing The HTTP/2 stream or the HTTP/1.1 response. It ends when it closes.
+ */
+export function usageOf(
+  closing: EventEmitter,
+  { method, connection, openMethods, maxDeadlineMs, cut }: UsageOfOptions,
+): { usage: RequestUsage; rejection: Failure | undefined } {
+  const { isOpen, desc } = method
+  const lifetimeMs = desc.methodKind === "unary" ? maxDeadlineMs + limits.closeMs : undefined
+  const usage = new RequestUsage({ connection, isOpen, lifetimeMs, cut })
+  if (!isOpen) {
+    closing.once("close", () => usage.end())
+    return { usage, rejection: undefined }
+  }
+  const stream = { cut }
+  closing.once("close", () => {
+    usage.end()
+    openMethods.leave(desc, connection, stream)
+  })
+  return { usage, rejection: openMethods.enter(desc, connection, stream) }
 }

@@ -1,8 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Failure } from "../../errors/failure.js"
 import { bucket } from "../../rpc/interceptors/rate-limit.js"
-import type { Connection } from "../connection.js"
-import { limits } from "../limits.js"
+import type { Connection } from "./connection.js"
+import { limits } from "./limits.js"
 
 /** Limits the streams and requests of methods that require no key, over all listeners of a process. */
 export interface OpenMethods {

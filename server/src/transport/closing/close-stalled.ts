@@ -1,9 +1,9 @@
 import type { Server, Socket } from "node:net"
-import { limits } from "../limits.js"
+import { limits } from "../limits/limits.js"
 
 /**
  * Closes connections whose clients accept nothing of the data that is queued for them: none of the writes was
- * completed. Data queued by HTTP/2 is not visible at the socket; its streams have their own timeout (see share.ts).
+ * completed. Data queued by HTTP/2 is not visible at the socket; its streams have their own timeout (see usage.ts).
  *
  * @param ms How long a client may make no progress, in milliseconds. Detection can take up to a quarter longer.
  * @param clock A clock for durations, in milliseconds.

@@ -1,9 +1,9 @@
 import type { Logger } from "pino"
-import type { Router } from "../rpc/router.js"
-import type { Address } from "../util/address.js"
-import type { OpenMethods } from "./budgets/open-methods.js"
-import type { KeyBudgets } from "./connection.js"
-import type { CertificateSource } from "./tls/certificate.js"
+import type { Router } from "../../rpc/router.js"
+import type { Address } from "../../util/address.js"
+import type { KeyBudgets } from "../limits/connection.js"
+import type { OpenMethods } from "../limits/open-methods.js"
+import type { CertificateSource } from "../tls/certificate.js"
 
 /** A listener that passes calls to the router. */
 export interface Listener {

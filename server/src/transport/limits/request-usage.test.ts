@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals"
-import { Connection } from "../connection.js"
-import { limits } from "../limits.js"
-import { Share } from "./share.js"
+import { Connection } from "./connection.js"
+import { limits } from "./limits.js"
+import { RequestUsage } from "./request-usage.js"
 
 const MiB = 1024 * 1024
 
 function setUp(lifetimeMs: number | undefined, isOpen = false, connection = new Connection(4 * MiB, undefined)) {
   const cut = jest.fn()
-  return { cut, connection, share: new Share({ connection, isOpen, lifetimeMs, cut }) }
+  return { cut, connection, usage: new RequestUsage({ connection, isOpen, lifetimeMs, cut }) }
 }
 
 /** Returns whether a connection's budgets are completely free. */
@@ -31,7 +31,7 @@ describe("a unary call", () => {
     const done = setUp(35_000)
     jest.advanceTimersByTime(34_999)
     expect(late.cut).not.toHaveBeenCalled()
-    done.share.end()
+    done.usage.end()
     jest.advanceTimersByTime(1)
     expect(late.cut).toHaveBeenCalledTimes(1)
     expect(done.cut).not.toHaveBeenCalled()
@@ -40,31 +40,31 @@ describe("a unary call", () => {
   test("takes the bytes of its request from its connection until it ends; a call that would take too many is aborted", () => {
     const connection = new Connection(4 * MiB, undefined)
     const calls = Array.from({ length: 3 }, () => setUp(35_000, false, connection))
-    for (const { share } of calls) share.received(Buffer.alloc(4 * MiB))
+    for (const { usage } of calls) usage.received(Buffer.alloc(4 * MiB))
     expect(calls.map(({ cut }) => cut.mock.calls.length)).toEqual([0, 0, 1])
-    for (const { share } of calls) share.end()
+    for (const { usage } of calls) usage.end()
     expect(isWhole(connection)).toBe(true)
   })
 
   test("is charged an overhead for each chunk, even for a chunk of a single byte", () => {
-    const { share, cut } = setUp(35_000)
-    for (let sent = 0; sent < 10_000; sent++) share.received(Buffer.alloc(1))
+    const { usage, cut } = setUp(35_000)
+    for (let sent = 0; sent < 10_000; sent++) usage.received(Buffer.alloc(1))
     expect(cut).not.toHaveBeenCalled()
-    for (let sent = 0; sent < 20_000; sent++) share.received(Buffer.alloc(1))
+    for (let sent = 0; sent < 20_000; sent++) usage.received(Buffer.alloc(1))
     expect(cut).toHaveBeenCalled()
   })
 
   test("is not charged for bytes that are read after its end", () => {
-    const { share, connection } = setUp(35_000)
-    share.end()
-    share.received(Buffer.alloc(MiB))
+    const { usage, connection } = setUp(35_000)
+    usage.end()
+    usage.received(Buffer.alloc(MiB))
     expect(isWhole(connection)).toBe(true)
   })
 
   test("is not charged for an answer that is made after its end", () => {
-    const { share, connection } = setUp(35_000)
-    share.end()
-    expect(share.answers(MiB)).toBe(true)
+    const { usage, connection } = setUp(35_000)
+    usage.end()
+    expect(usage.answers(MiB)).toBe(true)
     expect(isWhole(connection)).toBe(true)
   })
 
@@ -72,19 +72,19 @@ describe("a unary call", () => {
     const connection = new Connection(4 * MiB, undefined)
     const first = setUp(35_000, false, connection)
     const second = setUp(35_000, false, connection)
-    expect(first.share.answers(limits.answerBytes)).toBe(true)
-    expect(second.share.answers(1)).toBe(false)
-    first.share.end()
-    expect(second.share.answers(1)).toBe(true)
-    second.share.end()
+    expect(first.usage.answers(limits.answerBytes)).toBe(true)
+    expect(second.usage.answers(1)).toBe(false)
+    first.usage.end()
+    expect(second.usage.answers(1)).toBe(true)
+    second.usage.end()
     expect(isWhole(connection)).toBe(true)
   })
 
   test("of a method without a key may have only a small request", () => {
-    const { share, cut } = setUp(35_000, true)
-    share.received(Buffer.alloc(limits.openRequestBytes))
+    const { usage, cut } = setUp(35_000, true)
+    usage.received(Buffer.alloc(limits.openRequestBytes))
     expect(cut).not.toHaveBeenCalled()
-    share.received(Buffer.alloc(1))
+    usage.received(Buffer.alloc(1))
     expect(cut).toHaveBeenCalledTimes(1)
   })
 })
@@ -97,82 +97,82 @@ describe("a stream", () => {
   }
 
   test("may be open for hours, and is aborted when a message takes too long to arrive", () => {
-    const { share, cut } = setUp(undefined)
+    const { usage, cut } = setUp(undefined)
     jest.advanceTimersByTime(3_600_000)
-    share.received(prefix(10))
+    usage.received(prefix(10))
     jest.advanceTimersByTime(limits.messageMs - 1)
     // This completes the first message and begins the next.
-    share.received(Buffer.alloc(11))
+    usage.received(Buffer.alloc(11))
     jest.advanceTimersByTime(limits.messageMs - 1)
     expect(cut).not.toHaveBeenCalled()
     // Another byte does not begin a new message.
-    share.received(Buffer.alloc(1))
+    usage.received(Buffer.alloc(1))
     jest.advanceTimersByTime(1)
     expect(cut).toHaveBeenCalledTimes(1)
   })
 
   test("takes only the bytes of the incomplete message", () => {
-    const { share, connection } = setUp(undefined)
-    share.received(prefix(2 * MiB))
-    share.received(Buffer.alloc(MiB))
+    const { usage, connection } = setUp(undefined)
+    usage.received(prefix(2 * MiB))
+    usage.received(Buffer.alloc(MiB))
     expect(connection.requests.take(limits.requestBytes - MiB)).toBe(false)
-    share.received(Buffer.alloc(MiB))
-    share.read()
+    usage.received(Buffer.alloc(MiB))
+    usage.read()
     expect(isWhole(connection)).toBe(true)
-    share.received(prefix(1))
-    share.end()
+    usage.received(prefix(1))
+    usage.end()
     expect(isWhole(connection)).toBe(true)
   })
 
   test("is charged for each whole message, even for an empty one, until its method reads it", () => {
-    const { share, connection, cut } = setUp(undefined)
+    const { usage, connection, cut } = setUp(undefined)
     const most = limits.requestBytes / limits.chunkBytes
-    share.received(Buffer.alloc(5 * most))
+    usage.received(Buffer.alloc(5 * most))
     expect([connection.requests.take(1), cut.mock.calls.length]).toEqual([false, 0])
-    for (let message = 0; message < most; message++) share.read()
+    for (let message = 0; message < most; message++) usage.read()
     expect(isWhole(connection)).toBe(true)
-    share.received(Buffer.alloc(5 * (most + 1)))
+    usage.received(Buffer.alloc(5 * (most + 1)))
     expect(cut).toHaveBeenCalledTimes(1)
-    share.read()
-    share.end()
-    share.read()
+    usage.read()
+    usage.end()
+    usage.read()
     expect(isWhole(connection)).toBe(true)
   })
 
   test("is charged for each chunk of the incomplete message, and not for those of earlier messages", () => {
-    const { share, connection, cut } = setUp(undefined)
+    const { usage, connection, cut } = setUp(undefined)
     for (let message = 0; message < 30_000; message++) {
-      share.received(Buffer.alloc(5))
-      share.read()
+      usage.received(Buffer.alloc(5))
+      usage.read()
     }
     expect(isWhole(connection)).toBe(true)
-    share.received(prefix(MiB))
-    for (let sent = 0; sent < 30_000; sent++) share.received(Buffer.alloc(1))
+    usage.received(prefix(MiB))
+    for (let sent = 0; sent < 30_000; sent++) usage.received(Buffer.alloc(1))
     expect(cut).toHaveBeenCalled()
   })
 
   test("is aborted when the client does not receive a sent message in time", () => {
-    const { share, cut } = setUp(undefined)
-    share.sent()
-    share.sent()
+    const { usage, cut } = setUp(undefined)
+    usage.sent()
+    usage.sent()
     jest.advanceTimersByTime(limits.messageMs - 1)
-    share.taken()
+    usage.taken()
     jest.advanceTimersByTime(limits.messageMs - 1)
-    share.taken()
+    usage.taken()
     jest.advanceTimersByTime(limits.messageMs)
     expect(cut).not.toHaveBeenCalled()
-    share.sent()
+    usage.sent()
     jest.advanceTimersByTime(limits.messageMs)
     expect(cut).toHaveBeenCalledTimes(1)
   })
 
   test("is not aborted after its end because of a message that is sent or received late", () => {
-    const { share, cut } = setUp(undefined)
-    share.sent()
-    share.sent()
-    share.end()
-    share.taken()
-    share.sent()
+    const { usage, cut } = setUp(undefined)
+    usage.sent()
+    usage.sent()
+    usage.end()
+    usage.taken()
+    usage.sent()
     jest.advanceTimersByTime(2 * limits.messageMs)
     expect(cut).not.toHaveBeenCalled()
   })

@@ -1,6 +1,6 @@
 import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
-import { limits } from "../limits.js"
+import { limits } from "../limits/limits.js"
 
 /**
  * The number of checks within the timeout. A single check could blame clients for a pause of the service itself, so it

@@ -3,8 +3,8 @@ import { runInNewContext } from "node:vm"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection } from "@authwire/proto/reflection/v1"
 import { expect, jest, test } from "@jest/globals"
-import { Connection } from "../connection.js"
-import { limits } from "../limits.js"
+import { Connection } from "./connection.js"
+import { limits } from "./limits.js"
 import { openMethods } from "./open-methods.js"
 
 const { watch } = Health.method

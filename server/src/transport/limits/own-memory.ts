@@ -1,5 +1,3 @@
-import type { Readable } from "node:stream"
-
 /**
  * Copies a chunk that is a small part of a larger buffer. Node reads up to 64 KiB of a connection at once and returns
  * views of it as frames, so that one retained byte keeps all 64 KiB in memory.
@@ -9,10 +7,4 @@ export function inOwnMemory(chunk: Uint8Array): Uint8Array {
   const copy = Buffer.allocUnsafeSlow(chunk.length)
   copy.set(chunk)
   return copy
-}
-
-/** Makes a stream deliver its chunks in their own memory to every reader. */
-export function pushInOwnMemory(stream: Readable): void {
-  const { push } = stream
-  stream.push = (chunk: Uint8Array | null) => push.call(stream, chunk === null ? null : inOwnMemory(chunk))
 }

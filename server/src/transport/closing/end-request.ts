@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { limits } from "../limits.js"
-import { isAdmitted } from "./cut.js"
+import { limits } from "../limits/limits.js"
+import { isAdmitted } from "./close-stream.js"
 
 /**
  * Discards the rest of a request that is answered before it is complete, so that it does not block the connection's

@@ -1,7 +1,7 @@
 import { Server, type Socket } from "node:net"
-import { type Address, formatAddress } from "../util/address.js"
-import { closeStalled } from "./cut/close-stalled.js"
-import type { ListenerOptions } from "./transport.js"
+import { type Address, formatAddress } from "../../util/address.js"
+import { closeStalled } from "../closing/close-stalled.js"
+import type { ListenerOptions } from "./listener.js"
 
 /** A port that accepts connections. */
 export interface OpenPort {

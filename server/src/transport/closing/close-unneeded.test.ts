@@ -2,9 +2,10 @@ import { EventEmitter } from "node:events"
 import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
-import type { Identity } from "../auth/identity.js"
-import { Connection, closeUnneeded, keyBudgets } from "./connection.js"
-import { limits } from "./limits.js"
+import type { Identity } from "../../auth/identity.js"
+import { Connection, keyBudgets } from "../limits/connection.js"
+import { limits } from "../limits/limits.js"
+import { closeUnneeded } from "./close-unneeded.js"
 
 const idleMs = 1_000
 
@@ -130,7 +131,7 @@ test("a client without a valid key that was told to reconnect is disconnected, a
   expect(jest.getTimerCount()).toBe(0)
 })
 
-test("the connections of a key share its budgets, with what they held before; those of another key do not", () => {
+test("the connections of a key usage its budgets, with what they held before; those of another key do not", () => {
   const budgets = keyBudgets(1_000_000)
   const admitted = (keyId: string, requestBytes: number, answerBytes: number) => {
     const one = new Connection(1_000_000, undefined, budgets)

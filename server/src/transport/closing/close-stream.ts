@@ -1,5 +1,5 @@
 import { constants, type Http2Session, type Http2Stream } from "node:http2"
-import { limits } from "../limits.js"
+import { limits } from "../limits/limits.js"
 
 /** Aborts a stream at once and discards everything that is queued for its client. */
 export function cut(stream: Http2Stream): void {

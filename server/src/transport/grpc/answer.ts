@@ -1,0 +1,79 @@
+import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2"
+import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
+import { toBinary } from "@bufbuild/protobuf"
+
+type SentStatus = Pick<Status, "code" | "message" | "details">
+
+// No cache between the client and the service may store an answer, and clients should not compress their requests.
+const header = {
+  ":status": 200,
+  "content-type": "application/grpc+proto",
+  "cache-control": "no-store",
+  "grpc-accept-encoding": "identity",
+}
+
+const waitForTrailers = { waitForTrailers: true }
+
+/** Sends the header of an answer, unless it was sent. */
+export function sendHeader(stream: ServerHttp2Stream): void {
+  if (!isOver(stream) && !stream.headersSent) stream.respond(header, waitForTrailers)
+}
+
+/** Sends a message. Resolves when the client has received it, or never can. */
+export function sendMessage(stream: ServerHttp2Stream, message: Uint8Array): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  if (isOver(stream)) resolve()
+  else {
+    sendHeader(stream)
+    stream.write(withPrefix(message), () => resolve())
+  }
+  return promise
+}
+
+/** Sends the only message of an answer, and the status OK. */
+export function endWithAnswer(stream: ServerHttp2Stream, message: Uint8Array): void {
+  if (isOver(stream)) return
+  sendHeader(stream)
+  stream.once("wantTrailers", sendOk)
+  stream.end(withPrefix(message))
+}
+
+/** Ends a stream with a status, after the messages that were sent. */
+export function endWithStatus(stream: ServerHttp2Stream, status: SentStatus): void {
+  if (isOver(stream)) return
+  const trailers = trailersOf(status)
+  if (!stream.headersSent) {
+    stream.respond({ ...header, ...trailers }, { endStream: true })
+    return
+  }
+  stream.once("wantTrailers", () => stream.sendTrailers(trailers))
+  stream.end()
+}
+
+function isOver(stream: ServerHttp2Stream): boolean {
+  return stream.closed || stream.destroyed || stream.writableEnded
+}
+
+function sendOk(this: ServerHttp2Stream): void {
+  this.sendTrailers({ "grpc-status": 0 })
+}
+
+function withPrefix(message: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(5 + message.length)
+  bytes[0] = 0
+  bytes.writeUInt32BE(message.length, 1)
+  bytes.set(message, 5)
+  return bytes
+}
+
+function trailersOf({ code, message, details }: SentStatus): OutgoingHttpHeaders {
+  return {
+    "grpc-status": code,
+    ...(message !== "" && { "grpc-message": encodeURI(message) }),
+    ...(details.length > 0 && {
+      "grpc-status-details-bin": Buffer.from(
+        toBinary(StatusSchema, { $typeName: "google.rpc.Status", code, message, details }),
+      ).toString("base64"),
+    }),
+  }
+}
