@@ -3,7 +3,8 @@ import { requireScope } from "../auth/scopes.js"
 import type { AccessTokens } from "../provider-tokens/access-tokens.js"
 import type { Implementation } from "../rpc/call.js"
 import type { AccountStore } from "../store/store.js"
-import { found, fromAccessToken, fromAccount, toAccount, toMinValidity, toPage, toUserAccountKey } from "./wire.js"
+import { fromAccessToken, fromAccount, toAccount, toMinValidity, toUserAccountKey } from "./wire/account.js"
+import { found, toPage } from "./wire/values.js"
 
 /** Creates the service for the accounts of the store and their access tokens. */
 export function accountService(deps: {

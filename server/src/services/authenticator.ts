@@ -1,7 +1,8 @@
 import type { AuthenticatorService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { AuthenticatorStore } from "../store/store.js"
-import { found, fromAuthenticator, toAuthenticator } from "./wire.js"
+import { fromAuthenticator, toAuthenticator } from "./wire/authenticator.js"
+import { found } from "./wire/values.js"
 
 /** Creates the service for the authenticators of the store. */
 export function authenticatorService(deps: {

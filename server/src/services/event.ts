@@ -5,7 +5,7 @@ import { watch } from "../events/watch.js"
 import type { Call, Implementation } from "../rpc/call.js"
 import type { EventStore } from "../store/store.js"
 import { streamLimit } from "../util/stream-limit.js"
-import { fromEvent, toEventKinds } from "./wire.js"
+import { fromEvent, toEventKinds } from "./wire/event.js"
 
 /** The largest number of open streams, of one API key and in all. Each stream may buffer 1,000 events. */
 export const watchLimits = { ofKey: 64, inAll: 512 } as const

@@ -3,18 +3,16 @@ import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { SessionStore } from "../store/store.js"
 import {
-  found,
   fromSession,
-  fromUser,
-  required,
   toKeptSessions,
-  toPage,
   toSession,
   toSessionExtension,
   toSessionFilter,
   toSessionOrigin,
   toSessionPatch,
-} from "./wire.js"
+} from "./wire/session.js"
+import { fromUser } from "./wire/user.js"
+import { found, required, toPage } from "./wire/values.js"
 
 /** Creates the service for the sessions of the store. */
 export function sessionService(deps: { sessions: SessionStore }): Implementation<typeof SessionService> {

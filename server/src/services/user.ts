@@ -2,7 +2,8 @@ import type { UserService } from "@authwire/proto"
 import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
-import { found, fromUser, toPage, toUser, toUserFilter, toUserPatch } from "./wire.js"
+import { fromUser, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
+import { found, toPage } from "./wire/values.js"
 
 /** Creates the service for the users of the store. `newId` generates the id of a user that is created without one. */
 export function userService(deps: { users: UserStore; newId: () => string }): Implementation<typeof UserService> {

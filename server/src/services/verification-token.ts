@@ -1,7 +1,8 @@
 import type { VerificationTokenService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { VerificationTokenStore } from "../store/store.js"
-import { found, fromVerificationToken, required, toDate } from "./wire.js"
+import { found, required, toDate } from "./wire/values.js"
+import { fromVerificationToken } from "./wire/verification-token.js"
 
 /** Creates the service for the verification tokens of the store. */
 export function verificationTokenService(deps: {

@@ -1,0 +1,87 @@
+import {
+  type AccountSchema,
+  AccountType,
+  type GetAccessTokenRequest,
+  type GetAccessTokenResponseSchema,
+  type LinkAccountRequest,
+} from "@authwire/proto"
+import type { JsonObject } from "@bufbuild/protobuf"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { checkJson } from "../../rpc/json.js"
+import type * as domain from "../../store/types.js"
+import { fromExtra, timesOf, toExtra, toMilliseconds, type Whole, type WholeMessage } from "./values.js"
+
+/** The largest value of a Timestamp, the end of the year 9999, in seconds. */
+const maxTimestampSeconds = 253_402_300_799
+
+export function toUserAccountKey(request: GetAccessTokenRequest): domain.UserAccountKey {
+  const { userId, provider, providerAccountId } = request
+  return { userId, provider, providerAccountId: providerAccountId === "" ? undefined : providerAccountId }
+}
+
+/** Returns the minimum validity of the request in milliseconds. Default: 60 seconds. */
+export function toMinValidity({ minValidity }: GetAccessTokenRequest): number {
+  return minValidity === undefined ? 60_000 : toMilliseconds(minValidity, "min_validity")
+}
+
+/** Converts an account whose access token is valid. */
+export function fromAccessToken(account: domain.Account): WholeMessage<typeof GetAccessTokenResponseSchema> {
+  const { access_token: accessToken = "", token_type: tokenType = "", scope = "", expires_at } = account
+  const isDate = expires_at !== undefined && Math.abs(expires_at) <= maxTimestampSeconds
+  return { accessToken, tokenType, scope, expires: isDate ? timestampFromMs(Math.floor(expires_at * 1000)) : undefined }
+}
+
+const accountTypes = {
+  [AccountType.OAUTH]: "oauth",
+  [AccountType.OIDC]: "oidc",
+  [AccountType.EMAIL]: "email",
+  [AccountType.WEBAUTHN]: "webauthn",
+} as const
+
+const accountTypeValues = {
+  oauth: AccountType.OAUTH,
+  oidc: AccountType.OIDC,
+  email: AccountType.EMAIL,
+  webauthn: AccountType.WEBAUTHN,
+} as const
+
+export function toAccount(request: LinkAccountRequest): Whole<domain.Account> {
+  return {
+    userId: request.userId,
+    type: accountTypes[request.type as keyof typeof accountTypes],
+    provider: request.provider,
+    providerAccountId: request.providerAccountId,
+    access_token: request.accessToken,
+    token_type: request.tokenType,
+    id_token: request.idToken,
+    refresh_token: request.refreshToken,
+    scope: request.scope,
+    expires_in: request.expiresIn,
+    expires_at: request.expiresAt,
+    authorization_details: request.authorizationDetails?.items.map((item, index) => {
+      checkJson(item, `authorization_details.items[${index}]`)
+      return item
+    }),
+    extra: toExtra(request.extra),
+  }
+}
+
+export function fromAccount(account: domain.Account | domain.ListedAccount): WholeMessage<typeof AccountSchema> {
+  return {
+    userId: account.userId,
+    type: accountTypeValues[account.type],
+    provider: account.provider,
+    providerAccountId: account.providerAccountId,
+    accessToken: account.access_token,
+    tokenType: account.token_type,
+    idToken: account.id_token,
+    refreshToken: account.refresh_token,
+    scope: account.scope,
+    expiresIn: account.expires_in,
+    expiresAt: account.expires_at,
+    // The schema accepts only objects, so only objects were stored.
+    authorizationDetails: account.authorization_details && { items: account.authorization_details as JsonObject[] },
+    extra: fromExtra(account.extra),
+    ...timesOf(account),
+  }
+}

@@ -1,0 +1,40 @@
+import { type IntrospectRequest, type IntrospectResponseSchema, SessionStrategy } from "@authwire/proto"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
+import type { RequestSession, RequestSessionOptions } from "../../introspection/request-session.js"
+import { fromUser } from "./user.js"
+import type { Whole, WholeMessage } from "./values.js"
+
+const strategies = {
+  [SessionStrategy.UNSPECIFIED]: undefined,
+  [SessionStrategy.DATABASE]: "database",
+  [SessionStrategy.JWT]: "jwt",
+} as const
+
+const strategyValues = { database: SessionStrategy.DATABASE, jwt: SessionStrategy.JWT } as const
+
+export function toRequestSessionOptions(request: IntrospectRequest): Whole<RequestSessionOptions> {
+  const { cookieName, secureCookie, salt, strategy, withUser } = request
+  return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser }
+}
+
+/** Converts the session of a request. Without a session the response contains nothing else, not even a reason. */
+export function fromRequestSession(
+  session: RequestSession | null,
+): WholeMessage<typeof IntrospectResponseSchema> | { active: false } {
+  if (session === null) return { active: false }
+  const { kind, userId, sessionId = "", expires, user, claims } = session
+  return {
+    active: true,
+    sub: userId,
+    exp: Math.floor(expires.getTime() / 1000),
+    iat: typeof claims?.iat === "number" ? claims.iat : undefined,
+    jti: sessionId,
+    iss: typeof claims?.iss === "string" ? claims.iss : undefined,
+    aud: [claims?.aud].flat().filter((one) => typeof one === "string"),
+    strategy: strategyValues[kind],
+    sessionId,
+    expires: timestampFromDate(expires),
+    user: user && fromUser(user),
+    claims,
+  }
+}

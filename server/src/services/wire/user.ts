@@ -1,0 +1,52 @@
+import type { CreateUserRequest, ListUsersRequest, UpdateUserRequest, UserSchema } from "@authwire/proto"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
+import type * as domain from "../../store/types.js"
+import { fromExtra, timesOf, toDate, toExtra, unknownPath, type Whole, type WholeMessage } from "./values.js"
+
+export function toUser(request: CreateUserRequest, id: string): Whole<domain.User> {
+  return {
+    id,
+    email: request.email,
+    emailVerified: request.emailVerified && toDate(request.emailVerified, "email_verified"),
+    name: request.name,
+    image: request.image,
+    extra: toExtra(request.extra),
+  }
+}
+
+export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
+  const patch: domain.UserPatch = {}
+  for (const path of request.updateMask?.paths ?? []) {
+    if (path === "email") patch.email = request.email ?? null
+    else if (path === "email_verified")
+      patch.emailVerified = request.emailVerified ? toDate(request.emailVerified, "email_verified") : null
+    else if (path === "name") patch.name = request.name ?? null
+    else if (path === "image") patch.image = request.image ?? null
+    else if (path === "extra") patch.extra = toExtra(request.extra)
+    else throw unknownPath()
+  }
+  return patch
+}
+
+export function toUserFilter(
+  request: Pick<ListUsersRequest, "email" | "createdSince" | "createdBefore">,
+): Whole<domain.UserFilter> {
+  const { email, createdSince, createdBefore } = request
+  return {
+    email,
+    createdSince: createdSince && toDate(createdSince, "created_since"),
+    createdBefore: createdBefore && toDate(createdBefore, "created_before"),
+  }
+}
+
+export function fromUser(user: domain.User | domain.ListedUser): WholeMessage<typeof UserSchema> {
+  return {
+    id: user.id,
+    emailVerified: user.emailVerified && timestampFromDate(user.emailVerified),
+    email: user.email,
+    name: user.name,
+    image: user.image,
+    extra: fromExtra(user.extra),
+    ...timesOf(user),
+  }
+}
