@@ -229,10 +229,10 @@ describe("a concurrency limit", () => {
     await jest.advanceTimersByTimeAsync(600)
     expect(limit.load()).toEqual({ maxCalls: 1, active: 1, waiting: 0, keys: 1 })
     const lock = Promise.withResolvers<void>()
-    const away = limit.away("ends", lock.promise)
+    const yielding = limit.yieldWhile("ends", lock.promise)
     limit.leave("ends")
     lock.resolve()
-    await away
+    await yielding
     expect(limit.load()).toEqual({ maxCalls: 1, active: 0, waiting: 0, keys: 0 })
   })
 
@@ -249,16 +249,16 @@ describe("a concurrency limit", () => {
     limit.leave("a")
   })
 
-  test("restores its counts when a call has ended while it was away", async () => {
+  test("restores its counts when a call has ended while it had given up its slot", async () => {
     const limit = limitOf(1)
     const order: string[] = []
     const enter = caller(limit, order)
     const lock = Promise.withResolvers<void>()
     enter("a")
-    const away = limit.away("a", lock.promise)
+    const yielding = limit.yieldWhile("a", lock.promise)
     limit.leave("a")
     lock.resolve()
-    await away
+    await yielding
     enter("b")
     enter("b")
     await settle()
@@ -275,11 +275,11 @@ describe("a concurrency limit", () => {
     const enter = caller(limit, order)
     const lock = Promise.withResolvers<string>()
     enter("a")
-    const away = limit.away("a", lock.promise)
+    const yielding = limit.yieldWhile("a", lock.promise)
     enter("b")
     expect(order).toEqual(["a in", "b in"])
     lock.resolve("locked")
-    expect(await away).toBe("locked")
+    expect(await yielding).toBe("locked")
     limit.leave("b")
     enter("b")
     expect(order).toHaveLength(2)

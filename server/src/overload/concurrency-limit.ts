@@ -16,7 +16,7 @@ export interface ConcurrencyLimit {
    * Leaves while the call waits for something that costs the service no work, such as a lock, and enters again afterwards, even if
    * that exceeds the limit.
    */
-  away<T>(key: string, waited: Promise<T>): Promise<T>
+  yieldWhile<T>(key: string, waited: Promise<T>): Promise<T>
   load(): LimitLoad
 }
 
@@ -174,7 +174,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     return caller
   }
 
-  // A call may end while it is away. It then leaves twice and enters again when the wait is over, so that the counts may be
+  // A call may end while it has given up its slot. It then leaves twice and enters again when the wait is over, so that the counts may be
   // negative in between.
   const leave = (key: string): void => {
     const caller = callerOf(key)
@@ -204,7 +204,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     },
     leave,
     load: () => ({ maxCalls, active, waiting, keys: callers.size }),
-    async away(key, waited) {
+    async yieldWhile(key, waited) {
       leave(key)
       try {
         return await waited

@@ -8,7 +8,8 @@ import type { ActiveCall, Incoming } from "../rpc/active-calls.js"
 import type { Call } from "../rpc/call.js"
 import { rejecter } from "../rpc/rejection.js"
 import { rejections } from "../rpc/rejection-log.js"
-import type { Method, Read } from "../rpc/router.js"
+import type { Method } from "../rpc/router.js"
+import type { Read } from "../rpc/running.js"
 import { pipelineService } from "./service.js"
 
 const size = 1_000

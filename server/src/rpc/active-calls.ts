@@ -39,11 +39,11 @@ export interface Incoming {
 
 export interface Kind {
   carries?: boolean
-  away?: Away | undefined
+  yieldWhile?: YieldWhile | undefined
 }
 
 /** See ConcurrencyLimit. */
-type Away = <T>(call: Call, waited: Promise<T>) => Promise<T>
+type YieldWhile = <T>(call: Call, waited: Promise<T>) => Promise<T>
 
 /** The calls that have begun and not ended. */
 export interface ActiveCalls {
@@ -51,7 +51,7 @@ export interface ActiveCalls {
    * Starts a call. A call that arrives while the service drains fails with SHUTTING_DOWN.
    *
    * @param kind.carries Whether it is a stream that carries calls. Default: false.
-   * @param kind.away Gives the call's slot in the concurrency limit to other calls while it waits.
+   * @param kind.yieldWhile Gives the call's slot in the concurrency limit to other calls while it waits.
    */
   begin(method: DescMethod, incoming: Incoming, kind?: Kind): ActiveCall
   /** Aborts when the service begins to drain. A stream that carries calls then asks its client to move to another one. */
@@ -86,7 +86,7 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
   return {
     draining: drain.signal,
 
-    begin(method, incoming, { carries = false, away } = {}) {
+    begin(method, incoming, { carries = false, yieldWhile } = {}) {
       const abort = new AbortController()
       const { rejection } = incoming
       const unary = method.methodKind === "unary"
@@ -107,7 +107,7 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
       return new ActiveCall(method, incoming, {
         deadline,
         abort,
-        away,
+        yieldWhile,
         onEnd: () => {
           clearTimeout(timer)
           running.delete(entry)
@@ -138,7 +138,7 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
 interface ActiveCallOptions {
   deadline: number | undefined
   abort: AbortController
-  away: Away | undefined
+  yieldWhile: YieldWhile | undefined
   onEnd: () => void
 }
 
@@ -165,7 +165,7 @@ export class ActiveCall implements Call {
   traceId: string | undefined
   spans: readonly Span[] | undefined
 
-  constructor(method: DescMethod, incoming: Incoming, { deadline, abort, away, onEnd }: ActiveCallOptions) {
+  constructor(method: DescMethod, incoming: Incoming, { deadline, abort, yieldWhile, onEnd }: ActiveCallOptions) {
     this.method = method
     this.transport = incoming.transport
     this.requestId = requestIdOf(incoming.header("x-request-id"))
@@ -173,7 +173,7 @@ export class ActiveCall implements Call {
     this.#abort = abort
     this.signal = abort.signal
     this.#onEnd = onEnd
-    this.whileWaiting = away && ((waited) => away(this, waited))
+    this.whileWaiting = yieldWhile && ((waited) => yieldWhile(this, waited))
     const { turn } = incoming
     this.turn = turn && (() => turn(this))
     this.carrier = incoming.carrier

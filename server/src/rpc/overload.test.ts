@@ -39,7 +39,7 @@ test("a call beyond the limit is rejected before its request is read", async () 
     leave: () => {
       throw new Error("left without a slot")
     },
-    away: (_, waited) => waited,
+    yieldWhile: (_, waited) => waited,
     load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
   })
   expect(method.rejects("a key")).toBe(true)
@@ -63,7 +63,7 @@ test("a call holds no slot while its request arrives, and releases its slot howe
       return undefined
     },
     rejects: () => false,
-    away: (_, waited) => waited,
+    yieldWhile: (_, waited) => waited,
     load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
     leave: () => {
       taken.push(--inside)

@@ -1,7 +1,7 @@
 import type { SessionCacheService } from "@authwire/proto"
 import { Failure } from "../errors/failure.js"
 import type { Implementation } from "../rpc/call.js"
-import { keyOf } from "../rpc/router.js"
+import { keyOf } from "../rpc/running.js"
 import type { Hubs } from "../session-cache/hubs.js"
 
 /** Creates the service for clients that cache sessions in memory. */

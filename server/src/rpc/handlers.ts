@@ -1,0 +1,63 @@
+import { setImmediate as nextTurn } from "node:timers/promises"
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
+import { Failure } from "../errors/failure.js"
+import { waitsUntil } from "../util/abort.js"
+import type { Call } from "./call.js"
+import type { Check, Stream, Unary } from "./interceptor.js"
+
+/** Makes a unary method of a handler: checks the request, and completes the response. */
+export function unaryHandler(method: DescMethod, handler: Unary, checks: readonly Check[]): Unary {
+  return async (request, call) => {
+    for (const check of checks) check(request)
+    call.signal.throwIfAborted()
+    return create(method.output, await handler(request, call))
+  }
+}
+
+/** Makes a streaming method of a handler: checks each request. */
+export function streamHandler(
+  { methodKind }: DescMethod,
+  handler: (request: never, call: Call) => AsyncIterable<Message>,
+  checks: readonly Check[],
+): Stream {
+  if (methodKind !== "server_streaming")
+    return (requests, call) => handler(untilAborted(requests, call.signal, checks) as never, call)
+  return async function* (requests, call) {
+    yield* handler((await first(requests, checks)) as never, call)
+  }
+}
+
+/**
+ * The number of messages of one stream after which the event loop gets a turn. The smallest messages have five bytes, so thousands of
+ * them can arrive at once, and other clients would wait until all of them are handled.
+ */
+const messagesPerTurn = 16
+
+/** Ends a request stream when the call is aborted, because a handler that waits for the next request must not outlive its call. */
+async function* untilAborted(
+  requests: AsyncIterable<Message>,
+  signal: AbortSignal,
+  checks: readonly Check[],
+): AsyncIterable<Message> {
+  const reader = requests[Symbol.asyncIterator]()
+  const waits = waitsUntil(signal)
+  try {
+    for (let count = 1; ; count++) {
+      if (count % messagesPerTurn === 0) await nextTurn()
+      const next = await waits.for(reader.next())
+      if (next.done === true) return
+      for (const check of checks) check(next.value)
+      yield next.value
+    }
+  } finally {
+    waits.end()
+  }
+}
+
+async function first(requests: AsyncIterable<Message>, checks: readonly Check[]): Promise<Message> {
+  for await (const request of requests) {
+    for (const check of checks) check(request)
+    return request
+  }
+  throw new Failure("INVALID_FIELD", { violations: [{ field: "request", description: "is missing" }] })
+}

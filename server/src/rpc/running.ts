@@ -1,0 +1,137 @@
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
+import { Failure } from "../errors/failure.js"
+import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
+import { type RejectionPause, rejectionMs } from "../overload/pause.js"
+import { orAborted } from "../util/abort.js"
+import type { Call } from "./call.js"
+import type { Admission, CallObserver, Stream, Unary } from "./interceptor.js"
+
+/** Reads the request of a call. */
+export type Read<T> = () => T | Promise<T>
+
+/** What a call of a method passes. */
+export interface Parts {
+  /** See `admission`. */
+  admit: (call: Call) => Promise<void> | undefined
+  /** The handler in its interceptors. */
+  unary: Unary
+  /** The limit of active calls; undefined if there is none. */
+  limit: ConcurrencyLimit | undefined
+  observed: CallObserver
+  /** Awaited before a call that the limit rejects is answered. */
+  pauseAfter: RejectionPause
+}
+
+/** Returns the key by which the concurrency limit is shared. All callers without a key share one. */
+export function keyOf({ identity }: Call): string {
+  return identity?.keyId ?? ""
+}
+
+/**
+ * Joins admissions. The result is synchronous where none of them has to wait, so that the calls of one message of a pipeline
+ * are admitted one after the other.
+ */
+export function admission(admissions: readonly Admission[]): Parts["admit"] {
+  const from = (call: Call, first: number): Promise<void> | undefined => {
+    for (let at = first; at < admissions.length; at++) {
+      const pending = admissions[at]?.(call)
+      if (pending !== undefined) return pending.then(() => from(call, at + 1))
+    }
+    // Not before: a call whose deadline has passed needs a valid key and counts against the rate limit too.
+    call.signal.throwIfAborted()
+    return call.turn?.()
+  }
+  return (call) => from(call, 0)
+}
+
+/**
+ * Returns the function that runs unary calls. A call whose request has not arrived yet returns its slot in the concurrency
+ * limit, and takes one again with the request.
+ */
+export function runUnary<I, O>(
+  { admit, unary, limit, observed, pauseAfter }: Parts,
+  decode: (input: I) => Message,
+  encode: (answer: Message) => O,
+): (read: Read<I>, call: Call) => Promise<O> {
+  return async (read, call) => {
+    const begun = observed.begun()
+    /** The key under which the call counts in the concurrency limit now. */
+    let enteredAs: string | undefined
+    try {
+      const admitting = admit(call)
+      if (admitting !== undefined) await admitting
+      // There is no memory left for the request.
+      if (call.connection?.requests.isTight === true) throw requestBudgetUsed()
+      // The client does not read its answers, so this one would only add to them.
+      if (call.connection?.answers.isTight === true) throw answerBudgetUsed()
+      const key = keyOf(call)
+      try {
+        const entering = limit?.enter(key, call.signal)
+        if (entering !== undefined) await entering
+      } catch (error) {
+        // A pipeline pauses once for all calls of a message.
+        const pauses = call.carrier === undefined && error instanceof Failure && error.reason === "OVERLOADED"
+        if (pauses) await pauseAfter(rejectionMs.unary)
+        throw error
+      }
+      enteredAs = key
+      let input: I | Promise<I> | undefined = read()
+      if (input instanceof Promise) {
+        limit?.leave(key)
+        enteredAs = undefined
+        input = await orAborted<I>(input, call.signal)
+        const again = limit?.enter(key, call.signal)
+        if (again !== undefined) await again
+        enteredAs = key
+      }
+      const request = decode(input as I)
+      // The bytes are not kept for the duration of the call.
+      input = undefined
+      // A call ends at its deadline even if its handler cannot stop at once. The handler's result is then discarded, and its
+      // transaction ends by itself.
+      const answer = encode(await orAborted(unary(request, call), call.signal))
+      observed.answered(call, begun)
+      return answer
+    } catch (error) {
+      throw observed.failed(call, begun, error)
+    } finally {
+      if (enteredAs !== undefined) limit?.leave(enteredAs)
+    }
+  }
+}
+
+/** Returns the function that runs streaming calls. */
+export function runStream(
+  { output }: DescMethod,
+  { admit, observed }: Pick<Parts, "admit" | "observed">,
+  stream: Stream,
+): Stream {
+  return async function* (requests, call) {
+    const begun = observed.begun()
+    let hasFailed = false
+    try {
+      await admit(call)
+      call.signal.throwIfAborted()
+      for await (const answer of stream(requests, call)) yield create(output, answer)
+      // An aborted stream ends with the reason.
+      call.signal.throwIfAborted()
+    } catch (error) {
+      hasFailed = true
+      throw observed.failed(call, begun, error)
+    } finally {
+      // This also runs when the reader of the answers ends early.
+      if (!hasFailed) observed.answered(call, begun)
+    }
+  }
+}
+
+/** Creates the rejection of a call whose request has no memory left. The client may retry. */
+function requestBudgetUsed(): Failure {
+  const message = "the incomplete requests of the connection or of the API key have reached their memory limit"
+  return new Failure("OVERLOADED", { retryAfterMs: 200, message })
+}
+
+/** Creates the rejection of a call whose client does not read its answers. A client that is only slow may retry. */
+function answerBudgetUsed(): Failure {
+  return new Failure("ANSWERS_NOT_TAKEN", { retryAfterMs: 200 })
+}
