@@ -18,7 +18,7 @@ describe.each(databaseTargets())("deleting what has expired, on %s", (target) =>
     store = await openSqlStore({ encryptionKeys, url: tables.url, poolSize: 1 })
     rows = store.expired.tables[0] as ExpiredRows
     const user = await store.users.create(anyone, newUser())
-    for (const n of range(2_000)) await store.sessions.create(anyone, newSession(user.id, zero + n))
+    for (const n of range(200)) await store.sessions.create(anyone, newSession(user.id, zero + n))
   })
   afterAll(async () => {
     await store.close()
@@ -32,7 +32,7 @@ describe.each(databaseTargets())("deleting what has expired, on %s", (target) =>
     const aborted = rows.deleteBatch({ signal: stopping.signal }, span)
     stopping.abort(new Error("given up"))
     await expect(aborted).rejects.toThrow("given up")
-    expect(await count()).toBe(2_000)
+    expect(await count()).toBe(200)
   })
 
   if (target !== "sqlite") {
@@ -44,7 +44,7 @@ describe.each(databaseTargets())("deleting what has expired, on %s", (target) =>
       expect(deleted).toMatchObject({ count: 100, first: new Date(zero + 5), last: new Date(zero + 104) })
       await tables.query("ROLLBACK")
       expect(await rows.deleteBatch({}, { ...span, limit: 5 })).toMatchObject({ count: 5, last: new Date(zero + 4) })
-      expect(await count()).toBe(1_895)
+      expect(await count()).toBe(95)
     })
   }
 })
