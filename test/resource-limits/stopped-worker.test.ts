@@ -17,22 +17,24 @@ describe("one of two workers hangs", () => {
   }
 
   testOnServer(
-    "it is killed and replaced, one line reports that, and its connections are closed",
+    "it is killed and replaced, one line reports that, and the clients of its connections wait for their own timeouts",
     async (later, target) => {
       const { server, victim } = await start(later, target)
       process.kill(victim, "SIGSTOP")
+      const timeoutMs = 12_000
       const outcomes: string[] = []
       const viaHttp = () =>
         new Promise<string>((resolve) => {
-          const request = http.get(`${server.httpUrl}/healthz`, { agent: false }, (response) => {
+          const request = http.get(`${server.httpUrl}/healthz`, { agent: false, timeout: timeoutMs }, (response) => {
             response.resume().once("end", () => resolve("answered"))
           })
           request.once("error", () => resolve("broken"))
+          request.once("timeout", () => request.destroy())
         })
       const viaGrpc = async () => {
         const { health, close } = connection(server.grpcUrl)
         try {
-          return await health.check({}).then(
+          return await health.check({}, { timeoutMs }).then(
             () => "answered",
             () => "broken",
           )
