@@ -1,3 +1,4 @@
+import { once } from "node:events"
 import http from "node:http"
 import http2 from "node:http2"
 import net from "node:net"
@@ -157,6 +158,41 @@ describe("both transports", () => {
     }
     expect(await server.stop()).toBe(0)
   })
+
+  test("a stream whose client never ends its request ends at the client's deadline", async () => {
+    for (const url of transports()) {
+      const session = http2.connect(url)
+      const stream = session.request({
+        ":method": "POST",
+        ":path": "/grpc.health.v1.Health/Watch",
+        "content-type": "application/grpc",
+        "grpc-timeout": "200m",
+        te: "trailers",
+      })
+      const status = new Promise((resolve) => {
+        const hear = (header: http2.IncomingHttpHeaders) => header["grpc-status"] && resolve(header["grpc-status"])
+        stream.on("response", hear).on("trailers", hear).once("close", resolve)
+      })
+      stream.on("error", () => {}).resume()
+      stream.write(framed(new Uint8Array()))
+      expect(await status).toBe("4")
+      session.destroy()
+    }
+  })
+
+  test("answer other HTTP methods than POST with 405", async () => {
+    for (const url of transports()) {
+      const session = http2.connect(url)
+      for (const method of ["HEAD", "GET", "PUT"]) {
+        const stream = session.request({ ":method": method, ":path": path, "content-type": "application/grpc" })
+        const [header] = await once(stream, "response")
+        expect(header[":status"]).toBe(405)
+        stream.end().resume()
+        await once(stream, "close")
+      }
+      session.destroy()
+    }
+  }, 10_000)
 
   test("reject a message over the limit, whatever length it announces", async () => {
     for (const transport of transports()) {

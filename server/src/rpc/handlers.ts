@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
-import { waitsUntil } from "../util/abort.js"
+import { orAborted, waitsUntil } from "../util/abort.js"
 import type { Call } from "./call.js"
 import type { Check, Stream, Unary } from "./interceptor.js"
 
@@ -23,7 +23,8 @@ export function streamHandler(
   if (methodKind !== "server_streaming")
     return (requests, call) => handler(untilAborted(requests, call.signal, checks) as never, call)
   return async function* (requests, call) {
-    yield* handler((await first(requests, checks)) as never, call)
+    // The client may have sent its request and not ended it.
+    yield* handler((await orAborted(first(requests, checks), call.signal)) as never, call)
   }
 }
 

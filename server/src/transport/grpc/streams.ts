@@ -23,7 +23,9 @@ export function streamRouter(
     endWhenReset(stream)
     stream.once("close", letGo)
     const method = methods.get(headers[":path"] ?? "")
-    if (!isGrpc(headers)) stream.respond(unsupported, { endStream: true })
+    // A stream for HEAD has no side to write to, so no status could follow its header.
+    if (headers[":method"] !== "POST") stream.respond(notPost, { endStream: true })
+    else if (!isGrpc(headers)) stream.respond(unsupported, { endStream: true })
     // The error does not repeat the path, because it may contain anything, including a key.
     else if (method === undefined) endWithStatus(stream, noSuchMethod)
     else if (isCompressed(headers)) endWithStatus(stream, notDecompressed)
@@ -54,6 +56,11 @@ function isCompressed({ "grpc-encoding": encoding }: IncomingHttpHeaders): boole
   return encoding !== undefined && encoding !== "identity"
 }
 
+const notPost = {
+  ":status": constants.HTTP_STATUS_METHOD_NOT_ALLOWED,
+  allow: "POST",
+  "cache-control": "no-store",
+}
 const unsupported = { ":status": constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE, "cache-control": "no-store" }
 const notDecompressed = { code: Code.Unimplemented, message: "this compression is not supported", details: [] }
 const noSuchMethod = { code: Code.Unimplemented, message: "no such method", details: [] }
