@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2"
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
-import { toBinary } from "@bufbuild/protobuf"
+import { create } from "@bufbuild/protobuf"
+import { encodeBinaryHeader } from "@connectrpc/connect"
 
 type SentStatus = Pick<Status, "code" | "message" | "details">
 
@@ -69,11 +70,9 @@ function withPrefix(message: Uint8Array): Buffer {
 function trailersOf({ code, message, details }: SentStatus): OutgoingHttpHeaders {
   return {
     "grpc-status": code,
-    ...(message !== "" && { "grpc-message": encodeURI(message) }),
+    ...(message !== "" && { "grpc-message": encodeURI(message.toWellFormed()) }),
     ...(details.length > 0 && {
-      "grpc-status-details-bin": Buffer.from(
-        toBinary(StatusSchema, { $typeName: "google.rpc.Status", code, message, details }),
-      ).toString("base64"),
+      "grpc-status-details-bin": encodeBinaryHeader(create(StatusSchema, { code, message, details }), StatusSchema),
     }),
   }
 }

@@ -19,6 +19,11 @@ export function streamRouter(
   )
   return (stream, headers) => {
     stream.on("error", ignore)
+    // Its client has already reset it. It could not be answered, and nothing that waits for its end would end.
+    if (stream.closed || stream.destroyed) {
+      stream.destroy()
+      return
+    }
     closeWhenAnswered(stream)
     endWhenReset(stream)
     stream.once("close", letGo)
