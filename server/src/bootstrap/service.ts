@@ -20,7 +20,7 @@ import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/ref
 import { createTokenModule } from "@authwire/token"
 import type { Logger } from "pino"
 import { isOwnMethod } from "../auth/own-methods.js"
-import { statusName } from "../errors/status-name.js"
+import { statusName } from "../errors/status.js"
 import type { EventFeed } from "../events/feed.js"
 import { invalidSettings } from "../gateway/invalid-settings.js"
 import type { Readiness } from "../health/readiness.js"

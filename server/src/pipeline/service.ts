@@ -1,7 +1,7 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
 import type { DescMethod } from "@bufbuild/protobuf"
-import { Failure, toFailure, toStatus } from "../errors/failure.js"
-import { wireStatus } from "../errors/wire-status.js"
+import { Failure, toFailure } from "../errors/failure.js"
+import { statusOf } from "../errors/status.js"
 import { overloaded } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import type { ActiveCall } from "../rpc/active-calls.js"
@@ -134,7 +134,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       closeIfDone()
     }
     const fail = (thrown: unknown): void => {
-      const error = wireStatus(thrown)
+      const error = statusOf(toFailure(thrown), call.requestId)
       end({ $typeName: answerType, id, outcome: { case: "error", value: error } }, sizeOf(error))
     }
     // The frame does not keep a request that was read.
@@ -150,7 +150,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     answered.then((message) => {
       if (active.get(id) === entry) {
         if (budgets?.answers.take(message.length) === false) {
-          fail(toStatus(notTaken, call.requestId))
+          fail(notTaken)
           return
         }
         waitingBytes += message.length

@@ -19,7 +19,7 @@ export interface Method {
   rejects(key: string): boolean
   /**
    * Handles a unary call. Key, scope, rate limit and concurrency limit are checked before the request is read, so that the request of a
-   * rejected call is never read.
+   * rejected call is never read. Rejects with a Failure, whatever was thrown.
    *
    * @param read Reads the request. Called at most once.
    */

@@ -1,5 +1,5 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
-import { Failure } from "../errors/failure.js"
+import { Failure, toFailure } from "../errors/failure.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
@@ -93,7 +93,9 @@ export function runUnary<I, O>(
       observed.answered(call, begun)
       return answer
     } catch (error) {
-      throw observed.failed(call, begun, error)
+      const failure = toFailure(error)
+      observed.failed(call, begun, failure)
+      throw failure
     } finally {
       if (enteredAs !== undefined) limit?.leave(enteredAs)
     }
@@ -117,7 +119,9 @@ export function runStream(
       call.signal.throwIfAborted()
     } catch (error) {
       hasFailed = true
-      throw observed.failed(call, begun, error)
+      const failure = toFailure(error)
+      observed.failed(call, begun, failure)
+      throw failure
     } finally {
       // This also runs when the reader of the answers ends early.
       if (!hasFailed) observed.answered(call, begun)

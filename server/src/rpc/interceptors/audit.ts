@@ -4,7 +4,7 @@ import { parseKey } from "../../auth/api-key.js"
 import { anyScope, scopeOf } from "../../auth/scopes.js"
 import { auditFieldsOf, shownSubject, subjectOf } from "../../auth/subject.js"
 import { codeOf, Failure, type Reason } from "../../errors/failure.js"
-import { statusName } from "../../errors/status-name.js"
+import { statusName } from "../../errors/status.js"
 import type { Call } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
 

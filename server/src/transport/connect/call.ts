@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf"
-import { Failure } from "../../errors/failure.js"
+import { Failure, toFailure } from "../../errors/failure.js"
+import { connectErrorOf } from "../../errors/status.js"
 import type { ActiveCall, Incoming } from "../../rpc/active-calls.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
@@ -10,7 +11,7 @@ import { asRejected, asUnreadable } from "./foreign-errors.js"
  */
 export interface HttpCall {
   readonly active: ActiveCall
-  /** Resolves when the request may be read. Rejects with the error if the call is rejected. */
+  /** Resolves when the request may be read. Rejects with Connect's error if the call is rejected. */
   readonly admitted: Promise<void>
   /** Fails the call because its request cannot be read. */
   fail(failure: Failure): void
@@ -33,8 +34,17 @@ export function beginUnary(method: Method, incoming: Incoming): HttpUnaryCall {
     admitted.resolve()
     return request.promise
   }
-  const answer = method.unary(read, active)
-  answer.catch(admitted.reject).finally(() => active.end())
+  const run = async () => {
+    try {
+      return await method.unary(read, active)
+    } catch (error) {
+      throw connectErrorOf(toFailure(error), active.requestId)
+    } finally {
+      active.end()
+    }
+  }
+  const answer = run()
+  answer.catch(admitted.reject)
   return {
     active,
     admitted: admitted.promise,
@@ -74,7 +84,7 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: (isFi
   first.then(
     () => admitted.resolve(),
     (error: unknown) => {
-      admitted.reject(error)
+      admitted.reject(connectErrorOf(toFailure(error), active.requestId))
       end()
     },
   )
@@ -95,7 +105,7 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: (isFi
       try {
         for (let next = await first; next.done !== true; next = await stream.next()) yield next.value
       } catch (error) {
-        throw fault.asIs ?? error
+        throw fault.asIs ?? connectErrorOf(toFailure(error), active.requestId)
       } finally {
         end()
         await stream.return?.()

@@ -10,7 +10,8 @@ import {
 } from "@connectrpc/connect/protocol-connect"
 import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
-import { Failure, toStatus } from "../../errors/failure.js"
+import { Failure } from "../../errors/failure.js"
+import { connectErrorOf } from "../../errors/status.js"
 
 /**
  * Called for every call that Connect ends with an error of its own. `failure` is set if the request cannot be read,
@@ -42,7 +43,7 @@ export function withoutForeignErrors(
     }
     const unreadable = asUnreadable(error, method)
     rejected(unreadable ? Code.InvalidArgument : error.code, unreadable ?? asRejected(error))
-    return unreadable && toStatus(unreadable, requestId)
+    return unreadable && connectErrorOf(unreadable, requestId)
   }
   const type = response.header?.get("content-type") ?? ""
   const { trailer, body } = response

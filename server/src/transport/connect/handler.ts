@@ -4,6 +4,7 @@ import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
 import { type ConnectRouter, type ContextValues, createConnectRouter, createContextValues } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure } from "../../errors/failure.js"
+import { connectErrorOf } from "../../errors/status.js"
 import { requestIdOf } from "../../rpc/active-calls.js"
 import type { Method, Router } from "../../rpc/router.js"
 import { closeWhenAnswered, endWhenReset, markAdmitted } from "../closing/close-stream.js"
@@ -21,7 +22,7 @@ import {
   readAuthorizeRequest,
   toAnswer,
 } from "./authorize.js"
-import { arriving, statusOf } from "./body.js"
+import { arriving } from "./body.js"
 import { beginUnary, type HttpUnaryCall } from "./call.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import {
@@ -144,7 +145,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     closing.once("close", () => call.active.cancel())
     call.admitted.catch(() => limitTime(closing, cut))
     answerCheck(call, request, closing)
-      .catch((error: unknown) => failedAnswer(statusOf(error, requestId)))
+      .catch(failedAnswer)
       .then(({ status, headers, body }) => {
         const bytes = Buffer.byteLength(body)
         if (!usage.answers(bytes + JSON.stringify(headers).length)) return cut()
@@ -205,7 +206,7 @@ async function answerCheck(
   const asked = readAuthorizeRequest(url ?? "", headers)
   if (asked instanceof Failure) {
     call.fail(asked)
-    throw asked
+    throw connectErrorOf(asked, call.active.requestId)
   }
   return toAnswer((await call.answer(asked.request)) as CheckResponse, asked)
 }

@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from "node:http2"
 import type { Message } from "@bufbuild/protobuf"
-import { Failure, toStatus } from "../../errors/failure.js"
-import { wireStatus } from "../../errors/wire-status.js"
+import { Failure, toFailure } from "../../errors/failure.js"
+import { statusOf } from "../../errors/status.js"
 import type { ActiveCall, Incoming } from "../../rpc/active-calls.js"
 import type { Method } from "../../rpc/router.js"
 import { waitsUntil } from "../../util/abort.js"
@@ -35,10 +35,10 @@ export function serveUnary(call: GrpcCall): void {
   method
     .unaryBytes(read, active)
     .then((answer) => {
-      if (!usage.answers(answer.length)) throw toStatus(new Failure("ANSWERS_NOT_TAKEN"), active.requestId)
+      if (!usage.answers(answer.length)) throw new Failure("ANSWERS_NOT_TAKEN")
       endWithAnswer(stream, answer)
     })
-    .catch((error: unknown) => endWithStatus(stream, messages.fault ?? wireStatus(error)))
+    .catch((error: unknown) => endWithStatus(stream, messages.fault ?? statusOf(toFailure(error), active.requestId)))
     .finally(() => active.end())
 }
 
@@ -64,8 +64,7 @@ export async function serveStream(call: GrpcCall): Promise<void> {
     sendHeader(stream)
     endWithStatus(stream, ok)
   } catch (thrown) {
-    const error = thrown instanceof Failure ? toStatus(thrown, active.requestId) : thrown
-    endWithStatus(stream, messages.fault ?? wireStatus(error))
+    endWithStatus(stream, messages.fault ?? statusOf(toFailure(thrown), active.requestId))
   } finally {
     waits.end()
     active.end()
