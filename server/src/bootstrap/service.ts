@@ -168,7 +168,7 @@ export function createService(options: ServiceOptions): Router {
   const pauseAfter = rejectionPause()
   const router = createRouter({
     services,
-    carrier: (inside) => {
+    pipeline: (inside) => {
       const space = Math.min(frameExtraBytes, Math.ceil(options.maxMessageBytes / 2))
       const maxMessageBytes = options.maxMessageBytes - space
       const implementation = pipelineService({

@@ -2,7 +2,7 @@ import type { Status } from "@authwire/proto/rpc/status"
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Failure } from "../errors/failure.js"
 import { statusOf } from "../errors/status.js"
-import { requestIdOf } from "./active-calls.js"
+import { requestIdOf } from "./call.js"
 import type { Observer } from "./interceptor.js"
 import type { Rejections } from "./rejection-log.js"
 

@@ -39,7 +39,7 @@ export function admission(admissions: readonly Admission[]): Parts["admit"] {
     }
     // Not before: a call whose deadline has passed needs a valid key and counts against the rate limit too.
     call.signal.throwIfAborted()
-    return call.turn?.()
+    return call.acquireSlot()
   }
   return (call) => from(call, 0)
 }
@@ -70,7 +70,7 @@ export function runUnary<I, O>(
         if (entering !== undefined) await entering
       } catch (error) {
         // A pipeline pauses once for all calls of a message.
-        const pauses = call.carrier === undefined && error instanceof Failure && error.reason === "OVERLOADED"
+        const pauses = call.pipeline === undefined && error instanceof Failure && error.reason === "OVERLOADED"
         if (pauses) await pauseAfter(rejectionMs.unary)
         throw error
       }
