@@ -14,4 +14,6 @@ export default {
   ...base,
   testMatch: ["**/*.long.test.ts", "**/test/session-cache/guarantee.test.ts"],
   testPathIgnorePatterns: ignored,
+  // As in jest.config.js, this only ends tests that hang. Some of these make 200,000 calls on two busy cores.
+  testTimeout: 180_000,
 }

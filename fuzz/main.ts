@@ -15,6 +15,8 @@ const { values } = parseArgs({
     replay: { type: "string" },
     /** Leaves out the hostile inputs: requests that cost their sender little and the server much. */
     "skip-hostile": { type: "boolean", default: false },
+    /** Sends only a part of the hostile inputs. 2/4 is every fourth, starting with the second. */
+    "hostile-part": { type: "string", default: "1/1" },
     /** The folder for findings. */
     folder: { type: "string", default: join("build", "fuzz") },
     /** Modules that the server loads first, to inject faults. */
@@ -23,6 +25,9 @@ const { values } = parseArgs({
 })
 const [seed, inputs] = [Number(values.seed), Number(values.inputs)]
 if (!Number.isInteger(seed) || !(inputs > 0)) throw new Error("--seed and --inputs must be numbers")
+
+const [part = 0, parts = 0] = values["hostile-part"].split("/").map(Number)
+if (!(part >= 1 && part <= parts)) throw new Error("--hostile-part must be K/N")
 
 // Exits on these signals, so that the exit handler kills the server.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130))
@@ -37,7 +42,7 @@ if (values.replay === undefined) {
     findings,
     say,
     imports: values.import,
-    hostile: !values["skip-hostile"],
+    hostile: values["skip-hostile"] ? undefined : { part, parts },
   })
 } else await replay({ inputs: readFinding(values.replay), findings, say, imports: values.import })
 for (const [kind, count] of findings.counts) say(`found ${count} times: ${kind}`)

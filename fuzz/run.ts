@@ -20,8 +20,8 @@ export interface RunOptions {
   say: (text: string) => void
   /** Modules that the server loads first. */
   imports: readonly string[]
-  /** Whether the hostile inputs are sent too. */
-  hostile: boolean
+  /** The part of the hostile inputs that is sent: every `parts`-th, starting with the `part`-th. Undefined: none. */
+  hostile: { part: number; parts: number } | undefined
 }
 
 const mebibyte = 1024 * 1024
@@ -46,7 +46,8 @@ export async function run(options: RunOptions): Promise<void> {
   const begun = performance.now()
   const labels = new Map<string, number>()
   const heaps: number[] = []
-  const hostile = options.hostile ? hostileInputs() : []
+  const { part = 0, parts = 1 } = options.hostile ?? {}
+  const hostile = options.hostile ? hostileInputs().filter((_, index) => index % parts === part - 1) : []
   let sent = 0
   let peak = 0
   let slowest = 0
@@ -116,7 +117,7 @@ export async function run(options: RunOptions): Promise<void> {
       if (took > hostileMs) findings.add(`${name}: took ${Math.round(took)} ms`, [input])
       if (process.env.AUTHWIRE_FUZZ_VERBOSE) say(`${name}: ${Math.round(took)} ms, ${mb(bytes)} MB`)
     }
-    say(`${all.length} hostile inputs; the dearest took ${mb(most.bytes)} MB (${most.name})`)
+    say(`${all.length} hostile inputs (part ${part} of ${parts}); the dearest took ${mb(most.bytes)} MB (${most.name})`)
   }
 
   function seconds() {

@@ -43,10 +43,12 @@ describeServer("one of two workers is killed", (target) => {
     const loops = callers.map(async (caller, index) => {
       for (let count = 0; !ending; count++) {
         const requestId = `caller-${index}-${count}`
-        await caller.users.getUser({ id: "nobody" }, { headers: { "x-request-id": requestId } }).catch((error) => {
-          if (ConnectError.from(error).code === Code.NotFound) caller.last = requestId
-          else caller.failures++
-        })
+        await caller.users
+          .getUser({ id: "nobody" }, { headers: { "x-request-id": requestId }, timeoutMs: 15_000 })
+          .catch((error) => {
+            if (ConnectError.from(error).code === Code.NotFound) caller.last = requestId
+            else caller.failures++
+          })
       }
     })
     const workerOf = (requestId: string) => logOf(server).find(({ request_id }) => request_id === requestId)?.worker

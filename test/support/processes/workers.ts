@@ -61,6 +61,9 @@ export function connection(baseUrl: string) {
   }
 }
 
+/** A connection that was on its way to a worker that is killed is not answered, so its client has to give up. */
+const timeoutMs = 15_000
+
 /**
  * Returns the results of `count` health checks over new connections through each listener, and of as many of `/readyz`.
  */
@@ -68,13 +71,16 @@ export async function healthAnswers(server: ServerProcess, count = 6): Promise<s
   const check = async (url: string) => {
     const { health, close } = connection(url)
     try {
-      return Status[(await health.check({})).status]
+      return Status[(await health.check({}, { timeoutMs })).status]
     } finally {
       close()
     }
   }
   const probe = async () => {
-    const { ok } = await fetch(`${server.httpUrl}/readyz`, { headers: { connection: "close" } })
+    const { ok } = await fetch(`${server.httpUrl}/readyz`, {
+      headers: { connection: "close" },
+      signal: AbortSignal.timeout(timeoutMs),
+    })
     return ok ? "SERVING" : "NOT_SERVING"
   }
   const asked = Array.from({ length: count }, () => [check(server.grpcUrl), check(server.httpUrl), probe()])

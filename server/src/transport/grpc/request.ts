@@ -115,7 +115,9 @@ export class RequestMessages {
     }
     const length = new DataView(first.buffer, first.byteOffset, prefixBytes).getUint32(1)
     if (first[0] !== 0)
-      this.#fail(this.#broken(Code.Internal, "the request has a compressed message and no grpc-encoding"))
+      this.#fail(
+        this.#broken(Code.Unimplemented, "the request has a compressed message, and compression is not supported"),
+      )
     else if (length > this.#maxMessageBytes) {
       const message = `the request has a message of ${length} bytes, the limit is ${this.#maxMessageBytes}`
       this.#fail(this.#broken(Code.ResourceExhausted, message))

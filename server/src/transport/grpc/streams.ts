@@ -57,4 +57,4 @@ function isCompressed({ "grpc-encoding": encoding }: IncomingHttpHeaders): boole
 const unsupported = { ":status": constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE, "cache-control": "no-store" }
 const notDecompressed = { code: Code.Unimplemented, message: "this compression is not supported", details: [] }
 const noSuchMethod = { code: Code.Unimplemented, message: "no such method", details: [] }
-const invalidTimeout = { code: Code.Internal, message: "grpc-timeout cannot be read", details: [] }
+const invalidTimeout = { code: Code.InvalidArgument, message: "grpc-timeout cannot be read", details: [] }
