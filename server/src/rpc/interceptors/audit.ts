@@ -53,7 +53,8 @@ interface Write {
   readonly fields: Record<string, string | number>
 }
 
-interface Rejected {
+/** The rejected calls of one second, reason and key. */
+interface Summary {
   count: number
   last: Record<string, unknown>
 }
@@ -63,7 +64,7 @@ interface Rejected {
  * and reason get a line each. The others are summarized in one line with their number. Every write gets its own line.
  */
 export function audit({ write, writeOfWrite = write, mayWrite = () => true, now }: AuditOptions): Audit {
-  const rejected = new Map<string, Rejected>()
+  const rejected = new Map<string, Summary>()
   // Only these writes may have had an effect. A write that ends before is rejected, whatever ended it: a client needs no
   // key to cancel a call while its key is looked up.
   const admitted = new WeakMap<Call, Write>()
