@@ -1,7 +1,7 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
 import { anyone, encryptionKeys, newId, newSession, newUser, outcomes, range } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import type { Caller } from "../../store.js"
@@ -73,6 +73,17 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     expect(count("ROLLBACK")).toBe(0)
     expect(await make()).toEqual(ids)
     expect(await stored(ids)).toEqual({ users: 40, events: 40, keys: before + 40 })
+  })
+
+  test("one after the other never wait for another transaction", async () => {
+    const timers = jest.spyOn(globalThis, "setTimeout")
+    try {
+      for (const id of range(5).map(newId)) await create(`key of ${id}`, id)
+      // While a unit waits to share a transaction, a timer runs that begins another one.
+      expect(timers.mock.calls.filter(([, ms = 0]) => ms > 0 && ms <= 5)).toEqual([])
+    } finally {
+      timers.mockRestore()
+    }
   })
 
   test("work that continues after it inserted a row reads that row", async () => {

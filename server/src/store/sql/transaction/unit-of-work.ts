@@ -127,8 +127,10 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           return connection
         },
         async join(mayShare) {
-          const joined = await connect(mayShare ? "shared" : hasMetLock ? "retry" : purpose, unit)
-          return joined instanceof Group ? joined : new Group(joined, permits, mayShare ? engine.lookups.limit : 1)
+          // A transaction of one unit is not a shared one: it would never say that the next one may begin.
+          const limit = mayShare ? engine.lookups.limit : 1
+          const joined = await connect(limit > 1 ? "shared" : hasMetLock ? "retry" : purpose, unit)
+          return joined instanceof Group ? joined : new Group(joined, permits, limit)
         },
       }
 
