@@ -40,8 +40,7 @@ async function openListeners(target: DatabaseTarget) {
     clock: () => time.now,
     log: pino({ base: null }, { write: (line: string) => lines.push(line) }),
     access: named,
-    rateLimit: 1_000,
-    rateLimitOverrides: { "UserService.GetUser": perSecond },
+    configuration: { rateLimit: 1_000, rateLimitOverrides: { "UserService.GetUser": perSecond } },
   })
   const transports = [await openGrpcListener(transport), await openHttpListener(transport)] as const
   const [grpcUrl, httpUrl] = transports.map(({ address }) => `http://${formatAddress(address)}`) as [string, string]

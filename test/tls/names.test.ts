@@ -11,7 +11,7 @@ import { openService } from "@authwire/test-support/processes/service.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
-import type { Incoming } from "../../server/src/rpc/active-calls.js"
+import type { CallOptions } from "../../server/src/rpc/call.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import type { Listener } from "../../server/src/transport/listener/listener.js"
@@ -25,7 +25,7 @@ const nameless = certificate("admin.test", { issuer: authority, names: [] })
 
 describe("the router gets the names of a verified certificate", () => {
   const resources = new AsyncDisposableStack()
-  let incoming: Incoming[] = []
+  let begun: CallOptions[] = []
   const transports: Record<string, Listener> = {}
   const trust = { ca: authority.cert }
   const withMine = { ...trust, cert: mine.cert, key: mine.key }
@@ -44,8 +44,8 @@ describe("the router gets the names of a verified certificate", () => {
       desc,
       methods: methods.map((method) => ({
         ...method,
-        begin: (one: Incoming) => {
-          incoming.push(one)
+        begin: (one: CallOptions) => {
+          begun.push(one)
           return method.begin(one)
         },
       })),
@@ -62,10 +62,10 @@ describe("the router gets the names of a verified certificate", () => {
   })
   afterAll(() => resources.disposeAsync())
   beforeEach(() => {
-    incoming = []
+    begun = []
   })
   const urlOf = (transport: string) => `https://127.0.0.1:${transports[transport]?.address.port}`
-  const ofCalls = () => incoming.map((one) => one.certificateNames)
+  const ofCalls = () => begun.map((one) => one.connection?.certificateNames)
 
   describe.each(["grpc", "http"])("at the %s listener", (name) => {
     const call = async (tls: object) => {

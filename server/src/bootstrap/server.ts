@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "pino"
 import { type Cleaner, startCleaner } from "../cleanup/cleaner.js"
@@ -81,36 +80,25 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       now: Date.now,
       clock,
     })
-    const { maxDeadlineMs, maxMessageBytes, maxActiveCalls, rateLimit, rateLimitOverrides } = configuration
     feed = eventFeed({
       events: store.events,
       observer: metrics?.events,
       onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),
     })
     const router = createService({
+      configuration,
       store,
       feed,
       readiness,
       log,
-      newId: randomUUID,
       clock,
       access: access.interceptor,
       audit,
-      metrics,
-      tracing,
-      reflection: configuration.reflection === "on",
-      health: configuration.health === "on",
+      instruments,
       secretsOf: secrets.of,
-      secureCookie: configuration.secureCookie,
-      tokenCacheSize: configuration.tokenCacheSize,
       accessTokens: refreshes,
-      maxDeadlineMs,
-      maxMessageBytes,
-      maxActiveCalls,
-      rateLimit,
-      rateLimitOverrides,
     })
-    const { maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
+    const { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs } = configuration
     const limits = { maxMessageBytes, maxConnections, handshakeTimeoutMs, idleTimeoutMs }
     const common = {
       router,

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { setImmediate } from "node:timers/promises"
@@ -20,11 +21,11 @@ import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/ref
 import { createTokenModule } from "@authwire/token"
 import type { Logger } from "pino"
 import { isOwnMethod } from "../auth/own-methods.js"
-import { statusName } from "../errors/status-name.js"
+import type { Configuration } from "../config/configuration.js"
+import { statusName } from "../errors/status.js"
 import type { EventFeed } from "../events/feed.js"
 import { invalidSettings } from "../gateway/invalid-settings.js"
 import type { Readiness } from "../health/readiness.js"
-import type { Metrics } from "../metrics/metrics.js"
 import { concurrencyLimit } from "../overload/concurrency-limit.js"
 import { rejectionPause } from "../overload/pause.js"
 import { pipelineService } from "../pipeline/service.js"
@@ -54,41 +55,39 @@ import { tokenService } from "../services/token.js"
 import { userService } from "../services/user.js"
 import { verificationTokenService } from "../services/verification-token.js"
 import type { Store } from "../store/store.js"
-import type { Tracing } from "../tracing/tracing.js"
+import type { Instruments } from "./instruments.js"
 import { sessionCaches } from "./session-caches.js"
 
+/** The options of the configuration that the services use. */
+export type ServiceConfiguration = Pick<
+  Configuration,
+  | "reflection"
+  | "health"
+  | "secureCookie"
+  | "tokenCacheSize"
+  | "maxDeadlineMs"
+  | "maxMessageBytes"
+  | "maxActiveCalls"
+  | "rateLimit"
+  | "rateLimitOverrides"
+>
+
 export interface ServiceOptions {
+  configuration: ServiceConfiguration
   store: Store
   readiness: Readiness
   /** Reads the events of the store. */
   feed: EventFeed
   log: Logger
-  /** Creates ids for users that are created without one. */
-  newId: () => string
   /** A clock for durations, in milliseconds. */
   clock: () => number
   /** Authenticates and authorizes calls. */
   access: Interceptor
   audit: Audit | undefined
-  metrics: Metrics | undefined
-  tracing: Tracing | undefined
-  reflection: boolean
-  health: boolean
+  instruments: Instruments
   /** Returns the secrets that encrypt and decrypt the tokens of a tenant, the newest first. */
   secretsOf: (tenant: string) => readonly string[]
-  /** Whether the session cookies of the applications have the secure prefix. */
-  secureCookie: boolean
-  /** The size of the cache of decrypted tokens; 0 disables it. */
-  tokenCacheSize: number
-  maxDeadlineMs: number
   accessTokens: AccessTokens
-  /** The largest request that a listener accepts, in bytes. */
-  maxMessageBytes: number
-  /** See ConcurrencyLimitOptions. */
-  maxActiveCalls: number
-  /** See RateLimitOptions. */
-  rateLimit: number
-  rateLimitOverrides: Readonly<Record<string, number>>
 }
 
 /**
@@ -100,13 +99,16 @@ const frameExtraBytes = 64 * 1024
 
 /** Creates the router of all services. */
 export function createService(options: ServiceOptions): Router {
-  const { store, readiness, newId, secretsOf, secureCookie, log, clock } = options
+  const { configuration, store, readiness, secretsOf, log, clock, audit } = options
+  const { metrics, tracing } = options.instruments
+  const { secureCookie } = configuration
+  const hasHealth = configuration.health === "on"
   const { sessions, users } = store
-  const tokens = createTokenModule({ cacheSize: options.tokenCacheSize })
+  const tokens = createTokenModule({ cacheSize: configuration.tokenCacheSize })
   const asking = { sessions, users, tokens, secretsOf, secureCookie }
   const caches = sessionCaches(options)
   const services = [
-    register(UserService, userService({ users, newId })),
+    register(UserService, userService({ users, newId: randomUUID })),
     register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
     register(SessionService, sessionService({ sessions })),
     register(SessionCacheService, sessionCacheService(caches)),
@@ -118,9 +120,9 @@ export function createService(options: ServiceOptions): Router {
     register(EventService, eventService({ events: store.events, feed: options.feed })),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]
-  const open = [...(options.health ? [Health] : []), ServerReflectionV1, ServerReflectionV1Alpha]
-  if (options.health) services.push(register(Health, healthService({ readiness, serviceNames })))
-  if (options.reflection) {
+  const open = [...(hasHealth ? [Health] : []), ServerReflectionV1, ServerReflectionV1Alpha]
+  if (hasHealth) services.push(register(Health, healthService({ readiness, serviceNames })))
+  if (configuration.reflection === "on") {
     const require = createRequire(import.meta.url)
     const reflection = reflectionService({
       descriptorSet: readFileSync(require.resolve("@authwire/proto/descriptors.binpb")),
@@ -128,8 +130,7 @@ export function createService(options: ServiceOptions): Router {
     })
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))
   }
-  const rejected = rejections(options.log)
-  const { audit, metrics, tracing } = options
+  const rejected = rejections(log)
   const spans = tracing && callSpans(tracing)
   const settings = invalidSettings(log, clock)
   const logger = logging(log, clock, rejected, [
@@ -152,25 +153,24 @@ export function createService(options: ServiceOptions): Router {
       metrics?.rejected(method, transport, code)
     },
   }
-  const limitOptions = { maxCalls: options.maxActiveCalls, now: options.clock }
+  const limitOptions = { maxCalls: configuration.maxActiveCalls, now: clock }
   // Tokens do not need the database, so their calls have a separate limit and are not blocked by calls that wait for
   // the database.
   const concurrency = { store: concurrencyLimit(limitOptions), tokens: concurrencyLimit(limitOptions) }
   metrics?.limits({ store: concurrency.store.load, tokens: concurrency.tokens.load })
   metrics?.sessionCaches(() => caches.hubs.load)
-  const limits = {
-    perSecond: options.rateLimit,
-    overrides: options.rateLimitOverrides,
-    now: options.clock,
-  }
-  const rates = rateLimit(limits)
+  const rates = rateLimit({
+    perSecond: configuration.rateLimit,
+    overrides: configuration.rateLimitOverrides,
+    now: clock,
+  })
   const unknownRate = rates.admit?.(PipelineService.method.pipeline)
   const pauseAfter = rejectionPause()
   const router = createRouter({
     services,
-    carrier: (inside) => {
-      const space = Math.min(frameExtraBytes, Math.ceil(options.maxMessageBytes / 2))
-      const maxMessageBytes = options.maxMessageBytes - space
+    pipeline: (inside) => {
+      const space = Math.min(frameExtraBytes, Math.ceil(configuration.maxMessageBytes / 2))
+      const maxMessageBytes = configuration.maxMessageBytes - space
       const implementation = pipelineService({
         ...inside,
         maxInFlight,
@@ -192,7 +192,7 @@ export function createService(options: ServiceOptions): Router {
       hideProviderTokens(),
       idempotency(store),
     ],
-    maxDeadlineMs: options.maxDeadlineMs,
+    maxDeadlineMs: configuration.maxDeadlineMs,
     pauseAfter,
     // Only Authwire's own methods are limited, so that the service can be monitored under any load.
     limitOf(method) {

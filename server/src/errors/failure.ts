@@ -1,13 +1,6 @@
 import type { ErrorReason } from "@authwire/proto"
-import {
-  type BadRequest_FieldViolation,
-  BadRequestSchema,
-  ErrorInfoSchema,
-  RetryInfoSchema,
-} from "@authwire/proto/rpc/error_details"
-import { create } from "@bufbuild/protobuf"
-import { durationFromMs } from "@bufbuild/protobuf/wkt"
-import { Code, ConnectError } from "@connectrpc/connect"
+import type { BadRequest_FieldViolation } from "@authwire/proto/rpc/error_details"
+import { Code } from "@connectrpc/connect"
 import { StoreError, type StoreErrorReason } from "./store-error.js"
 
 /** The name of an ErrorReason value, as google.rpc.ErrorInfo contains it. */
@@ -126,26 +119,6 @@ type CommandReason = "TENANT_NOT_FOUND" | "TENANT_ALREADY_EXISTS" | "API_KEY_ALR
 
 function isReason(reason: StoreErrorReason): reason is Exclude<StoreErrorReason, CommandReason> {
   return reason in statuses
-}
-
-/** Converts a failure to the caller's error: code, message, ErrorInfo and, if they apply, BadRequest and RetryInfo. */
-export function toStatus(failure: Failure, requestId: string): ConnectError {
-  const error = new ConnectError(failure.message, statuses[failure.reason][0])
-  error.details.push({
-    desc: ErrorInfoSchema,
-    value: { reason: failure.reason, domain: "authwire", metadata: { ...failure.metadata, request_id: requestId } },
-  })
-  if (failure.violations.length > 0) {
-    error.details.push({
-      desc: BadRequestSchema,
-      value: create(BadRequestSchema, { fieldViolations: [...failure.violations] }),
-    })
-  }
-  if (failure.retryAfterMs !== undefined) {
-    const retryDelay = durationFromMs(Math.ceil(failure.retryAfterMs))
-    error.details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) })
-  }
-  return error
 }
 
 /** Returns the status code of a reason. */

@@ -4,8 +4,7 @@ import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import { Failure } from "../errors/failure.js"
 import { Budget } from "../overload/budget.js"
-import type { ActiveCall, Incoming } from "../rpc/active-calls.js"
-import type { Call } from "../rpc/call.js"
+import type { Call, CallOptions } from "../rpc/call.js"
 import { rejecter } from "../rpc/rejection.js"
 import { rejections } from "../rpc/rejection-log.js"
 import type { Method } from "../rpc/router.js"
@@ -34,9 +33,9 @@ async function open({
   rejects?: Method["rejects"]
 } = {}) {
   const begun: {
-    incoming: Incoming
-    cancel: jest.Mock<ActiveCall["cancel"]>
-    end: jest.Mock<ActiveCall["end"]>
+    options: CallOptions
+    cancel: jest.Mock<Call["cancel"]>
+    end: jest.Mock<Call["end"]>
     read: Read<Uint8Array>
     answer(bytes: number): void
     fail(): void
@@ -44,11 +43,11 @@ async function open({
   const method: Partial<Method> = {
     desc: UserService.method.getUser as DescMethod,
     rejects,
-    begin(incoming) {
+    begin(options) {
       const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
       const fail = () => reject(new Failure("CANCELLED"))
       const one = {
-        incoming,
+        options,
         cancel: jest.fn(fail),
         end: jest.fn(),
         fail,
@@ -56,7 +55,7 @@ async function open({
       }
       begun.push({ ...one, read: () => new Uint8Array() })
       const { cancel, end } = one
-      return { cancel, end, answer: promise, at: begun.length - 1 } as unknown as ActiveCall
+      return { cancel, end, answer: promise, at: begun.length - 1 } as unknown as Call
     },
     unaryBytes(read, call) {
       const { answer, at } = call as unknown as { answer: Promise<Uint8Array>; at: number }
@@ -217,7 +216,7 @@ test("a call has the key of its stream, and neither its id, its trace nor its id
   const names = ["authorization", "user-agent", ...Object.keys(ofStream)]
   await send(one(1, 0, { authorization: "Bearer another" }))
   await send(one(2, 0, Object.fromEntries(names.map((name) => [name, "own"]))))
-  const headers = begun.map(({ incoming }) => names.map((name) => incoming.header(name)))
+  const headers = begun.map(({ options }) => names.map((name) => options.header(name)))
   expect(headers).toEqual([
     ["Bearer stream", "s", undefined, undefined, undefined, undefined],
     ["Bearer stream", "own", "own", "own", "own", "own"],

@@ -1,10 +1,9 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
 import type { DescMethod } from "@bufbuild/protobuf"
-import { Failure, toFailure, toStatus } from "../errors/failure.js"
-import { wireStatus } from "../errors/wire-status.js"
+import { Failure, toFailure } from "../errors/failure.js"
+import { statusOf } from "../errors/status.js"
 import { overloaded } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
-import type { ActiveCall } from "../rpc/active-calls.js"
 import type { Call, Implementation } from "../rpc/call.js"
 import { idempotencyHeader } from "../rpc/interceptors/idempotency.js"
 import { type Rejecter, sizeOf } from "../rpc/rejection.js"
@@ -71,7 +70,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer>) {
   const { methods, maxInFlight, pauseAfter } = options
   // The entries drop their call when they are removed (see Entry in rpc/active-calls.ts).
-  const active = new Map<number, { call: ActiveCall | undefined }>()
+  const active = new Map<number, { call: Call | undefined }>()
   const budgets = stream.connection
   let finishing = false
   /** Whether the stream has ended. A call that arrives later could not be answered, so it is ignored. */
@@ -119,9 +118,9 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
         if (name === "authorization") return stream.header(name)
         return header[name] ?? (ofOneCall.has(name) ? undefined : stream.header(name))
       },
-      carrier: stream,
+      pipeline: stream,
     })
-    const entry: { call: ActiveCall | undefined } = { call }
+    const entry: { call: Call | undefined } = { call }
     active.set(id, entry)
     const end = (answer: PipelineAnswer, bytes: number): void => {
       call.end()
@@ -134,7 +133,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
       closeIfDone()
     }
     const fail = (thrown: unknown): void => {
-      const error = wireStatus(thrown)
+      const error = statusOf(toFailure(thrown), call.requestId)
       end({ $typeName: answerType, id, outcome: { case: "error", value: error } }, sizeOf(error))
     }
     // The frame does not keep a request that was read.
@@ -150,7 +149,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
     answered.then((message) => {
       if (active.get(id) === entry) {
         if (budgets?.answers.take(message.length) === false) {
-          fail(toStatus(notTaken, call.requestId))
+          fail(notTaken)
           return
         }
         waitingBytes += message.length

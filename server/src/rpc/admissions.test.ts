@@ -14,7 +14,7 @@ async function call(read: () => Uint8Array, admissions: Admission[], timeoutMs?:
   const router = createRouter({
     services: [register(UserService, implementation as never)],
     observer: {
-      of: () => ({ begun: () => 0, answered() {}, failed: (_call, _begun, thrown) => thrown }),
+      of: () => ({ begun: () => 0, answered() {}, failed() {} }),
       rejected() {},
     },
     access: access as Interceptor,

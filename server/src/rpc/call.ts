@@ -1,11 +1,18 @@
+import { randomUUID } from "node:crypto"
 import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
 import type { Span } from "@opentelemetry/api"
 import type { Identity } from "../auth/identity.js"
+import { Failure } from "../errors/failure.js"
 import type { Budgets } from "../overload/budget.js"
 import type { Caller, Transaction } from "../store/store.js"
 
 /** The connection of a call, with its memory budgets. */
 export interface CallConnection extends Budgets {
+  /**
+   * The names in the client's certificate, as `DNS:…`, `URI:…` or `email:…`. Only set if the listener has verified a certificate of the
+   * client.
+   */
+  readonly certificateNames: readonly string[] | undefined
   /** Counts a request that did not become a call, or a call without a valid API key. */
   countUnauthenticated(): void
   /**
@@ -15,10 +22,48 @@ export interface CallConnection extends Budgets {
   takeHealthRequest(): number
 }
 
-/** One call of one method. Every listener creates the same type. */
-export interface Call extends Caller {
-  readonly method: DescMethod
+/** What a listener knows about a call when its header has arrived. */
+export interface CallOptions {
   /** The transport of the call: `grpc`, `http` or `pipeline`. */
+  transport: string
+  /** The caller's timeout in milliseconds; undefined if it gives none. */
+  timeoutMs: number | undefined
+  /** Returns the first value of a request header, by its lower-case name. */
+  header(name: string): string | undefined
+  /** Undefined for a call of a pipeline, and in tests. */
+  connection?: CallConnection | undefined
+  /**
+   * Whether the client's certificate takes precedence over the API key in the header, if a key exists for one of its names. True if
+   * the client is a proxy that may forward a key of its own client in that header. Default: false.
+   */
+  prefersCertificate?: boolean
+  /** The reason why the transport rejects the call; undefined if it does not. */
+  rejection?: Failure | undefined
+  /**
+   * Waits until the connection may have another admitted call. Returns undefined if the call need not wait, and throws the rejection if
+   * too many wait. Absent where there is no such limit.
+   *
+   * @param call Its signal ends the wait with its reason.
+   */
+  acquireSlot?: ((call: Call) => Promise<void> | undefined) | undefined
+  /** The stream that carries the call, if it is a call of a pipeline. A stream that was admitted before a shutdown may carry calls until it ends. */
+  pipeline?: Call
+}
+
+/** What the service decides about a call when it begins. */
+interface Begun {
+  deadline: number | undefined
+  abort: AbortController
+  yieldWhile: YieldWhile | undefined
+  onEnd: () => void
+}
+
+/** See ConcurrencyLimit. */
+export type YieldWhile = <T>(call: Call, waited: Promise<T>) => Promise<T>
+
+/** One call of one method, from its header to its answer. Every listener begins calls with `Method.begin`. */
+export class Call implements Caller {
+  readonly method: DescMethod
   readonly transport: string
   /** The id of the call in the log and in errors: the caller's `x-request-id` if that is well-formed, else a UUID. */
   readonly requestId: string
@@ -26,25 +71,12 @@ export interface Call extends Caller {
   readonly deadline: number | undefined
   /** Aborts when the caller cancels, the deadline passes, a shutdown ends the call, or `abort` is called. */
   readonly signal: AbortSignal
-  /** Aborts the call. The caller gets `reason` as the error. */
-  abort(reason: unknown): void
-  /** Returns the first value of a request header, by its lower-case name. */
-  header(name: string): string | undefined
-  /** The names in the client's certificate, such as `DNS:app.internal`. Empty unless the certificate was verified. */
-  readonly certificateNames: readonly string[]
-  /** See Incoming. */
-  readonly prefersCertificate: boolean
+  readonly whileWaiting: Caller["whileWaiting"]
   /** The stream that carries the call, if it is a call of a pipeline. */
-  readonly carrier: Call | undefined
+  readonly pipeline: Call | undefined
   readonly connection: CallConnection | undefined
-  /** See Incoming. */
-  readonly turn: (() => Promise<void> | undefined) | undefined
   /** The identity of the caller; undefined until the call is authenticated. */
   identity: Identity | undefined
-  /** The id of the user that the call is about, or several ids, for the audit log. Undefined until it is known. */
-  subject: string | readonly string[] | undefined
-  /** Further fields of the call's entry in the audit log, by name. */
-  auditFields: Record<string, string | number> | undefined
   /** False if a call of a method that does not always write has written nothing. The audit log then omits the call. */
   hasWritten: boolean | undefined
   /** See Caller. Set for a call with an idempotency key. */
@@ -53,8 +85,74 @@ export interface Call extends Caller {
   traceId: string | undefined
   /** The span of the call, if it is recorded; see Waiter. */
   spans: readonly Span[] | undefined
+  readonly #options: CallOptions
+  readonly #abort: AbortController
+  readonly #onEnd: () => void
+  #hasEnded = false
+
+  constructor(method: DescMethod, options: CallOptions, { deadline, abort, yieldWhile, onEnd }: Begun) {
+    this.method = method
+    this.transport = options.transport
+    this.requestId = requestIdOf(options.header("x-request-id"))
+    this.deadline = deadline
+    this.signal = abort.signal
+    this.whileWaiting = yieldWhile && ((waited) => yieldWhile(this, waited))
+    this.pipeline = options.pipeline
+    this.connection = options.connection
+    this.#options = options
+    this.#abort = abort
+    this.#onEnd = onEnd
+  }
+
+  /** See CallOptions. */
+  header(name: string): string | undefined {
+    return this.#options.header(name)
+  }
+
+  /** See CallOptions. */
+  acquireSlot(): Promise<void> | undefined {
+    return this.#options.acquireSlot?.(this)
+  }
+
+  /** See CallOptions. */
+  get prefersCertificate(): boolean {
+    return this.#options.prefersCertificate === true
+  }
+
   /** The tenant of `identity`. Throws if the call is not authenticated yet. */
-  readonly tenant: string
+  get tenant(): string {
+    if (this.identity === undefined) throw new Error("a call without an identity has no tenant")
+    return this.identity.tenant
+  }
+
+  /** Aborts the call. The caller gets `reason` as the error. */
+  abort(reason: unknown): void {
+    this.#abort.abort(reason)
+  }
+
+  /**
+   * Cancels the call because the caller has gone.
+   *
+   * @param isLate Whether the deadline is known to have passed. Default: the clock decides.
+   */
+  cancel(isLate = false): void {
+    // Listeners report the end of every call as a cancellation.
+    if (this.#hasEnded) return
+    // Transports also cancel a call whose deadline has passed.
+    const expired = isLate || (this.deadline !== undefined && Date.now() >= this.deadline)
+    this.abort(new Failure(expired ? "DEADLINE_EXCEEDED" : "CANCELLED"))
+  }
+
+  /** Ends the call. Must be called exactly once. */
+  end(): void {
+    this.#hasEnded = true
+    this.#onEnd()
+  }
+}
+
+/** Returns the id of a request: the caller's own if it is well formed, otherwise a new UUID. */
+export function requestIdOf(given: string | undefined): string {
+  return given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
 type Handler<M extends DescMethod> = M["methodKind"] extends "unary"

@@ -47,6 +47,5 @@ export interface CallObserver {
   /** @returns the start time of the call, for `answered` or `failed` */
   begun(): number
   answered(call: Call, begun: number): void
-  /** @returns the error that the caller gets for the thrown value */
-  failed(call: Call, begun: number, thrown: unknown): unknown
+  failed(call: Call, begun: number, failure: Failure): void
 }

@@ -6,7 +6,7 @@ import type { Observer } from "./interceptor.js"
 import { createRouter, type Method, register } from "./router.js"
 
 const asIs: Observer = {
-  of: () => ({ begun: () => 0, answered() {}, failed: (_call, _begun, thrown) => thrown }),
+  of: () => ({ begun: () => 0, answered() {}, failed() {} }),
   rejected() {},
 }
 const incoming = { transport: "test", timeoutMs: undefined, header: () => undefined }

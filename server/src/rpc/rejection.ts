@@ -1,8 +1,8 @@
 import type { Status } from "@authwire/proto/rpc/status"
 import type { DescMethod } from "@bufbuild/protobuf"
-import { type Failure, toStatus } from "../errors/failure.js"
-import { wireStatus } from "../errors/wire-status.js"
-import { requestIdOf } from "./active-calls.js"
+import type { Failure } from "../errors/failure.js"
+import { statusOf } from "../errors/status.js"
+import { requestIdOf } from "./call.js"
 import type { Observer } from "./interceptor.js"
 import type { Rejections } from "./rejection-log.js"
 
@@ -39,7 +39,7 @@ export function rejecter({ rejections, observer, audit }: RejecterOptions): Reje
   // A WeakMap, because a failure with a retry delay is created for a single call.
   const shared = new WeakMap<Failure, Rejected & { requestId: string }>()
   const make = (failure: Failure, requestId: string) => {
-    const status = wireStatus(toStatus(failure, requestId))
+    const status = statusOf(failure, requestId)
     return { requestId, status, bytes: sizeOf(status) }
   }
   const share = (failure: Failure) => {

@@ -1,8 +1,8 @@
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
-import { type ActiveCall, activeCalls, type Incoming } from "./active-calls.js"
-import type { Call, Implementation } from "./call.js"
+import { activeCalls } from "./active-calls.js"
+import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf } from "./codec.js"
 import { streamHandler, unaryHandler } from "./handlers.js"
 import type { Interceptor, Observer, Stream, Unary } from "./interceptor.js"
@@ -14,12 +14,12 @@ export interface Method {
   /** Whether callers without a key may call the method, as with health and reflection. */
   readonly isOpen: boolean
   /** Starts a call when its header has arrived. */
-  begin(incoming: Incoming): ActiveCall
+  begin(options: CallOptions): Call
   /** Whether a call of this key would be rejected at once, because too many calls of the key wait already. */
   rejects(key: string): boolean
   /**
    * Handles a unary call. Key, scope, rate limit and concurrency limit are checked before the request is read, so that the request of a
-   * rejected call is never read.
+   * rejected call is never read. Rejects with a Failure, whatever was thrown.
    *
    * @param read Reads the request. Called at most once.
    */
@@ -45,7 +45,7 @@ export interface Router {
 export interface RouterOptions {
   services: readonly Registration[]
   /** Creates a service whose streams carry calls of the other services. */
-  carrier?: (inside: Inside) => Registration
+  pipeline?: (inside: Inside) => Registration
   observer: Observer
   /** Authenticates and authorizes calls. */
   access: Interceptor
@@ -84,7 +84,7 @@ export function createRouter(options: RouterOptions): Router {
   const interceptors = [access, ...options.interceptors]
   const active = activeCalls(maxDeadlineMs)
 
-  const serve = ({ desc, implementation }: Registration, carries: boolean) => ({
+  const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({
     desc,
     methods: desc.methods.map((method): Method => {
       const handler = implementation[method.localName]
@@ -99,14 +99,14 @@ export function createRouter(options: RouterOptions): Router {
       const admissions = interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? [])
       const limit = method.methodKind === "unary" ? limitOf(method) : undefined
       const yieldWhile = limit && (<T>(call: Call, waited: Promise<T>) => limit.yieldWhile(keyOf(call), waited))
-      const kind = { carries, yieldWhile }
+      const kind = { isPipeline, yieldWhile }
       const parts = { admit: admission(admissions), unary, limit, observed: observer.of(method), pauseAfter }
       const codec = codecOf(method)
       return {
         desc: method,
         isOpen: access.admit?.(method) === undefined,
         rejects: limit === undefined ? () => false : limit.rejects,
-        begin: (incoming) => active.begin(method, incoming, kind),
+        begin: (one) => active.begin(method, one, kind),
         unary: runUnary(parts, unchanged, unchanged),
         unaryBytes: runUnary(parts, codec.decode, codec.encode),
         stream: runStream(method, parts, stream),
@@ -116,11 +116,11 @@ export function createRouter(options: RouterOptions): Router {
   })
 
   const services = options.services.map((registration) => serve(registration, false))
-  if (options.carrier !== undefined) {
+  if (options.pipeline !== undefined) {
     const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
     const methods = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
     const { draining } = active
-    services.push(serve(options.carrier({ methods, draining }), true))
+    services.push(serve(options.pipeline({ methods, draining }), true))
   }
   return { services, maxDeadlineMs, rejected: observer.rejected, drain: active.drain }
 }

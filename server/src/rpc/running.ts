@@ -1,5 +1,5 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
-import { Failure } from "../errors/failure.js"
+import { Failure, toFailure } from "../errors/failure.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
@@ -39,7 +39,7 @@ export function admission(admissions: readonly Admission[]): Parts["admit"] {
     }
     // Not before: a call whose deadline has passed needs a valid key and counts against the rate limit too.
     call.signal.throwIfAborted()
-    return call.turn?.()
+    return call.acquireSlot()
   }
   return (call) => from(call, 0)
 }
@@ -70,7 +70,7 @@ export function runUnary<I, O>(
         if (entering !== undefined) await entering
       } catch (error) {
         // A pipeline pauses once for all calls of a message.
-        const pauses = call.carrier === undefined && error instanceof Failure && error.reason === "OVERLOADED"
+        const pauses = call.pipeline === undefined && error instanceof Failure && error.reason === "OVERLOADED"
         if (pauses) await pauseAfter(rejectionMs.unary)
         throw error
       }
@@ -93,7 +93,9 @@ export function runUnary<I, O>(
       observed.answered(call, begun)
       return answer
     } catch (error) {
-      throw observed.failed(call, begun, error)
+      const failure = toFailure(error)
+      observed.failed(call, begun, failure)
+      throw failure
     } finally {
       if (enteredAs !== undefined) limit?.leave(enteredAs)
     }
@@ -117,7 +119,9 @@ export function runStream(
       call.signal.throwIfAborted()
     } catch (error) {
       hasFailed = true
-      throw observed.failed(call, begun, error)
+      const failure = toFailure(error)
+      observed.failed(call, begun, failure)
+      throw failure
     } finally {
       // This also runs when the reader of the answers ends early.
       if (!hasFailed) observed.answered(call, begun)

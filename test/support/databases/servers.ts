@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from "node:child_process"
 import { once } from "node:events"
 import {
   accessSync,
@@ -89,14 +89,16 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
   const pidFile = join(home, "authwire-test.pid")
   const user = `--user=${userInfo().username}`
   const log = openSync(logFile, "a")
-  const stdio: ["ignore", number, number] = ["ignore", log, log]
+  // A folder of its own, because a server that starts deletes the temporary tables of every other one in the same folder.
+  const temporary = mkdtempSync(join(home, "tmp-"))
+  const spawnOptions: SpawnOptions = { stdio: ["ignore", log, log], env: { ...process.env, TMPDIR: temporary } }
   try {
     if (engine === "mariadb") {
       const options = ["--auth-root-authentication-method=normal", "--skip-test-db", user]
       const installer = findProgram("mariadb-install-db") ?? "mariadb-install-db"
-      await runToEnd(installer, ["--no-defaults", `--datadir=${data}`, ...options], { stdio })
+      await runToEnd(installer, ["--no-defaults", `--datadir=${data}`, ...options], spawnOptions)
     } else {
-      await runToEnd(program, ["--no-defaults", `--datadir=${data}`, "--initialize-insecure", user], { stdio })
+      await runToEnd(program, ["--no-defaults", `--datadir=${data}`, "--initialize-insecure", user], spawnOptions)
     }
   } catch (cause) {
     // The log is empty if the program could not be started.
@@ -121,7 +123,7 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
   let child: ChildProcess | undefined
 
   async function start() {
-    child = spawn(program as string, options, { stdio })
+    child = spawn(program as string, options, spawnOptions)
     child.unref()
     writeFileSync(pidFile, String(child.pid))
     const deadline = Date.now() + startTimeoutMs

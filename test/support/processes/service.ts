@@ -1,6 +1,5 @@
-import { randomUUID } from "node:crypto"
 import { pino } from "pino"
-import { createService, type ServiceOptions } from "../../../server/src/bootstrap/service.js"
+import { createService, type ServiceConfiguration, type ServiceOptions } from "../../../server/src/bootstrap/service.js"
 import { eventFeed } from "../../../server/src/events/feed.js"
 import { type ReadinessSwitch, readinessSwitch } from "../../../server/src/health/readiness.js"
 import { accessTokens } from "../../../server/src/provider-tokens/access-tokens.js"
@@ -16,8 +15,12 @@ const anybody: ServiceOptions["access"] = {
   },
 }
 
+interface Options extends Omit<Partial<ServiceOptions>, "configuration"> {
+  configuration?: Partial<ServiceConfiguration>
+}
+
 /** Opens a ready service in this process, without listeners. `options` override the defaults. */
-export function openService(store: Store, options: Partial<ServiceOptions> = {}) {
+export function openService(store: Store, { configuration, ...options }: Options = {}) {
   const readiness: ReadinessSwitch = readinessSwitch()
   readiness.set(true)
   const router = createService({
@@ -25,17 +28,11 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
     readiness,
     feed: eventFeed({ events: store.events }),
     log: pino({ level: "silent" }),
-    newId: randomUUID,
     clock: () => performance.now(),
     access: anybody,
     audit: undefined,
-    metrics: undefined,
-    tracing: undefined,
-    reflection: true,
-    health: true,
+    instruments: { metrics: undefined, tracing: undefined },
     secretsOf: () => ["a secret of the tests"],
-    secureCookie: false,
-    tokenCacheSize: 1_000,
     accessTokens: accessTokens({
       tokenRefreshes: store.tokenRefreshes,
       providers: { of: () => undefined },
@@ -43,11 +40,18 @@ export function openService(store: Store, options: Partial<ServiceOptions> = {})
       now: Date.now,
       clock: () => performance.now(),
     }),
-    maxDeadlineMs: 30_000,
-    maxMessageBytes: 1_000_000,
-    maxActiveCalls: 1_000,
-    rateLimit: 0,
-    rateLimitOverrides: {},
+    configuration: {
+      reflection: "on",
+      health: "on",
+      secureCookie: false,
+      tokenCacheSize: 1_000,
+      maxDeadlineMs: 30_000,
+      maxMessageBytes: 1_000_000,
+      maxActiveCalls: 1_000,
+      rateLimit: 0,
+      rateLimitOverrides: {},
+      ...configuration,
+    },
     ...options,
   })
   const transport = {

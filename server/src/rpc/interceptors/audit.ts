@@ -4,7 +4,7 @@ import { parseKey } from "../../auth/api-key.js"
 import { anyScope, scopeOf } from "../../auth/scopes.js"
 import { auditFieldsOf, shownSubject, subjectOf } from "../../auth/subject.js"
 import { codeOf, Failure, type Reason } from "../../errors/failure.js"
-import { statusName } from "../../errors/status-name.js"
+import { statusName } from "../../errors/status.js"
 import type { Call } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
 
@@ -45,7 +45,16 @@ const rejections: ReadonlySet<Reason> = new Set([
 /** The number of rejected calls that get a line each, per second, reason and key. Calls without a key share one. */
 const linesPerSecond = 10
 
-interface Rejected {
+/** What is known about a write that was admitted. */
+interface Write {
+  /** The id of the user that the call is about, or several ids. Undefined until it is known. */
+  subject: string | readonly string[] | undefined
+  /** Further fields of the call's entry, by name. */
+  readonly fields: Record<string, string | number>
+}
+
+/** The rejected calls of one second, reason and key. */
+interface Summary {
   count: number
   last: Record<string, unknown>
 }
@@ -55,10 +64,10 @@ interface Rejected {
  * and reason get a line each. The others are summarized in one line with their number. Every write gets its own line.
  */
 export function audit({ write, writeOfWrite = write, mayWrite = () => true, now }: AuditOptions): Audit {
-  const rejected = new Map<string, Rejected>()
+  const rejected = new Map<string, Summary>()
   // Only these writes may have had an effect. A write that ends before is rejected, whatever ended it: a client needs no
   // key to cancel a call while its key is looked up.
-  const admitted = new WeakSet<Call>()
+  const admitted = new WeakMap<Call, Write>()
   let timer: NodeJS.Timeout | undefined
 
   const lineOf = (entry: Record<string, unknown>, event = "audit"): string =>
@@ -93,7 +102,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         if (!isWrite(method)) return undefined
         return (call) => {
           if (!mayWrite()) throw new Failure("AUDIT_LOG_UNAVAILABLE", { retryAfterMs: 1_000 })
-          admitted.add(call)
+          admitted.set(call, { subject: undefined, fields: {} })
           return undefined
         }
       },
@@ -102,17 +111,20 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         const auditFields = isWrite(method) ? auditFieldsOf(method) : []
         if (subject === undefined && auditFields.length === 0) return next
         const collect = (where: "request" | "answer", message: Message, call: Call) => {
-          if (subject?.in === where) call.subject = subject.find(message)
+          const write = admitted.get(call)
+          if (write === undefined) return
+          if (subject?.in === where) write.subject = subject.find(message)
           for (const one of auditFields) {
             const value = one.in === where ? one.find(message) : undefined
-            if (value !== undefined) call.auditFields = { ...call.auditFields, [one.name]: value }
+            if (value !== undefined) write.fields[one.name] = value
           }
         }
         return async (request: Message, call: Call) => {
           collect("request", request, call)
           const answer = await next(request, call)
           collect("answer", answer, call)
-          if (Array.isArray(call.subject) && "processed" in answer) call.subject.splice(Number(answer.processed))
+          const found = admitted.get(call)?.subject
+          if (Array.isArray(found) && "processed" in answer) found.splice(Number(answer.processed))
           return answer
         }
       },
@@ -122,9 +134,10 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
       const isTold = isWrite(method)
       const name = nameOf(method)
       return (call, failure) => {
-        const isRejected = failure !== undefined && (rejections.has(failure.reason) || (isTold && !admitted.has(call)))
+        const write = admitted.get(call)
+        const isRejected = failure !== undefined && (rejections.has(failure.reason) || (isTold && write === undefined))
         if ((!isTold || call.hasWritten === false) && !isRejected) return
-        const { identity, auditFields } = call
+        const { identity } = call
         const who = { key: identity?.keyId, tenant: identity?.tenant }
         const outcome =
           failure === undefined ? { code: "OK" } : { code: statusName(codeOf(failure.reason)), reason: failure.reason }
@@ -134,12 +147,12 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
           claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
           method: name,
           subject: subject === undefined ? undefined : shownSubject(subject),
-          ...auditFields,
+          ...write?.fields,
           ...outcome,
           request_id: call.requestId,
           trace_id: call.traceId,
         })
-        const subjects = [call.subject].flat()
+        const subjects = [write?.subject].flat()
         if (isRejected) reject(`${who.key ?? ""} ${failure.reason}`, () => entry(subjects[0]))
         // A write has a line even if its list of users is empty.
         else if (subjects.length === 0) writeOfWrite(lineOf(entry()))
@@ -171,5 +184,5 @@ export function isWrite(method: DescMethod): boolean {
 }
 
 function claimedKey(call: Call): string | undefined {
-  return parseKey((call.carrier ?? call).header("authorization") ?? "")?.id
+  return parseKey((call.pipeline ?? call).header("authorization") ?? "")?.id
 }

@@ -9,8 +9,8 @@ import { formatKey, hashSecret, newKey } from "../../auth/api-key.js"
 import { Key } from "../../auth/key.js"
 import { openKeyring } from "../../auth/keyring.js"
 import { Failure } from "../../errors/failure.js"
-import { activeCalls, type Incoming } from "../active-calls.js"
-import type { Call, CallConnection } from "../call.js"
+import { activeCalls } from "../active-calls.js"
+import type { Call, CallConnection, CallOptions } from "../call.js"
 import { access } from "./auth.js"
 
 const { getUser, createUser } = UserService.method
@@ -53,19 +53,18 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
       authorization: string | undefined,
       certificateNames: string[],
       method = getUser,
-      carrier?: Call,
+      pipeline?: Call,
       prefersCertificate = false,
     ) {
-      const incoming: Incoming = {
+      const options: CallOptions = {
         transport: "grpc",
         timeoutMs: undefined,
         header: (name) => (name === "authorization" ? authorization : undefined),
-        certificateNames,
         prefersCertificate,
-        connection: { countUnauthenticated } as unknown as CallConnection,
-        ...(carrier === undefined ? {} : { carrier }),
+        connection: { countUnauthenticated, certificateNames } as unknown as CallConnection,
+        ...(pipeline === undefined ? {} : { pipeline }),
       }
-      const call = active.begin(method, incoming)
+      const call = active.begin(method, options)
       call.end()
       try {
         await admit?.(method)?.(call)

@@ -58,7 +58,7 @@ export function access(options: AccessOptions): Interceptor {
   }
 
   const byCertificate = (call: Call): Identity | Promise<Identity> => {
-    const { certificateNames } = call
+    const certificateNames = call.connection?.certificateNames ?? []
     if (certificateNames.length === 0) throw new Failure("API_KEY_MISSING")
     const named = (key: Key | undefined): Key => {
       if (key === undefined) throw new Failure("API_KEY_MISSING")
@@ -76,15 +76,15 @@ export function access(options: AccessOptions): Interceptor {
   }
 
   const authenticate = (call: Call): Identity | Promise<Identity> => {
-    if (call.carrier !== undefined) {
+    if (call.pipeline !== undefined) {
       // The stream was authenticated when it began.
-      const { identity } = call.carrier
+      const { identity } = call.pipeline
       if (identity === undefined) throw new Error("an unauthenticated stream carries calls")
       return identity instanceof Key ? recheck(identity) : identity
     }
     const header = call.header("authorization")
     if (keyless && (header === undefined || !claimsKey(header))) return keylessIdentity
-    const ignoresHeader = call.prefersCertificate && keyring.hasCertificate(call.certificateNames)
+    const ignoresHeader = call.prefersCertificate && keyring.hasCertificate(call.connection?.certificateNames ?? [])
     return header === undefined || ignoresHeader ? byCertificate(call) : byKey(header)
   }
 
@@ -101,7 +101,7 @@ export function access(options: AccessOptions): Interceptor {
       const authorize = (call: Call, identity: Identity): void => {
         call.identity = identity
         // The stream keeps the newest state of its key.
-        if (call.carrier !== undefined) call.carrier.identity = identity
+        if (call.pipeline !== undefined) call.pipeline.identity = identity
         if (scope !== anyScope && !identity.hasScope(scope)) throw scopeMissing(scope)
       }
       return (call) => {

@@ -1,14 +1,13 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Logger } from "pino"
-import { codeOf, toFailure, toStatus } from "../../errors/failure.js"
-import { statusName } from "../../errors/status-name.js"
+import { codeOf } from "../../errors/failure.js"
+import { statusName } from "../../errors/status.js"
 import type { CallEnded, Observer } from "../interceptor.js"
 import type { Rejections } from "../rejection-log.js"
 
 /**
- * Writes one log line per call (method, code, key, duration, request id; never contents) and converts each thrown value
- * to the status that the caller gets. Calls that are rejected because there are too many, and most calls that no key
- * limits, are only counted. An unexpected error is in the log with its stack, and not in the status.
+ * Writes one log line per call (method, code, key, duration, request id; never contents). Calls that are rejected because
+ * there are too many, and most calls that no key limits, are only counted. An unexpected error is in the log with its stack, and not in the status.
  *
  * @param others Called once for each method. The functions that they return, if any, are called when a call's line is written or
  *   the call is counted.
@@ -50,11 +49,7 @@ export function logging(
       return {
         begun: clock,
         answered: (call, begun) => void setImmediate(record, call, undefined, begun, clock()),
-        failed(call, begun, thrown) {
-          const failure = toFailure(thrown)
-          setImmediate(record, call, failure, begun, clock())
-          return toStatus(failure, call.requestId)
-        },
+        failed: (call, begun, failure) => void setImmediate(record, call, failure, begun, clock()),
       }
     },
     rejected: (method, transport, requestId, code) => {

@@ -10,7 +10,7 @@ import {
 } from "@opentelemetry/api"
 import { isOwnMethod } from "../../auth/own-methods.js"
 import { codeOf } from "../../errors/failure.js"
-import { statusName } from "../../errors/status-name.js"
+import { statusName } from "../../errors/status.js"
 import type { Call } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
 

@@ -26,7 +26,7 @@ export interface AuthorizeAnswer {
 /**
  * Returns the value of a gRPC header, taken from a header of the proxy. Only these headers can be the proxy's own; the
  * rest come from its client. A proxy that does not set `x-api-key` forwards its client's, so a certificate of the proxy
- * takes precedence over it (`Incoming.prefersCertificate`).
+ * takes precedence over it (`CallOptions.prefersCertificate`).
  */
 export function proxyHeader(headers: Headers, name: string): string | undefined {
   if (name === "authorization") {

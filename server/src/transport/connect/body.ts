@@ -1,13 +1,9 @@
-import { Failure, toStatus } from "../../errors/failure.js"
+import { Failure } from "../../errors/failure.js"
+import { connectErrorOf } from "../../errors/status.js"
 import type { Call } from "../../rpc/call.js"
 import { waitsUntil } from "../../util/abort.js"
 import { inOwnMemory } from "../limits/own-memory.js"
 import type { RequestUsage } from "../limits/request-usage.js"
-
-/** Returns the error of a call in the form in which Connect sends it to the client. */
-export function statusOf(error: unknown, requestId: string): unknown {
-  return error instanceof Failure ? toStatus(error, requestId) : error
-}
 
 // Not a nested function: see foreign-errors.ts.
 
@@ -27,7 +23,7 @@ export async function* arriving(
       yield inOwnMemory(next.value)
     }
   } catch (error) {
-    throw statusOf(error, requestId)
+    throw error instanceof Failure ? connectErrorOf(error, requestId) : error
   } finally {
     waits.end()
     // The iterator's listener would prevent the rest of the body from being discarded.

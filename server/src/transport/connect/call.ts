@@ -1,16 +1,18 @@
 import type { Message } from "@bufbuild/protobuf"
-import { Failure } from "../../errors/failure.js"
-import type { ActiveCall, Incoming } from "../../rpc/active-calls.js"
+import { Failure, toFailure } from "../../errors/failure.js"
+import { connectErrorOf } from "../../errors/status.js"
+import type { Call, CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
 import { asRejected, asUnreadable } from "./foreign-errors.js"
 
 /**
- * A call at the HTTP listener. It begins once its header is read; Connect reads the request once the call is admitted.
+ * How Connect's handler reaches a call. The call begins once its header is read; Connect reads the request once the call is
+ * admitted.
  */
 export interface HttpCall {
-  readonly active: ActiveCall
-  /** Resolves when the request may be read. Rejects with the error if the call is rejected. */
+  readonly call: Call
+  /** Resolves when the request may be read. Rejects with Connect's error if the call is rejected. */
   readonly admitted: Promise<void>
   /** Fails the call because its request cannot be read. */
   fail(failure: Failure): void
@@ -25,18 +27,27 @@ export interface HttpStreamCall extends HttpCall {
   answers(requests: AsyncIterable<Message>): AsyncIterable<Message>
 }
 
-export function beginUnary(method: Method, incoming: Incoming): HttpUnaryCall {
-  const active = method.begin(incoming)
+export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall {
+  const call = method.begin(options)
   const request = Promise.withResolvers<Message>()
   const admitted = Promise.withResolvers<void>()
   const read = () => {
     admitted.resolve()
     return request.promise
   }
-  const answer = method.unary(read, active)
-  answer.catch(admitted.reject).finally(() => active.end())
+  const run = async () => {
+    try {
+      return await method.unary(read, call)
+    } catch (error) {
+      throw connectErrorOf(toFailure(error), call.requestId)
+    } finally {
+      call.end()
+    }
+  }
+  const answer = run()
+  answer.catch(admitted.reject)
   return {
-    active,
+    call,
     admitted: admitted.promise,
     fail: request.reject,
     answer(message) {
@@ -47,9 +58,13 @@ export function beginUnary(method: Method, incoming: Incoming): HttpUnaryCall {
 }
 
 /** @param onRequest Called for each request of the stream. Throws if there are too many. */
-export function beginStream(method: Method, incoming: Incoming, onRequest: (isFirst: boolean) => void): HttpStreamCall {
-  const active = method.begin(incoming)
-  const { signal } = active
+export function beginStream(
+  method: Method,
+  options: CallOptions,
+  onRequest: (isFirst: boolean) => void,
+): HttpStreamCall {
+  const call = method.begin(options)
+  const { signal } = call
   const requests = Promise.withResolvers<AsyncIterable<Message>>()
   // They may fail before the method reads them.
   requests.promise.catch(() => {})
@@ -63,25 +78,25 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: (isFi
       yield message
     }
   }
-  const stream = method.stream(read(), active)[Symbol.asyncIterator]()
+  const stream = method.stream(read(), call)[Symbol.asyncIterator]()
   let isMade = false
   let isOver = false
   const end = () => {
-    if (!isOver) active.end()
+    if (!isOver) call.end()
     isOver = true
   }
   const first = stream.next()
   first.then(
     () => admitted.resolve(),
     (error: unknown) => {
-      admitted.reject(error)
+      admitted.reject(connectErrorOf(toFailure(error), call.requestId))
       end()
     },
   )
   // Connect may still find an error in the header and never start the stream.
   signal.addEventListener("abort", () => isMade || end(), { once: true })
   return {
-    active,
+    call,
     admitted: admitted.promise,
     fail(failure) {
       requests.reject(failure)
@@ -95,7 +110,7 @@ export function beginStream(method: Method, incoming: Incoming, onRequest: (isFi
       try {
         for (let next = await first; next.done !== true; next = await stream.next()) yield next.value
       } catch (error) {
-        throw fault.asIs ?? error
+        throw fault.asIs ?? connectErrorOf(toFailure(error), call.requestId)
       } finally {
         end()
         await stream.return?.()

@@ -10,13 +10,14 @@ import {
 } from "@connectrpc/connect/protocol-connect"
 import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
-import { Failure, toStatus } from "../../errors/failure.js"
+import { Failure } from "../../errors/failure.js"
+import { connectErrorOf } from "../../errors/status.js"
 
 /**
  * Called for every call that Connect ends with an error of its own. `failure` is set if the request cannot be read,
  * because it is not a valid message or Connect rejects it.
  */
-export type Rejected = (code: Code, failure?: Failure) => void
+export type OnForeignError = (code: Code, failure?: Failure) => void
 
 /**
  * Replaces the errors that Connect creates itself when it cannot read a request. Those errors quote the unreadable
@@ -27,12 +28,12 @@ export function withoutForeignErrors(
   response: UniversalServerResponse,
   method: DescMethod,
   requestId: string,
-  rejected: Rejected,
+  onForeignError: OnForeignError,
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
     if (error === undefined || error.details.length > 0) return undefined
     if (error.code === Code.Unimplemented) {
-      rejected(error.code, asRejected(error))
+      onForeignError(error.code, asRejected(error))
       // Connect's message quotes the name of an unknown compression, which is arbitrary input.
       const isCount = error.rawMessage.startsWith("protocol error")
       return new ConnectError(
@@ -41,8 +42,8 @@ export function withoutForeignErrors(
       )
     }
     const unreadable = asUnreadable(error, method)
-    rejected(unreadable ? Code.InvalidArgument : error.code, unreadable ?? asRejected(error))
-    return unreadable && toStatus(unreadable, requestId)
+    onForeignError(unreadable ? Code.InvalidArgument : error.code, unreadable ?? asRejected(error))
+    return unreadable && connectErrorOf(unreadable, requestId)
   }
   const type = response.header?.get("content-type") ?? ""
   const { trailer, body } = response

@@ -4,7 +4,8 @@ import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
 import { type ConnectRouter, type ContextValues, createConnectRouter, createContextValues } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure } from "../../errors/failure.js"
-import { requestIdOf } from "../../rpc/active-calls.js"
+import { connectErrorOf } from "../../errors/status.js"
+import { requestIdOf } from "../../rpc/call.js"
 import type { Method, Router } from "../../rpc/router.js"
 import { closeWhenAnswered, endWhenReset, markAdmitted } from "../closing/close-stream.js"
 import { endRequest } from "../closing/end-request.js"
@@ -21,7 +22,7 @@ import {
   readAuthorizeRequest,
   toAnswer,
 } from "./authorize.js"
-import { arriving, statusOf } from "./body.js"
+import { arriving } from "./body.js"
 import { beginUnary, type HttpUnaryCall } from "./call.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import {
@@ -34,7 +35,7 @@ import {
   rejectType,
   rejectWithStatus,
 } from "./rejections.js"
-import { type Arrival, arrivalKey, callOf, requestGate, route } from "./routes.js"
+import { callOf, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
 
 type Handler = ConnectRouter["handlers"][number]
 
@@ -131,20 +132,19 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const { maxDeadlineMs } = router
     const { usage, rejection } = usageOf(closing, { method, connection, openMethods, maxDeadlineMs, cut })
     const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
-    const call = beginUnary(method, {
+    const begun = beginUnary(method, {
       transport: "http",
       timeoutMs: undefined,
       header: (name) => (name === "x-request-id" ? requestId : proxyHeader(request.headers, name)),
-      certificateNames: connection.certificateNames,
       prefersCertificate: true,
       rejection,
       connection,
-      turn: (one) => acquireSlot(connection, one, closing),
+      acquireSlot: (one) => acquireSlot(connection, one, closing),
     })
-    closing.once("close", () => call.active.cancel())
-    call.admitted.catch(() => limitTime(closing, cut))
-    answerCheck(call, request, closing)
-      .catch((error: unknown) => failedAnswer(statusOf(error, requestId)))
+    closing.once("close", () => begun.call.cancel())
+    begun.admitted.catch(() => limitTime(closing, cut))
+    answerCheck(begun, request, closing)
+      .catch(failedAnswer)
       .then(({ status, headers, body }) => {
         const bytes = Buffer.byteLength(body)
         if (!usage.answers(bytes + JSON.stringify(headers).length)) return cut()
@@ -175,18 +175,18 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       maxDeadlineMs: router.maxDeadlineMs,
       cut,
     })
-    const arrival: Arrival = { method, connection, openMethods, rejection, usage, closing, cut }
-    contextValues.set(arrivalKey, arrival)
+    const state: HttpRequest = { method, connection, openMethods, rejection, usage, closing, cut }
+    contextValues.set(requestKey, state)
     // The request must not be destroyed when the iteration ends early, because the error still has to be sent.
     const iterator = request.iterator({ destroyOnReturn: false })
-    const body = arriving(iterator, usage, () => callOf(arrival).active)
+    const body = arriving(iterator, usage, () => callOf(state).call)
     handler({ ...asked, body })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
-          if (arrival.call === undefined) {
+          if (state.call === undefined) {
             connection.countUnauthenticated()
             router.rejected(method.desc, "http", requestId, code)
-          } else if (failure !== undefined) arrival.call.fail(failure)
+          } else if (failure !== undefined) state.call.fail(failure)
         })
         return writeAnswer(own, response, usage, method.desc.methodKind === "unary")
       })
@@ -196,18 +196,18 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
 }
 
 async function answerCheck(
-  call: HttpUnaryCall,
+  begun: HttpUnaryCall,
   { url, headers }: NodeRequest,
   closing: EventEmitter,
 ): Promise<AuthorizeAnswer> {
-  await call.admitted
+  await begun.admitted
   markAdmitted(closing)
   const asked = readAuthorizeRequest(url ?? "", headers)
   if (asked instanceof Failure) {
-    call.fail(asked)
-    throw asked
+    begun.fail(asked)
+    throw connectErrorOf(asked, begun.call.requestId)
   }
-  return toAnswer((await call.answer(asked.request)) as CheckResponse, asked)
+  return toAnswer((await begun.answer(asked.request)) as CheckResponse, asked)
 }
 
 // Returns undefined if host and path are not a valid URL, as with `Host: [` or without a host in HTTP/1.0. The body is

@@ -80,6 +80,25 @@ test("a connection that ends after an answer delivers the whole answer, and none
   expect(await rest()).toBe("wered")
 })
 
+test("an answer that ends the connection waits for the rest of its request", async () => {
+  const { client, send, received, rest } = await open(() => true)
+  const [response] = await send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 6\r\n\r\nabc", 1)
+  response?.writeHead(401, { "content-length": 4 })
+  response?.write("late")
+  response?.end()
+  await received("late")
+  expect(client.readableEnded).toBe(false)
+  client.write("def")
+  expect(await rest()).toBe("")
+})
+
+test("an answer that ends the connection does not wait long for the rest of its request", async () => {
+  const { send, rest } = await open(() => true)
+  const [response] = await send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 6\r\n\r\nabc", 1)
+  response?.end("early")
+  expect(await rest()).toContain("early")
+})
+
 test("a malformed request is answered, and the connection is closed", async () => {
   const { client, rest } = await open()
   client.write(malformed)

@@ -26,7 +26,8 @@ const unfinished = new WeakMap<Duplex, Set<http.ServerResponse>>()
  * host, or with an unsupported expectation). Those answers have the header fields, too.
  *
  * @param shouldReconnect Whether the connection ends after an answer, which then says so. Called when the answer begins.
- * Default: never.
+ * The answer ends when the rest of its request has arrived, because a client that is still sending could lose it. Only a
+ * little is read, and not for long. Default: never.
  */
 export function http1Response(
   headers: ResponseHeaders,
@@ -35,6 +36,7 @@ export function http1Response(
   const fields = new Map(Object.entries(headers))
   return class<Request extends http.IncomingMessage> extends http.ServerResponse<Request> {
     readonly #connection: Duplex
+    #endsConnection = false
 
     constructor(...options: ConstructorParameters<typeof http.ServerResponse<Request>>) {
       super(...options)
@@ -49,8 +51,29 @@ export function http1Response(
     }
 
     override writeHead(...status: unknown[]): this {
-      if (shouldReconnect(this.#connection)) this.setHeader("connection", "close")
+      this.#endsConnection = shouldReconnect(this.#connection)
+      if (this.#endsConnection) this.setHeader("connection", "close")
       return Reflect.apply(super.writeHead, this, status)
+    }
+
+    override end(...last: unknown[]): this {
+      if (!this.headersSent && shouldReconnect(this.#connection)) this.writeHead(this.statusCode)
+      const { req } = this
+      const end = () => Reflect.apply(super.end, this, last)
+      if (!this.#endsConnection || req.complete || req.destroyed) return end()
+      let left: number = limits.lingerHttp1Bytes
+      const whole = Promise.withResolvers<void>()
+      const timer = setTimeout(whole.resolve, limits.lingerHttp1Ms)
+      req.once("end", whole.resolve).once("close", whole.resolve)
+      req.on("data", (chunk: Buffer) => {
+        left -= chunk.length
+        if (left < 0) whole.resolve()
+      })
+      whole.promise.then(() => {
+        clearTimeout(timer)
+        end()
+      })
+      return this
     }
   }
 }

@@ -8,7 +8,7 @@ import {
   type ServiceImpl,
 } from "@connectrpc/connect"
 import type { Failure } from "../../errors/failure.js"
-import type { Incoming } from "../../rpc/active-calls.js"
+import type { CallOptions } from "../../rpc/call.js"
 import type { Method, Router } from "../../rpc/router.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import { acquireSlot, type Connection } from "../limits/connection.js"
@@ -18,7 +18,7 @@ import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from
 import { limitTime } from "./rejections.js"
 
 /** The state of a request that is passed to Connect's handlers through its context values. */
-export interface Arrival {
+export interface HttpRequest {
   readonly method: Method
   readonly connection: Connection
   readonly openMethods: OpenMethods
@@ -31,43 +31,42 @@ export interface Arrival {
   call?: HttpUnaryCall | HttpStreamCall
 }
 
-export const arrivalKey = createContextKey<Arrival | undefined>(undefined)
+export const requestKey = createContextKey<HttpRequest | undefined>(undefined)
 
 /** Begins a call once its header is read, and delays Connect's reading of the request until the call is admitted. */
 export async function requestGate(context: HandlerContext): Promise<void> {
-  const arrival = arrivalOf(context)
-  const { method, connection } = arrival
-  const incoming: Incoming = {
+  const request = requestOf(context)
+  const { method, connection } = request
+  const options: CallOptions = {
     transport: "http",
     timeoutMs: context.timeoutMs(),
     header: (name) => context.requestHeader.get(name) ?? undefined,
-    certificateNames: connection.certificateNames,
-    rejection: arrival.rejection,
+    rejection: request.rejection,
     connection,
-    turn: method.isOpen ? undefined : (call) => acquireSlot(connection, call, arrival.closing),
+    acquireSlot: method.isOpen ? undefined : (call) => acquireSlot(connection, call, request.closing),
   }
-  const call =
+  const begun =
     method.desc.methodKind === "unary"
-      ? beginUnary(method, incoming)
-      : beginStream(method, incoming, (isFirst) => {
-          arrival.usage.read()
-          const tooMany = method.isOpen && !isFirst ? arrival.openMethods.request(method.desc, connection) : undefined
+      ? beginUnary(method, options)
+      : beginStream(method, options, (isFirst) => {
+          request.usage.read()
+          const tooMany = method.isOpen && !isFirst ? request.openMethods.request(method.desc, connection) : undefined
           if (tooMany !== undefined) throw tooMany
         })
-  arrival.call = call
-  arrival.closing.once("close", () => call.active.cancel())
-  call.admitted.catch(() => limitTime(arrival.closing, arrival.cut))
-  await call.admitted
-  if (!method.isOpen) markAdmitted(arrival.closing)
+  request.call = begun
+  request.closing.once("close", () => begun.call.cancel())
+  begun.admitted.catch(() => limitTime(request.closing, request.cut))
+  await begun.admitted
+  if (!method.isOpen) markAdmitted(request.closing)
 }
 
-function arrivalOf(context: HandlerContext): Arrival {
-  const arrival = context.values.get(arrivalKey)
-  if (arrival === undefined) throw new Error("a request without an arrival")
-  return arrival
+function requestOf(context: HandlerContext): HttpRequest {
+  const request = context.values.get(requestKey)
+  if (request === undefined) throw new Error("Connect has lost the state of a request")
+  return request
 }
 
-export function callOf({ call }: Arrival): HttpUnaryCall | HttpStreamCall {
+export function callOf({ call }: HttpRequest): HttpUnaryCall | HttpStreamCall {
   if (call === undefined) throw new Error("a request is read before its call has begun")
   return call
 }
@@ -84,10 +83,10 @@ export function route(connectRouter: ConnectRouter, router: Router): void {
 function adapt(method: Method): MethodImpl<DescMethod> {
   if (method.desc.methodKind === "unary") {
     return ((request: Message, context: HandlerContext) =>
-      (callOf(arrivalOf(context)) as HttpUnaryCall).answer(request)) as MethodImpl<DescMethod>
+      (callOf(requestOf(context)) as HttpUnaryCall).answer(request)) as MethodImpl<DescMethod>
   }
   return ((requests: Message | AsyncIterable<Message>, context: HandlerContext) =>
-    (callOf(arrivalOf(context)) as HttpStreamCall).answers(
+    (callOf(requestOf(context)) as HttpStreamCall).answers(
       Symbol.asyncIterator in requests ? requests : single(requests),
     )) as MethodImpl<DescMethod>
 }

@@ -7,7 +7,7 @@ import {
 } from "node:http2"
 import { createServer, type Socket } from "node:net"
 import { createServer as createTlsServer, TLSSocket, Server as TlsServer } from "node:tls"
-import type { Incoming } from "../../rpc/active-calls.js"
+import type { CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { cut } from "../closing/close-stream.js"
 import { closeUnneeded } from "../closing/close-unneeded.js"
@@ -53,18 +53,17 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
       maxDeadlineMs,
       cut: () => cut(stream),
     })
-    const incoming: Incoming = {
+    const callOptions: CallOptions = {
       transport: "grpc",
       timeoutMs: grpcTimeout(headers),
       header: (name) => firstOf(headers[name]),
-      certificateNames: connection.certificateNames,
       rejection,
       connection,
-      turn: method.isOpen ? undefined : (call) => acquireSlot(connection, call, stream),
+      acquireSlot: method.isOpen ? undefined : (call) => acquireSlot(connection, call, stream),
     }
-    const call = { method, incoming, connection, stream, usage, openMethods, maxMessageBytes }
-    if (method.desc.methodKind === "unary") serveUnary(call)
-    else serveStream(call)
+    const request = { method, options: callOptions, connection, stream, usage, openMethods, maxMessageBytes }
+    if (method.desc.methodKind === "unary") serveUnary(request)
+    else serveStream(request)
   }
   const onStream = streamRouter(router, onCall, (stream) => connectionOf(stream)?.countUnauthenticated())
   const asksClients = certificate?.asksClients === true

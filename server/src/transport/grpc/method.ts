@@ -1,8 +1,8 @@
 import type { ServerHttp2Stream } from "node:http2"
 import type { Message } from "@bufbuild/protobuf"
-import { Failure, toStatus } from "../../errors/failure.js"
-import { wireStatus } from "../../errors/wire-status.js"
-import type { ActiveCall, Incoming } from "../../rpc/active-calls.js"
+import { Failure, toFailure } from "../../errors/failure.js"
+import { statusOf } from "../../errors/status.js"
+import type { Call, CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
@@ -12,10 +12,10 @@ import type { RequestUsage } from "../limits/request-usage.js"
 import { endWithAnswer, endWithStatus, sendHeader, sendMessage } from "./answer.js"
 import { RequestMessages } from "./request.js"
 
-/** A call at the gRPC listener of which only the header was read. */
-export interface GrpcCall {
+/** A request at the gRPC listener of which only the header was read. */
+export interface GrpcRequest {
   readonly method: Method
-  readonly incoming: Incoming
+  readonly options: CallOptions
   readonly connection: Connection
   readonly stream: ServerHttp2Stream
   readonly usage: RequestUsage
@@ -24,34 +24,34 @@ export interface GrpcCall {
   readonly maxMessageBytes: number
 }
 
-export function serveUnary(call: GrpcCall): void {
-  const { method, stream, usage } = call
-  const active = begin(call)
-  const messages = messagesOf(call)
+export function serveUnary(request: GrpcRequest): void {
+  const { method, stream, usage } = request
+  const call = begin(request)
+  const messages = messagesOf(request)
   const read = (): Promise<Uint8Array> => {
-    admitted(call)
+    admitted(request)
     return messages.only()
   }
   method
-    .unaryBytes(read, active)
+    .unaryBytes(read, call)
     .then((answer) => {
-      if (!usage.answers(answer.length)) throw toStatus(new Failure("ANSWERS_NOT_TAKEN"), active.requestId)
+      if (!usage.answers(answer.length)) throw new Failure("ANSWERS_NOT_TAKEN")
       endWithAnswer(stream, answer)
     })
-    .catch((error: unknown) => endWithStatus(stream, messages.fault ?? wireStatus(error)))
-    .finally(() => active.end())
+    .catch((error: unknown) => endWithStatus(stream, messages.fault ?? statusOf(toFailure(error), call.requestId)))
+    .finally(() => call.end())
 }
 
-export async function serveStream(call: GrpcCall): Promise<void> {
-  const { method, stream, usage } = call
-  const active = begin(call)
-  const messages = messagesOf(call)
-  const waits = waitsUntil(active.signal)
+export async function serveStream(request: GrpcRequest): Promise<void> {
+  const { method, stream, usage } = request
+  const call = begin(request)
+  const messages = messagesOf(request)
+  const waits = waitsUntil(call.signal)
   let last: Promise<void> | undefined
   try {
-    for await (const answer of method.stream(requests(call, messages), active)) {
+    for await (const answer of method.stream(requests(request, messages), call)) {
       const bytes = method.codec.encode(answer)
-      admitted(call)
+      admitted(request)
       usage.sent()
       const sent = sendMessage(stream, bytes).then(() => usage.taken())
       // At most two messages are outstanding: one in transit and one queued. Otherwise the stream would buffer many
@@ -60,22 +60,21 @@ export async function serveStream(call: GrpcCall): Promise<void> {
       if (last !== undefined) await waits.for(last).catch(() => {})
       last = sent
     }
-    admitted(call)
+    admitted(request)
     sendHeader(stream)
     endWithStatus(stream, ok)
   } catch (thrown) {
-    const error = thrown instanceof Failure ? toStatus(thrown, active.requestId) : thrown
-    endWithStatus(stream, messages.fault ?? wireStatus(error))
+    endWithStatus(stream, messages.fault ?? statusOf(toFailure(thrown), call.requestId))
   } finally {
     waits.end()
-    active.end()
+    call.end()
   }
 }
 
-async function* requests(call: GrpcCall, messages: RequestMessages): AsyncIterable<Message> {
-  const { method, connection, usage, openMethods } = call
+async function* requests(request: GrpcRequest, messages: RequestMessages): AsyncIterable<Message> {
+  const { method, connection, usage, openMethods } = request
   const { desc, codec } = method
-  admitted(call)
+  admitted(request)
   if (desc.methodKind === "server_streaming") {
     const only = await messages.only()
     usage.read()
@@ -94,16 +93,16 @@ async function* requests(call: GrpcCall, messages: RequestMessages): AsyncIterab
 
 const ok = { code: 0, message: "", details: [] }
 
-function begin({ method, incoming, stream }: GrpcCall): ActiveCall {
-  const active = method.begin(incoming)
-  stream.once("close", () => active.cancel())
-  return active
+function begin({ method, options, stream }: GrpcRequest): Call {
+  const call = method.begin(options)
+  stream.once("close", () => call.cancel())
+  return call
 }
 
-function messagesOf({ stream, maxMessageBytes, usage }: GrpcCall): RequestMessages {
+function messagesOf({ stream, maxMessageBytes, usage }: GrpcRequest): RequestMessages {
   return new RequestMessages(stream, maxMessageBytes, usage)
 }
 
-function admitted({ method, stream }: GrpcCall): void {
+function admitted({ method, stream }: GrpcRequest): void {
   if (!method.isOpen) markAdmitted(stream)
 }

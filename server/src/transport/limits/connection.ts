@@ -17,7 +17,7 @@ export class Connection implements CallConnection {
   readonly slots = new Slots(limits.streamsAtWork)
   /** Slots for pipelines. */
   readonly pipelines = new Slots(limits.pipelines)
-  /** The names in the client's certificate, see Incoming. */
+  /** See CallConnection. */
   readonly certificateNames: readonly string[] | undefined
   readonly #takeHealth = bucket(limits.healthPerSecond, now)
   readonly #takeHealthOfUnauthenticated = bucket(

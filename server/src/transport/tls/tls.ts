@@ -43,7 +43,7 @@ export function admits(socket: TLSSocket, certificate: CertificateSource, log: L
   return false
 }
 
-/** Returns the names in a client's certificate (see Incoming); undefined if the client has no verified certificate. */
+/** Returns the names in a client's certificate (see CallConnection); undefined if the client has no verified certificate. */
 export function verifiedNames(socket: TLSSocket): readonly string[] | undefined {
   if (!socket.authorized) return undefined
   const certificate = socket.getPeerX509Certificate()

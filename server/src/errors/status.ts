@@ -1,0 +1,64 @@
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
+import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf"
+import { anyPack, durationFromMs } from "@bufbuild/protobuf/wkt"
+import { ConnectError } from "@connectrpc/connect"
+import { codeOf, type Failure } from "./failure.js"
+
+/** Returns the status of a failed call, as gRPC sends it: code, message, ErrorInfo and, if they apply, BadRequest and RetryInfo. */
+export function statusOf(failure: Failure, requestId: string): Status {
+  return create(StatusSchema, {
+    code: codeOf(failure.reason),
+    message: failure.message,
+    details: detailsOf(failure, requestId).map(({ desc, value }) => anyPack(desc, value)),
+  })
+}
+
+/** Returns the same as Connect's error. */
+export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
+  const error = new ConnectError(failure.message, codeOf(failure.reason))
+  error.details.push(...detailsOf(failure, requestId))
+  return error
+}
+
+function detailsOf(
+  { reason, metadata, violations, retryAfterMs }: Failure,
+  requestId: string,
+): { desc: DescMessage; value: Message }[] {
+  const info = { reason, domain: "authwire", metadata: { ...metadata, request_id: requestId } }
+  const details: ReturnType<typeof detailsOf> = [{ desc: ErrorInfoSchema, value: create(ErrorInfoSchema, info) }]
+  if (violations.length > 0) {
+    const value = create(BadRequestSchema, { fieldViolations: [...violations] })
+    details.push({ desc: BadRequestSchema, value })
+  }
+  if (retryAfterMs !== undefined) {
+    const retryDelay = durationFromMs(Math.ceil(retryAfterMs))
+    details.push({ desc: RetryInfoSchema, value: create(RetryInfoSchema, { retryDelay }) })
+  }
+  return details
+}
+
+/** The names of gRPC's status codes, by number, as they stand in logs, metrics and spans. */
+const names = [
+  "OK",
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED",
+] as const
+
+export function statusName(code: number): string {
+  return names[code] ?? "UNKNOWN"
+}
