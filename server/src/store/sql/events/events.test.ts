@@ -43,12 +43,13 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
     for (const [n, store] of stores.entries()) {
       const feed = eventFeed({ events: store.events, pollMs: 5 })
       feeds.push(feed)
-      await feed.subscribe({
+      const subscription = feed.subscribe({
         onEvents: (events) => void told[n]?.push(...events),
         onReset: () => {
           throw new Error("nothing is cleaned away here")
         },
       })
+      await subscription.start
     }
 
     /** Runs a transaction that holds its event for a while before it commits or rolls back. */
