@@ -36,7 +36,7 @@ interface OfUser {
   userId: string
   keptId?: string | undefined
   keptHash?: Buffer | undefined
-  before?: { created: Date; id: string | undefined } | undefined
+  before?: { created: Date; id: string } | undefined
 }
 
 /** Creates the revocations of sessions by callers without their tokens. */
@@ -98,7 +98,7 @@ export function sessionRevocations(
     }
     const conditions = ["tenant = :tenant AND userId = :userId"]
     if (keptId !== undefined) {
-      conditions.push("(id IS NULL OR id <> :keptId)")
+      conditions.push("id <> :keptId")
       parameters.keptId = ({ keptId }) => sessions.cell("id", keptId)
     }
     if (keptHash !== undefined) {
@@ -135,11 +135,8 @@ export function sessionRevocations(
       const [cells] = await sql.read(afterMany, sessionsOfUser)
       if (cells === undefined) return revoked + (await write(sessionsOfUser))
       const [created, id] = cells as [Cell, Cell]
-      const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) }
-      const deleted = await write({ ...sessionsOfUser, before })
-      revoked += deleted
-      // Sessions without an id, from a version that did not know the column, have no order.
-      if (deleted === 0) return revoked + (await write(sessionsOfUser))
+      const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
+      revoked += await write({ ...sessionsOfUser, before })
     }
   }
 
