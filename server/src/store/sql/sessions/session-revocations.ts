@@ -136,7 +136,10 @@ export function sessionRevocations(
       if (cells === undefined) return revoked + (await write(sessionsOfUser))
       const [created, id] = cells as [Cell, Cell]
       const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
-      revoked += await write({ ...sessionsOfUser, before })
+      const deleted = await write({ ...sessionsOfUser, before })
+      revoked += deleted
+      // Another call has deleted them.
+      if (deleted === 0) return revoked + (await write(sessionsOfUser))
     }
   }
 
