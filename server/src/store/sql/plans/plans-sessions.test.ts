@@ -108,16 +108,17 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
       "sessions_user_id",
     ],
     ["get", (store) => store.sessions.get(many, id), "sessions_id"],
+    // On SQLite no transaction can be committed after EXPLAIN of a write.
+    ["revokeOfUsers", (store) => store.sessions.revokeOfUsers(many, ["0", "1"]), "sessions_user_id", 3],
     ["revokeOfUser", (store) => store.sessions.revokeOfUser(many, "0", {}), "sessions_user_id", 2],
-    ["revokeOfUser but one", (store) => store.sessions.revokeOfUser(many, "0", { id }), "sessions_(user_)?id", 2],
+    ["revokeOfUser but one", (store) => store.sessions.revokeOfUser(many, "0", { id }), "sessions_user_id", 2],
     [
       "revokeOfUser except one session by its token",
       (store) => store.sessions.revokeOfUser(many, "0", { sessionToken: "t" }),
       "sessions_user_id",
       2,
     ],
-    ["revokeOfUser of many", (store) => store.sessions.revokeOfUser(many, "many", { id }), "sessions_(user_)?id", 3],
-    ["revokeOfUsers", (store) => store.sessions.revokeOfUsers(many, ["0", "1"]), "sessions_user_id", 2],
+    ["revokeOfUser of many", (store) => store.sessions.revokeOfUser(many, "many", { id }), "sessions_user_id", 3],
   ])("%s finds its rows by an index, in their order", async (_, call, index, statements = 1) => {
     recorded.length = 0
     await call(recordingStore())
