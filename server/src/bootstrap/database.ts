@@ -13,7 +13,7 @@ import {
   sqlStore,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
-import { makeFolder } from "./folder.js"
+import { makeFolder } from "./dev-folder.js"
 import type { Instruments } from "./instruments.js"
 
 /** The configuration for opening the database. If a command lacks an option, the default of the store applies. */

@@ -25,10 +25,9 @@ import {
 import type { Address } from "../util/address.js"
 import { openAccess } from "./auth.js"
 import type { Addresses } from "./banner.js"
+import { openProviders, openTenantSecrets } from "./followed-files.js"
 import type { Instruments } from "./instruments.js"
-import { openProviders } from "./providers.js"
 import { createService } from "./service.js"
-import { openTenantSecrets } from "./tenant-secrets.js"
 
 export interface ServeOptions {
   /** The store. It is closed at the end. */

@@ -56,7 +56,7 @@ export async function worker(): Promise<void> {
   })
 
   const { configuration, worker: number } = await started.promise
-  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat, worker: number })
+  const log = createLog(configuration, number)
   const instruments = await openInstruments(configuration, { log, worker: number })
   const { metrics } = instruments
   sendMetrics = (id) => {

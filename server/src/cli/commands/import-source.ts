@@ -13,6 +13,7 @@ import { openSource } from "../../import/peer/open.js"
 import { peerOrigin } from "../../import/peer/origin.js"
 import { bulkNames, type Database } from "../../store/sql/index.js"
 import { progressBar } from "./progress.js"
+import { withStartError } from "./with-database.js"
 
 type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
 
@@ -34,7 +35,7 @@ export async function openOrigin(
     })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
-  const source = await withStartError("--url: cannot open the database", () => openSource(url))
+  const source = await withStartError("--url: the database cannot be opened", () => openSource(url))
   try {
     return await withStartError("--url", () => peerOrigin(source, { peer: from, mapping: names, tenant }))
   } catch (error) {
@@ -63,16 +64,6 @@ async function openAuthwireSource(configuration: DatabaseConfiguration, log: Log
 export function missingFile(databaseUrl: string): string | undefined {
   const [, file] = /^sqlite:(?!:memory:)(.+)$/s.exec(databaseUrl) ?? []
   return file === undefined || existsSync(file) ? undefined : file
-}
-
-/** Runs work that may fail for an external reason, and converts such an error into a StartError with one line. */
-export async function withStartError<T>(what: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof ConfigurationError || error instanceof StartError) throw error
-    throw new StartError(`${what} (${causeOf(error)})`, { cause: error })
-  }
 }
 
 /** Reads all rows of the origin, with a progress bar. Every finding is also written to the file of `--report`. */
