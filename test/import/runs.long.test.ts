@@ -307,30 +307,4 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     expect(ill.stdout).toMatch(/^error +1 +accounts +invalid/m)
     expect(ill.code).toBe(1)
   })
-
-  test("doctor finds keys that do not decrypt", async () => {
-    await fillForeignTables(source, 0, 3)
-    await authwire("--apply")
-    const env = { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: `${testSecret} another` }
-    const { code, stdout } = await run(["doctor"], env)
-    expect(stdout).toMatch(/^wrong +encryption keys +they do not decrypt accounts of default/m)
-    expect(code).toBe(1)
-  })
-
-  test.each([
-    ["no table", { tables: { users: "nobody" } }, /^authwire: --url: there is no table nobody for users, only /],
-    [
-      "no column",
-      { columns: { users: { id: "nothing" } } },
-      /^authwire: --url: the table people has no column nothing, only person_id, /,
-    ],
-    ["an unknown property", { columns: { users: { nick: "x" } } }, /^authwire: --mapping: columns.users: /],
-  ])("a mapping with %s is rejected", async (_, mapping, message) => {
-    const file = join(folder, "wrong.json")
-    const tables = { ...foreignMapping.tables, ...("tables" in mapping ? mapping.tables : {}) }
-    writeFileSync(file, JSON.stringify({ ...foreignMapping, ...mapping, tables }))
-    const { code, stderr } = await run(["import", "--from=kysely", `--mapping=${file}`], environment())
-    expect(stderr).toMatch(message)
-    expect(code).toBe(1)
-  })
 })
