@@ -1,9 +1,61 @@
 import type { OptionDefinition } from "./option.js"
 import { origins } from "./origins.js"
-import { boolean, choice, text } from "./values.js"
+import {
+  boolean,
+  certificateName,
+  choice,
+  duration,
+  eventKindList,
+  expiry,
+  integer,
+  keyName,
+  scopes,
+  tenant,
+  text,
+} from "./values.js"
 
-/** The options of `authwire import`, `authwire export` and `authwire doctor`. */
-export const importOptions = {
+/** Options of single commands: `keys create`, `import`, `export`, `doctor` and `events tail`. */
+export const commandOptions = {
+  name: {
+    variable: false,
+    value: keyName(),
+    isRequired: true,
+    help: "The display name of the new key: the application that uses it.",
+    commands: ["keys create"],
+  },
+  scopes: {
+    variable: false,
+    value: scopes(),
+    isRequired: true,
+    help: "The scopes of the new key, separated by commas, or all. The schema states the scope of each method.",
+    commands: ["keys create"],
+  },
+  tenant: {
+    variable: false,
+    value: tenant(),
+    default: "default",
+    help: "The tenant of the new key, or the tenant whose data is imported or exported, or whose events are printed.",
+    commands: ["keys create", "import", "export", "doctor", "events tail"],
+  },
+  expires: {
+    variable: false,
+    value: expiry(),
+    help: "When the new key expires: after a number of days, hours, minutes or seconds (90d, 12h, 30m, 45s), or at an ISO 8601 date. Without it the key does not expire.",
+    commands: ["keys create"],
+  },
+  certificateName: {
+    variable: false,
+    value: certificateName(),
+    help: "A name in client certificates. Clients with such a certificate are authenticated as the new key without its secret.",
+    commands: ["keys create"],
+  },
+  offline: {
+    variable: false,
+    value: boolean(),
+    default: "false",
+    help: "Create the new key without a database: print it and its entry for AUTHWIRE_API_KEYS.",
+    commands: ["keys create"],
+  },
   from: {
     variable: false,
     value: choice(origins, "ADAPTER"),
@@ -82,5 +134,31 @@ export const importOptions = {
     default: "false",
     help: "Also print the tokens and further fields of accounts, unencrypted.",
     commands: ["export"],
+  },
+  since: {
+    variable: false,
+    value: duration("1s", "30d"),
+    default: "0",
+    help: "Begin with the events of this past period, as far as they are still kept. 0: only events from now on.",
+    commands: ["events tail"],
+  },
+  after: {
+    variable: false,
+    value: integer(0, Number.MAX_SAFE_INTEGER),
+    help: "Begin after the event with this sequence number, which each line shows. Overrides --since.",
+    commands: ["events tail"],
+  },
+  kinds: {
+    variable: false,
+    value: eventKindList(),
+    help: "Print only events of these kinds, separated by commas.",
+    commands: ["events tail"],
+  },
+  json: {
+    variable: false,
+    value: boolean(),
+    default: "false",
+    help: "Print each event as a line of JSON.",
+    commands: ["events tail"],
   },
 } as const satisfies Record<string, OptionDefinition>
