@@ -81,13 +81,6 @@ export const commandOptions = {
     help: "Write the data. Without it the import is a dry run: it reads everything, reports, and changes nothing.",
     commands: ["import"],
   },
-  dryRun: {
-    variable: false,
-    value: boolean(),
-    default: "false",
-    help: "Change nothing. This is already the default; the flag lets scripts state it explicitly.",
-    commands: ["import"],
-  },
   skip: {
     variable: false,
     value: boolean(),
