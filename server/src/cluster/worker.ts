@@ -1,5 +1,5 @@
 import cluster from "node:cluster"
-import { openStore } from "../bootstrap/database.js"
+import { openConfiguredDatabase, storeOf } from "../bootstrap/database.js"
 import { openInstruments } from "../bootstrap/instruments.js"
 import { runServer } from "../bootstrap/server.js"
 import { StartError } from "../errors/start-error.js"
@@ -70,7 +70,8 @@ export async function worker(): Promise<void> {
     const own = { ...configuration, metricsAddr: undefined, drainDelayMs: 0 }
     await runServer(own, {
       instruments,
-      store: await openStore(configuration, log, instruments),
+      // The primary has applied or checked the migrations.
+      store: storeOf(await openConfiguredDatabase(configuration, log, instruments), configuration),
       log,
       readiness,
       onDatabase: (answers) => {

@@ -130,6 +130,11 @@ describe("readConfiguration", () => {
     await expect(reading).rejects.toThrow(message)
   })
 
+  test("an unknown kind of events is rejected with a list of the known kinds", async () => {
+    const reading = readConfiguration("events tail", { kinds: "user.made" }, environment)
+    await expect(reading).rejects.toThrow("--kinds: must be one or more of these, separated by commas: user.created, ")
+  })
+
   test.each([
     [{ OTEL_TRACES_EXPORTER: "zipkin" }, "must be one of none, otlp, console"],
     [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "must be one of http/protobuf"],

@@ -1,6 +1,6 @@
 import { requireKeys } from "../../bootstrap/auth.js"
 import { announce } from "../../bootstrap/banner.js"
-import { openMigratedStore } from "../../bootstrap/database.js"
+import { openMigratedDatabase, storeOf } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import { openInstruments } from "../../bootstrap/instruments.js"
 import { runServer } from "../../bootstrap/server.js"
@@ -25,7 +25,7 @@ export async function serve(configuration: Configuration): Promise<number> {
   // Each worker has instruments of its own.
   const instruments =
     workers === 1 ? await openInstruments(complete, { log }) : { metrics: undefined, tracing: undefined }
-  const store = await openMigratedStore(complete, log, instruments)
+  const store = storeOf(await openMigratedDatabase(complete, log, instruments), complete)
   try {
     await requireKeys(configuration, { store, log })
   } catch (error) {
