@@ -38,8 +38,10 @@ export const options = Object.fromEntries(
 
 function named(name: string, definition: OptionDefinition): Option {
   const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-  const variable = definition.variable ?? `AUTHWIRE_${flag.replaceAll("-", "_").toUpperCase()}`
-  return { ...definition, flag: definition.flag === false ? undefined : flag, variable: variable || undefined }
+  const { commands = ["serve"] } = definition
+  const inCapitals = commands.includes("serve") && `AUTHWIRE_${flag.replaceAll("-", "_").toUpperCase()}`
+  const variable = (definition.variable ?? inCapitals) || undefined
+  return { ...definition, commands, flag: definition.flag === false ? undefined : flag, variable }
 }
 
 /** The name of an option in Configuration. */
@@ -57,7 +59,9 @@ export type NamesOf<C extends Command> = {
   [N in Name]: C extends CommandsOf<N> | `${CommandsOf<N>} ${string}` ? N : never
 }[Name]
 
-type CommandsOf<N extends Name> = (typeof definitions)[N]["commands"][number]
+type CommandsOf<N extends Name> = (typeof definitions)[N] extends { commands: readonly (infer C extends string)[] }
+  ? C
+  : "serve"
 
 /** Returns the options of a command, given by its words, including those of its group. */
 export function optionsOf(command: string): [Name, Option][] {
