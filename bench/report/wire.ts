@@ -72,7 +72,8 @@ function cpuText(figures: readonly Figure[]): string[] {
 }
 
 function operationText(figures: readonly Figure[]): string[] {
-  const callers = [...new Set(figures.map((figure) => figure.callers))]
+  // Eight callers are left out, so that the table stays narrow enough to read.
+  const callers = [...new Set(figures.map((figure) => figure.callers))].filter((count) => count !== 8)
   const names = contenderNames.filter((name) => figures.some((figure) => figure.name === name))
   const cells = (name: string) =>
     callers.flatMap((count) => {

@@ -12,7 +12,7 @@ import { noMapping, readMapping } from "../../import/peer/mapping.js"
 import { openSource } from "../../import/peer/open.js"
 import { peerOrigin } from "../../import/peer/origin.js"
 import { bulkNames, type Database } from "../../store/sql/index.js"
-import { progressBar } from "./progress.js"
+import { withProgress } from "./progress.js"
 import { withStartError } from "./with-database.js"
 
 type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
@@ -76,14 +76,13 @@ export async function checkOrigin(
   for (const name of bulkNames) rows[name] = await origin.count(name)
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const file = report === undefined ? undefined : openReport(report)
-  const progress = progressBar("reading  ", total)
+  const onFinding = (finding: Finding) => {
+    if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
+  }
   try {
-    const onFinding = (finding: Finding) => {
-      if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
-    }
-    return { check: await check(origin, { onFinding, onRows: progress.advance, remembered }), rows, total }
+    const checked = await withProgress("reading  ", total, (onRows) => check(origin, { onFinding, onRows, remembered }))
+    return { check: checked, rows, total }
   } finally {
-    progress.stop()
     if (file !== undefined) closeSync(file)
   }
 }

@@ -3,13 +3,13 @@ import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import type { Configuration } from "../../config/configuration.js"
 import type { Check } from "../../import/check.js"
 import { type Checkpoint, type Compared, checkpoint } from "../../import/checkpoint.js"
-import { type AllDifferences, copy } from "../../import/copy.js"
+import { copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
 import { bulk, createCipher, type Database } from "../../store/sql/index.js"
 import { checkReport, differencesReport, rememberedReport } from "./import-report.js"
 import { bulkTimeoutMs, checkOrigin, openOrigin } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
-import { progressBar } from "./progress.js"
+import { withProgress } from "./progress.js"
 import { requireTenant, withDatabase, withStartError } from "./with-database.js"
 
 /**
@@ -89,28 +89,23 @@ async function write(
   { print, say }: CommandOutput,
 ): Promise<number> {
   const { tenant, delete: deletes } = configuration
-  let progress = progressBar("writing  ", total)
+  let advance = (_count: number) => {}
   const work = copy(parts, {
     tenant,
     deletes,
     encryptionKeys: encryptionKeys(configuration),
-    onRows: (count) => progress.advance(count),
+    onRows: (count) => advance(count),
   })
-  let written: AllDifferences
-  try {
-    written = await work.write()
-  } finally {
-    progress.stop()
-  }
+  const phase = <T>(title: string, run: () => Promise<T>) =>
+    withProgress(title, total, (one) => {
+      advance = one
+      return run()
+    })
+  const written = await phase("writing  ", work.write)
   print(`\n${differencesReport(written, ["added", "changed", "deleted"])}`)
-  progress = progressBar("comparing", total)
-  let compared: Compared
-  try {
-    compared = noted === undefined ? { found: await work.compare() } : await noted.write(parts.check, work.compare)
-  } finally {
-    progress.stop()
-  }
-  const { found, obstacle } = compared
+  const { found, obstacle } = await phase("comparing", async (): Promise<Compared> => {
+    return noted === undefined ? { found: await work.compare() } : noted.write(parts.check, work.compare)
+  })
   if (obstacle !== undefined) say(`--checkpoint: nothing was recorded, because ${obstacle}\n`)
   const differ = Object.values(found).some(({ missing, changed, surplus }) => missing + changed + surplus !== 0)
   if (!differ) {
