@@ -150,6 +150,9 @@ test.each([
   ["for more than half of its lifetime", { expires_at: seconds + 51, expires_in: 100 }, "old"],
   ["for half of its lifetime", { expires_at: seconds + 50, expires_in: 100 }, "new r of one u"],
   ["forever, as far as is known", { expires_at: undefined }, "old"],
+  ["for a lifetime of zero", { expires_at: undefined, expires_in: 0 }, "new r of one u"],
+  ["for long enough, in milliseconds", { expires_at: now + 300_000 }, "old"],
+  ["for too short a time, in milliseconds", { expires_at: now + 299_000 }, "new r of one u"],
 ])("a token that is valid %s", async (_, validity, expected) => {
   const key = stored("one", "u", validity)
   const { access_token } = await tokens.get({ tenant: "one" }, key, { minValidityMs: 300_000 }, nobodyAsked)

@@ -160,7 +160,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
 function isGood(account: Account, minValidityMs: number, now: number): boolean {
   const { access_token, expires_at, expires_in } = account
   if (!access_token) return false
-  if (expires_at === undefined) return true
+  if (expires_at === undefined) return expires_in === undefined || expires_in > 0
   const leftMs = (expiryOf(account) ?? Number.POSITIVE_INFINITY) - now
   return leftMs > 0 && (leftMs >= minValidityMs || (expires_in !== undefined && leftMs > expires_in * 500))
 }
