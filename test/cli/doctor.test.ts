@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createAuthwireClient } from "@authwire/client"
 import {
   createDatabase,
   createDatabaseOn,
@@ -43,6 +44,31 @@ test("a file of SQLite that does not exist is reported and not created", async (
   expect(source.code).toBe(1)
   expect(existsSync(file)).toBe(false)
   rmSync(folder, { recursive: true })
+})
+
+test("interrupted sign-ups are listed by their ids, and never by their addresses", async () => {
+  const own = await createDatabase("sqlite")
+  const server = await startServer({ databaseUrl: own.url })
+  const { adapter, users, close } = createAuthwireClient({ url: server.grpcUrl })
+  const create = (id: string, emailVerified: Date | null = null) =>
+    adapter.createUser({ id, email: `${id}@example.com`, emailVerified })
+  const line = async () => {
+    const { stdout } = await doctor({ AUTHWIRE_DATABASE_URL: own.url })
+    return stdout.split("\n").find((text) => text.includes(" sign-ups "))
+  }
+  for (const id of ["linked", "signed-in"]) await create(id)
+  await adapter.linkAccount({ userId: "linked", type: "oauth", provider: "p", providerAccountId: "1" })
+  await adapter.createSession({ sessionToken: "t", userId: "signed-in", expires: new Date(Date.now() + 1e6) })
+  await create("verified", new Date())
+  await users.createUser({ id: "without-address" })
+  expect(await line()).toMatch(/^ok +sign-ups +none of the last 7 days was interrupted$/)
+  for (const id of ["broken-1", "broken-2"]) await create(id)
+  const text = await line()
+  expect(text).toMatch(/^warning +sign-ups +users of tenant default: broken-1, broken-2 have no account/)
+  expect(text).not.toContain("example.com")
+  close()
+  await server.stop()
+  await own.drop()
 })
 
 describe("the options of the adapter", () => {

@@ -69,12 +69,10 @@ export interface CheckOptions {
  */
 export async function check(origin: Origin, options: CheckOptions = {}): Promise<Check> {
   const facts = new Facts()
-  try {
-    return await checkInto(facts, origin, options)
-  } catch (error) {
+  return checkInto(facts, origin, options).catch((error) => {
     facts.close()
     throw error
-  }
+  })
 }
 
 async function checkInto(
