@@ -1,6 +1,5 @@
 import { Client } from "pg"
 import { parse as parseArray } from "postgres-array"
-import { StartError } from "../../errors/start-error.js"
 import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: (number) => `$${number}` }
@@ -49,6 +48,7 @@ export async function postgresSource(url: string): Promise<Source> {
         [dialect.quote(name)],
       )
       const key = pagingKey(
+        name,
         indexes.map(([index, column, isPrimary, isNullable]) => ({
           index: String(index),
           column: String(column),
@@ -56,7 +56,6 @@ export async function postgresSource(url: string): Promise<Source> {
           isNullable: isNullable === "t",
         })),
       )
-      if (key === undefined) throw new StartError(`the table ${name} has no unique key to read it by: add one`)
       return {
         name,
         key,
