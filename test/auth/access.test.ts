@@ -1,4 +1,5 @@
 import { createAuthwireClient } from "@authwire/client"
+import { SessionService } from "@authwire/proto"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
@@ -162,6 +163,17 @@ describe(`on ${target}`, () => {
     expect(outcome).toEqual({ code: "OK" })
     expect(await contents(database)).not.toBe(before)
     await database.query("DELETE FROM users WHERE id = 'intruder'")
+  })
+
+  test("AccessSession requires the scope for reading too, and a key without it writes nothing", async () => {
+    const [way] = ways as [Way]
+    const before = await contents(database)
+    const { accessSession } = SessionService.method
+    const call = (key: string) => way.call(server, accessSession, telling("AccessSession"), bearer(keyOf(key)))
+    const rejected = { code: "PermissionDenied", reason: "SCOPE_MISSING", scope: "sessions:read" }
+    expect(await call("sessions:write")).toEqual(rejected)
+    expect(await contents(database)).toBe(before)
+    expect(await call("all")).toEqual({ code: "OK" })
   })
 
   test("health and reflection need no key; both can be disabled, and the probes stay", async () => {
