@@ -70,8 +70,6 @@ test("a token that was read for its tenant is still invalid for another tenant, 
       const { result } = await tokensOf(tenant).getToken({ headers, secrets: ["its-own"] })
       expect(result.case).toBeUndefined()
     }
-    expect(await reasonOf(tokensOf("default").decode({ token, salt }))).toBe("NO_MATCHING_SECRET")
-    expect(await reasonOf(tokensOf("bare").decode({ token, salt }))).toBe("MISSING_SECRET")
     expect(await reasonOf(tokensOf("acme").decode({ token, salt, secrets: ["its-own"] }))).toBe("NO_MATCHING_SECRET")
   }
 })
