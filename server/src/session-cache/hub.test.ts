@@ -210,23 +210,6 @@ describe("a lease", () => {
   })
 })
 
-test("a client that never confirms delays the others only as long as its lease lasts", async () => {
-  const { leased, look, wait, writes, written, runTimers } = start()
-  const [mute, good] = [await leased(1_000), await leased(1_000)]
-  look(["a"])
-  good.say({ confirmed: 1n })
-  wait(500)
-  good.say({ nonce: 2n })
-  look()
-  await runTimers()
-  expect(writes.at(-1)?.row).toMatchObject({ confirmed: 0n })
-  wait(1_000)
-  await runTimers()
-  await written()
-  expect(writes.at(-1)?.row).toMatchObject({ confirmed: 1n })
-  expect(mute.take().keys).toEqual(["a"])
-})
-
 test("a hub that was stopped writes nothing any more", async () => {
   const { hub, leased, open, look, wait, writes, runTimers } = start()
   await leased(1_000)
