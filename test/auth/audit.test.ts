@@ -274,74 +274,56 @@ describe("the audit log", () => {
     expect(lines().filter(({ request_id }) => request_id === ids[1])).toEqual([])
   })
 
-  test("logs how a write failed, and hides a subject that could be an address", async () => {
-    const id = () => ({ ...bearer(all.text), "x-request-id": crypto.randomUUID() })
-    const tries: [header: Record<string, string>, subject: string, shown: string][] = [
-      [id(), "nobody", "nobody"],
-      [id(), "ada@example.com", "sha256:f0a0b5f06a7e2a9b"],
-      [id(), "a b", "sha256:c8687a08aa5d6ed2"],
-      [id(), "x".repeat(129), `sha256:`],
-      [id(), "{}\n", "sha256:"],
-    ]
-    for (const [header, subject, shown] of tries) {
-      await unary.call(server, UserService.method.deleteUser, { id: subject }, header)
-      const line = await lineOf(header["x-request-id"] as string)
-      expect(line).toMatchObject({ code: "NOT_FOUND", reason: "USER_NOT_FOUND" })
-      expect([subject, String(line.subject).startsWith(shown.slice(0, 7))]).toEqual([subject, true])
-      if (shown.startsWith("sha256")) expect(line.subject).toMatch(/^sha256:[0-9a-f]{16}$/)
-    }
-    const header = id()
-    await unary.call(server, UserService.method.createUser, { id: "", email: "hunter2@" }, header)
-    expect(await lineOf(header["x-request-id"] as string)).toMatchObject({ code: "INVALID_ARGUMENT" })
-    const empty = id()
-    await unary.call(server, SessionService.method.revokeSessions, { userIds: [] }, empty)
-    const line = await lineOf(empty["x-request-id"] as string)
+  test.each([
+    ["nobody", /^nobody$/],
+    ["ada@example.com", /^sha256:b5fc85e55755f9e0$/],
+    ["a b", /^sha256:c8687a08aa5d6ed2$/],
+    ["x".repeat(129), /^sha256:[0-9a-f]{16}$/],
+    ["{}\n", /^sha256:[0-9a-f]{16}$/],
+  ])("logs how a write failed, and hides a subject that could be an address: %j", async (id, subject) => {
+    const header = { ...bearer(all.text), "x-request-id": crypto.randomUUID() }
+    await unary.call(server, UserService.method.deleteUser, { id }, header)
+    const outcome = { code: "NOT_FOUND", reason: "USER_NOT_FOUND", subject: expect.stringMatching(subject) }
+    expect(await lineOf(header["x-request-id"])).toMatchObject(outcome)
+  })
+
+  test.each([
+    [UserService.method.createUser, { id: "", email: "hunter2@" }],
+    [SessionService.method.revokeSessions, { userIds: [] }],
+  ])("logs a write that breaks a rule: $name", async (method, request) => {
+    const header = { ...bearer(all.text), "x-request-id": crypto.randomUUID() }
+    await unary.call(server, method, request, header)
+    const line = await lineOf(header["x-request-id"])
     expect(line).toMatchObject({ code: "INVALID_ARGUMENT", reason: "INVALID_FIELD" })
     expect(line).not.toHaveProperty("subject")
-    expect(readFileSync(file, "utf8")).not.toMatch(/hunter2|example\.com/)
   })
 
   test("logs rejected calls, also reads: a revoked key by its id", async () => {
     const revoked = await createKey(database, "all")
     await revokeKey(database, revoked)
     const { decode } = TokenService.method
-    const isRevoked = async () =>
-      (await unary.call(server, decode, {}, bearer(revoked.text))).reason === "API_KEY_INVALID"
-    await until(isRevoked)
+    await until(async () => (await unary.call(server, decode, {}, bearer(revoked.text))).reason === "API_KEY_INVALID")
+    const invalid = { code: "UNAUTHENTICATED", reason: "API_KEY_INVALID" }
+    const missing = { code: "PERMISSION_DENIED", reason: "SCOPE_MISSING", key: mayRead.id, tenant: "default" }
     const tries: [Record<string, string>, object][] = [
       [{}, { code: "UNAUTHENTICATED", reason: "API_KEY_MISSING" }],
-      [bearer("hunter2"), { code: "UNAUTHENTICATED", reason: "API_KEY_INVALID" }],
-      [bearer(revoked.text), { code: "UNAUTHENTICATED", reason: "API_KEY_INVALID", claimed_key: revoked.id }],
-      [
-        bearer(mayRead.text),
-        { code: "PERMISSION_DENIED", reason: "SCOPE_MISSING", key: mayRead.id, tenant: "default" },
-      ],
+      [bearer("hunter2"), invalid],
+      [bearer(revoked.text), { ...invalid, claimed_key: revoked.id }],
+      [bearer(mayRead.text), missing],
     ]
     for (const [header, line] of tries) {
       const id = crypto.randomUUID()
       const { getSessionAndUser } = SessionService.method
       await unary.call(server, getSessionAndUser, { sessionToken: "hunter2" }, { ...header, "x-request-id": id })
-      expect(await lineOf(id)).toEqual({
-        time: expect.any(String),
-        event: "audit",
-        method: "authwire.v1.SessionService/GetSessionAndUser",
-        request_id: id,
-        ...line,
-      })
+      const method = "authwire.v1.SessionService/GetSessionAndUser"
+      expect(await lineOf(id)).toEqual({ time: expect.any(String), event: "audit", method, request_id: id, ...line })
     }
-    expect(readFileSync(file, "utf8")).not.toContain("hunter2")
     // An invalid token is not a rejected caller.
-    const before = lines().length
-    await unary.call(server, TokenService.method.decode, { token: "x", salt: "s" }, bearer(all.text))
+    await unary.call(server, decode, { token: "x", salt: "s" }, { ...bearer(all.text), "x-request-id": "a-token" })
     const id = crypto.randomUUID()
-    await unary.call(
-      server,
-      UserService.method.deleteUser,
-      { id: "nobody" },
-      { ...bearer(all.text), "x-request-id": id },
-    )
+    await unary.call(server, UserService.method.deleteUser, {}, { ...bearer(all.text), "x-request-id": id })
     await lineOf(id)
-    expect(lines()).toHaveLength(before + 1)
+    expect(readFileSync(file, "utf8")).not.toMatch(/hunter2|example\.com|a-token/)
   })
 
   test("is not flooded by rejected calls: beyond ten per second they are only counted", async () => {
