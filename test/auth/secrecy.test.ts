@@ -6,7 +6,7 @@ import { createAuthwireClient } from "@authwire/client"
 import { Authorization } from "@authwire/proto/envoy"
 import { errorOf, frame, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
 import { http1Options } from "@authwire/test-support/connections/http1.js"
-import { createDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { command, createKey, revokeKey } from "@authwire/test-support/processes/keys.js"
 import { run, startServer, staticKey } from "@authwire/test-support/processes/server.js"
@@ -36,7 +36,7 @@ test.each([["json"], ["text"]])("no output holds what is planted anywhere, log a
     return value
   }
   const said: string[] = []
-  const database = await createDatabase("sqlite")
+  const database = await createDatabase(serviceDatabase())
   later(database.drop)
   const secretsFile = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `secrets-${crypto.randomUUID()}.json`)
   writeFileSync(secretsFile, JSON.stringify({ acme: [plain("tenantsecret"), plain("tenantsecret")] }))
