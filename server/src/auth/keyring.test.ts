@@ -180,8 +180,9 @@ describe("a certificate", () => {
   const ofStatic = new Key({ id: "static", tenant: "default", scopes: ["all"], certificateName })
 
   test("has the key with its name, even if that is not in memory any more", async () => {
-    add("a", { certificateName })
     await open()
+    add("a", { certificateName })
+    await keyring.lookUp("a")
     for (const laterMs of [0, 5_000]) {
       time += laterMs
       expect(await keyring.ofCertificate(["DNS:other.internal", certificateName])).toMatchObject({ keyId: "a" })

@@ -114,9 +114,8 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     const asOf = clock()
     try {
       const keys = await inTime((signal) => apiKeys.listValid({ signal }, new Date()))
-      // Keeps the keys that were looked up since this read began.
-      const newer = [...cached].filter(([, one]) => one.asOf > asOf)
-      cached = new Map([...newer, ...keys.map((key) => [key.id, { key: new Key(key), asOf }] as const)])
+      // A key that was added while the list was read is looked up again.
+      cached = new Map(keys.map((key) => [key.id, { key: new Key(key), asOf }]))
       index()
       listAsOf = asOf
       if (lastError !== undefined) log.info("the API keys can be read again")
@@ -139,8 +138,6 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     const row = await inTime((signal) => apiKeys.get({ signal }, id))
     if (row === null || row.revoked !== undefined || (row.expires !== undefined && row.expires <= now)) {
       absent.set(id, clock() + absentMs)
-      // Removes a key of a list that is older than this result.
-      if ((cached.get(id)?.asOf ?? asOf) <= asOf) cached.delete(id)
       return undefined
     }
     const key = new Key(row)
