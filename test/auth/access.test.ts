@@ -63,25 +63,13 @@ describe(`on ${target}`, () => {
   })
   const keyOf = (name: string) => (keys[name] as TestKey).text
 
-  /** Invalid credentials, as authorization headers, and the reason of each rejection. */
+  /** Invalid credentials, as authorization headers, and the reason of each rejection. api-key.test.ts has all that are no key. */
   const strangers = (): [what: string, header: Record<string, string>, reason: string][] => {
     const key = keyOf("all")
     const [, id, secret] = /^awk_([^_]+)_(.+)$/.exec(key) as unknown as [string, string, string]
     const otherId = (/^awk_([^_]+)/.exec(keyOf("users:read")) as RegExpExecArray)[1]
     const wrong: [string, string][] = [
-      ["nothing after Bearer", "Bearer"],
-      ["something else after Bearer", "Bearer x"],
-      ["a session token", `Bearer ${crypto.randomUUID()}`],
-      ["a name and a password", `Basic ${btoa("awk:awk")}`],
-      ["the key without Bearer", key],
-      ["the key behind another word", `Token ${key}`],
-      ["the key without its secret", `Bearer awk_${id}`],
-      ["the key with an empty secret", `Bearer awk_${id}_`],
-      ["the secret alone", `Bearer ${secret}`],
-      ["half of the secret", `Bearer awk_${id}_${secret.slice(0, 21)}`],
-      ["more than the secret", `Bearer ${key}A`],
-      ["the id in capitals", `Bearer awk_${id.toUpperCase()}_${secret}`],
-      ["another prefix", `Bearer awx_${id}_${secret}`],
+      ["something that is no key", "Bearer x"],
       ["a wrong secret", `Bearer awk_${id}_${"A".repeat(43)}`],
       [
         "a secret that differs in its first letter",
@@ -89,7 +77,6 @@ describe(`on ${target}`, () => {
       ],
       ["the id of another key", `Bearer awk_${otherId}_${secret}`],
       ["an id that nobody has", `Bearer awk_aaaaaaaaaaaaaaaa_${secret}`],
-      ["a prototype's property", `Bearer awk___proto__0000000_${secret}`],
       ["a revoked key", `Bearer ${keyOf("revoked")}`],
       ["an expired key", `Bearer ${expired.text}`],
     ]
@@ -128,10 +115,11 @@ describe(`on ${target}`, () => {
         const request = mayDo ? {} : telling(method.name)
         return { scope, method, mayDo, outcome: await way.call(server, method, request, bearer(keyOf(scope))) }
       }
+      // The scopes are checked behind all transports. Two of them show for each method over each transport that they are.
+      const scopes = way === ways[0] ? [...everyScope, "all"] : ["users:read", "users:write", "all"]
       // One scope after another, because each needs a pipeline, and a connection allows only a few.
       const table: Awaited<ReturnType<typeof ask>>[] = []
-      for (const scope of [...everyScope, "all"])
-        table.push(...(await Promise.all(methods.map((method) => ask(scope, method)))))
+      for (const scope of scopes) table.push(...(await Promise.all(methods.map((method) => ask(scope, method)))))
       for (const { scope, method, mayDo, outcome } of table) {
         const shown = `${method.name} with ${scope}: ${JSON.stringify(outcome)}`
         if (mayDo) expect([shown, letIn(outcome)]).toEqual([shown, true])
