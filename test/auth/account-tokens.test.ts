@@ -56,7 +56,8 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
     const { account: linked } = await accounts.linkAccount(account())
     expect(linked).toEqual(expected)
     expect((await accountsOf(all).getAccount(key())).account).toMatchObject(secrets)
-    const { account: given } = await accounts.linkAccount({ ...account(), accessToken: "new" })
+    const replaced = { accessToken: "new", idToken: secrets.idToken, scope: "openid" }
+    const { account: given } = await accounts.linkAccount({ ...account(), ...replaced })
     expect(given).toEqual(expected)
     expect((await accountsOf(all).getAccount(key())).account).toMatchObject({ ...secrets, accessToken: "new" })
     const { account: unlinked } = await accounts.unlinkAccount(key())
