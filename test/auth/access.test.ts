@@ -1,4 +1,5 @@
 import { createAuthwireClient } from "@authwire/client"
+import { SessionService } from "@authwire/proto"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
@@ -62,28 +63,13 @@ describe(`on ${target}`, () => {
   })
   const keyOf = (name: string) => (keys[name] as TestKey).text
 
-  /** Undoes the effects of empty requests. */
-  const forgetEmptyUsers = () => database.query("DELETE FROM users WHERE id NOT IN ('here', 'other')")
-
-  /** Invalid credentials, as authorization headers, and the reason of each rejection. */
+  /** Invalid credentials, as authorization headers, and the reason of each rejection. api-key.test.ts has all that are no key. */
   const strangers = (): [what: string, header: Record<string, string>, reason: string][] => {
     const key = keyOf("all")
     const [, id, secret] = /^awk_([^_]+)_(.+)$/.exec(key) as unknown as [string, string, string]
     const otherId = (/^awk_([^_]+)/.exec(keyOf("users:read")) as RegExpExecArray)[1]
     const wrong: [string, string][] = [
-      ["nothing after Bearer", "Bearer"],
-      ["something else after Bearer", "Bearer x"],
-      ["a session token", `Bearer ${crypto.randomUUID()}`],
-      ["a name and a password", `Basic ${btoa("awk:awk")}`],
-      ["the key without Bearer", key],
-      ["the key behind another word", `Token ${key}`],
-      ["the key without its secret", `Bearer awk_${id}`],
-      ["the key with an empty secret", `Bearer awk_${id}_`],
-      ["the secret alone", `Bearer ${secret}`],
-      ["half of the secret", `Bearer awk_${id}_${secret.slice(0, 21)}`],
-      ["more than the secret", `Bearer ${key}A`],
-      ["the id in capitals", `Bearer awk_${id.toUpperCase()}_${secret}`],
-      ["another prefix", `Bearer awx_${id}_${secret}`],
+      ["something that is no key", "Bearer x"],
       ["a wrong secret", `Bearer awk_${id}_${"A".repeat(43)}`],
       [
         "a secret that differs in its first letter",
@@ -91,7 +77,6 @@ describe(`on ${target}`, () => {
       ],
       ["the id of another key", `Bearer awk_${otherId}_${secret}`],
       ["an id that nobody has", `Bearer awk_aaaaaaaaaaaaaaaa_${secret}`],
-      ["a prototype's property", `Bearer awk___proto__0000000_${secret}`],
       ["a revoked key", `Bearer ${keyOf("revoked")}`],
       ["an expired key", `Bearer ${expired.text}`],
     ]
@@ -126,13 +111,15 @@ describe(`on ${target}`, () => {
       const before = await contents(database)
       const ask = async (scope: string, method: (typeof methods)[number]) => {
         const asked = scopeOf(method)
-        const mayDo = asked === scope || asked === "any"
+        const mayDo = scope === "all" || asked === scope || asked === "any"
         const request = mayDo ? {} : telling(method.name)
         return { scope, method, mayDo, outcome: await way.call(server, method, request, bearer(keyOf(scope))) }
       }
+      // The scopes are checked behind all transports. Two of them show for each method over each transport that they are.
+      const scopes = way === ways[0] ? [...everyScope, "all"] : ["users:read", "users:write", "all"]
       // One scope after another, because each needs a pipeline, and a connection allows only a few.
       const table: Awaited<ReturnType<typeof ask>>[] = []
-      for (const scope of everyScope) table.push(...(await Promise.all(methods.map((method) => ask(scope, method)))))
+      for (const scope of scopes) table.push(...(await Promise.all(methods.map((method) => ask(scope, method)))))
       for (const { scope, method, mayDo, outcome } of table) {
         const shown = `${method.name} with ${scope}: ${JSON.stringify(outcome)}`
         if (mayDo) expect([shown, letIn(outcome)]).toEqual([shown, true])
@@ -141,16 +128,9 @@ describe(`on ${target}`, () => {
           expect([shown, outcome]).toEqual([shown, rejected])
         }
       }
-      await forgetEmptyUsers()
+      // Undoes the effects of empty requests.
+      await database.query("DELETE FROM users WHERE id NOT IN ('here', 'other')")
       expect(await contents(database)).toBe(before)
-    })
-
-    test("every method accepts a key with all scopes, also several keys at the same time", async () => {
-      for (const key of [keyOf("all"), given.text]) {
-        const outcomes = await Promise.all(methods.map((method) => way.call(server, method, {}, bearer(key))))
-        expect(methods.filter((_, at) => !letIn(outcomes[at] as Outcome)).map(({ name }) => name)).toEqual([])
-      }
-      await forgetEmptyUsers()
     })
   })
 
@@ -162,6 +142,17 @@ describe(`on ${target}`, () => {
     expect(outcome).toEqual({ code: "OK" })
     expect(await contents(database)).not.toBe(before)
     await database.query("DELETE FROM users WHERE id = 'intruder'")
+  })
+
+  test("AccessSession requires the scope for reading too, and a key without it writes nothing", async () => {
+    const [way] = ways as [Way]
+    const before = await contents(database)
+    const { accessSession } = SessionService.method
+    const call = (key: string) => way.call(server, accessSession, telling("AccessSession"), bearer(keyOf(key)))
+    const rejected = { code: "PermissionDenied", reason: "SCOPE_MISSING", scope: "sessions:read" }
+    expect(await call("sessions:write")).toEqual(rejected)
+    expect(await contents(database)).toBe(before)
+    expect(await call("all")).toEqual({ code: "OK" })
   })
 
   test("health and reflection need no key; both can be disabled, and the probes stay", async () => {

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
-import { createAuthwireClient } from "@authwire/client"
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { AccountType, SessionService, subject as subjectOption, TokenService, UserService } from "@authwire/proto"
 import { frame, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
@@ -50,6 +50,7 @@ describe("the audit log", () => {
   let database: TestDatabase
   let server: ServerProcess
   let file: string
+  let client: AuthwireClient
   // Gives tokens to every caller, so that every method that writes can succeed.
   const provider = createServer((request, response) => {
     request.resume()
@@ -83,18 +84,18 @@ describe("the audit log", () => {
       args: [`--audit-log=${file}`, "--log-level=silent", `--providers-file=${providers}`],
       env: { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, mayRead.entry]) },
     })
-    const client = createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
+    client = createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
     await prepare(client)
-    client.close()
   })
   afterAll(async () => {
+    client.close()
     await server.stop()
     provider.closeAllConnections()
     provider.close()
     await database.drop()
   })
 
-  test("has a line for each write over each way, with key, tenant, subject and outcome; none for a read", async () => {
+  test("has a line for each write, with key, tenant, subject and outcome; none for a read", async () => {
     const expected: Record<string, string | undefined> = {
       CreateUser: "intruder",
       UpdateUser: "here",
@@ -124,171 +125,136 @@ describe("the audit log", () => {
     const { deleteSession, revokeUserSessions, revokeSessions } = SessionService.method
     const last = [deleteSession, revokeUserSessions, revokeSessions, UserService.method.deleteUser]
     const order = [...unaryMethods.filter((method) => !last.some(({ name }) => name === method.name)), ...last]
-    for (const way of ways) {
-      const client = createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
-      for (const table of ["accounts", "sessions", "authenticators", "verification_tokens", "users"]) {
-        await database.query(`DELETE FROM ${table}`)
-      }
-      await prepare(client)
-      client.close()
-      for (const method of order) {
-        const id = crypto.randomUUID()
-        const header = { ...bearer(all.text), "x-request-id": id }
-        const { code, reason } = await way.call(server, method, telling(method.name), header)
-        if (reads.includes(method.name)) continue
-        expect([method.name, code, reason]).toEqual([method.name, "OK", undefined])
-        // The request id of a pipeline is that of its stream, not that of the call.
-        if (way.name.includes("pipeline")) continue
-        expect(await lineOf(id)).toEqual({
-          time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-          event: "audit",
-          key: all.id,
-          tenant: "default",
-          method: `${method.parent.typeName}/${method.name}`,
-          ...(expected[method.name] === undefined ? {} : { subject: expected[method.name] }),
-          ...more[method.name],
-          code: "OK",
-          request_id: id,
-        })
-      }
+    for (const method of order) {
+      const id = crypto.randomUUID()
+      const header = { ...bearer(all.text), "x-request-id": id }
+      const { code, reason } = await unary.call(server, method, telling(method.name), header)
+      if (reads.includes(method.name)) continue
+      expect([method.name, code, reason]).toEqual([method.name, "OK", undefined])
+      expect(await lineOf(id)).toEqual({
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        event: "audit",
+        key: all.id,
+        tenant: "default",
+        method: `${method.parent.typeName}/${method.name}`,
+        ...(expected[method.name] === undefined ? {} : { subject: expected[method.name] }),
+        ...more[method.name],
+        code: "OK",
+        request_id: id,
+      })
     }
     expect(lines().filter(({ method }) => reads.includes(String(method).split("/")[1] as string))).toEqual([])
-    const encodes = lines().filter(({ method }) => method === "authwire.v1.TokenService/Encode")
-    expect(encodes).toHaveLength(ways.length)
   })
 
   describe("the user and the sessions that begin and end", () => {
-    const client = () => createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
     const expires = timestampFromDate(new Date("2100-01-01T00:00:00Z"))
-    const called = () => {
-      const id = crypto.randomUUID()
-      return { id, options: { headers: { "x-request-id": id } } }
-    }
-    const line = (method: string, told: object) => ({
-      time: expect.any(String),
-      event: "audit",
-      key: all.id,
-      tenant: "default",
-      method: `authwire.v1.${method}`,
-      code: "OK",
-      ...told,
-    })
+    type Options = { headers: Record<string, string> }
+
     /** Creates users with sessions. Returns the session ids of each. */
     async function signedIn(count: number, ...userIds: string[]) {
-      const { users, sessions, close } = client()
+      const { users, sessions } = client
       const handles = userIds.map(async (userId) => {
         await users.createUser({ id: userId })
         const made = Array.from({ length: count }, () => ({ userId, sessionToken: crypto.randomUUID(), expires }))
         const created = await Promise.all(made.map((one) => sessions.createSession(one)))
         return created.map(({ session }) => session?.id as string)
       })
-      const all = await Promise.all(handles)
-      close()
-      return all
+      return await Promise.all(handles)
     }
-    const linesFor = async (id: string, count: number) => {
+    /** Makes a call that succeeds. Expects one line for each of `told`, with these fields. */
+    async function logs(method: string, call: (options: Options) => Promise<unknown>, ...told: object[]) {
+      const id = crypto.randomUUID()
+      await call({ headers: { "x-request-id": id } })
       const found = () => lines().filter(({ request_id }) => request_id === id)
-      await until(() => found().length >= count)
-      expect(found()).toHaveLength(count)
-      return found()
+      await until(() => found().length >= told.length)
+      const common = { time: expect.any(String), event: "audit", key: all.id, tenant: "default", code: "OK" }
+      const name = `authwire.v1.${method}`
+      expect(found()).toEqual(told.map((one) => ({ ...common, method: name, request_id: id, ...one })))
     }
 
-    test("RevokeSession: the user and the session id; neither for a missing session or one of another user", async () => {
-      const { sessions, close } = client()
+    test("RevokeSession: the user and the session id, also if repeated; neither for a missing session or one of another user", async () => {
+      const { sessions } = client
       const [[mine, other] = []] = await signedIn(2, "owner")
-      const tries: [object, object][] = [
-        [{ id: mine, userId: "stranger" }, {}],
-        [
-          { id: mine, userId: "owner" },
-          { subject: "owner", session_id: mine },
-        ],
-        [{ id: mine }, {}],
-        [{ id: other }, { subject: "owner", session_id: other }],
-      ]
-      for (const [request, told] of tries) {
-        const { id, options } = called()
-        await sessions.revokeSession(request, options)
-        expect(await linesFor(id, 1)).toEqual([line("SessionService/RevokeSession", { ...told, request_id: id })])
-      }
-      close()
+      const key = { "idempotency-key": crypto.randomUUID() }
+      const ofMine = { subject: "owner", session_id: mine }
+      const repeatable = ({ headers }: Options) =>
+        sessions.revokeSession({ id: String(mine), userId: "owner" }, { headers: { ...headers, ...key } })
+      const name = "SessionService/RevokeSession"
+      await logs(name, (options) => sessions.revokeSession({ id: String(mine), userId: "stranger" }, options), {})
+      await logs(name, repeatable, ofMine)
+      await logs(name, repeatable, ofMine)
+      await logs(name, (options) => sessions.revokeSession({ id: String(mine) }, options), {})
+      const ofOther = { subject: "owner", session_id: other }
+      await logs(name, (options) => sessions.revokeSession({ id: String(other) }, options), ofOther)
     })
 
-    test("RevokeSession repeated with its idempotency key logs the same again", async () => {
-      const { sessions, close } = client()
-      const [[handle] = []] = await signedIn(1, "repeated")
-      const headers = { "idempotency-key": crypto.randomUUID() }
-      for (let time = 1; time <= 2; time++) {
-        const { id } = called()
-        await sessions.revokeSession({ id: String(handle) }, { headers: { ...headers, "x-request-id": id } })
-        const told = { subject: "repeated", session_id: handle, request_id: id }
-        expect(await linesFor(id, 1)).toEqual([line("SessionService/RevokeSession", told)])
-      }
-      close()
-    })
-
-    test("RevokeUserSessions and RevokeSessions: each user, and the number of sessions", async () => {
-      const { sessions, close } = client()
+    test("RevokeUserSessions and RevokeSessions: each processed user, and the number of sessions", async () => {
+      const { sessions } = client
       await signedIn(3, "one", "two")
-      const one = called()
-      await sessions.revokeUserSessions({ userId: "one" }, one.options)
-      const told = { subject: "one", revoked: 3, request_id: one.id }
-      expect(await linesFor(one.id, 1)).toEqual([line("SessionService/RevokeUserSessions", told)])
-      const several = called()
-      await sessions.revokeSessions({ userIds: ["one", "two", "a b"] }, several.options)
-      expect(await linesFor(several.id, 3)).toEqual(
-        ["one", "two", "sha256:c8687a08aa5d6ed2"].map((subject) =>
-          line("SessionService/RevokeSessions", { subject, revoked: 3, request_id: several.id }),
-        ),
+      const one = (options: Options) => sessions.revokeUserSessions({ userId: "one" }, options)
+      await logs("SessionService/RevokeUserSessions", one, { subject: "one", revoked: 3 })
+      await logs(
+        "SessionService/RevokeSessions",
+        (options) => sessions.revokeSessions({ userIds: ["one", "two", "a b"] }, options),
+        ...["one", "two", "sha256:c8687a08aa5d6ed2"].map((subject) => ({ subject, revoked: 3 })),
       )
-      close()
-    })
-
-    test("RevokeSessions that ends early logs only the processed users", async () => {
-      const { sessions, close } = client()
+      // More than one call deletes.
       await signedIn(1, "many")
       await database.query(`WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1200)
         INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id)
         SELECT 'default', randomblob(32), 'many', '2100-01-01 00:00:00.000', '{}', hex(randomblob(16)) FROM n`)
-      const { id, options } = called()
-      const answer = await sessions.revokeSessions({ userIds: ["many", "here"] }, options)
-      expect(answer).toMatchObject({ processed: 1, more: true, revoked: 1201n })
-      const told = { subject: "many", revoked: 1201, request_id: id }
-      expect(await linesFor(id, 1)).toEqual([line("SessionService/RevokeSessions", told)])
-      close()
+      const many = async (options: Options) => {
+        const answer = await sessions.revokeSessions({ userIds: ["many", "here"] }, options)
+        expect(answer).toMatchObject({ processed: 1, more: true, revoked: 1201n })
+      }
+      await logs("SessionService/RevokeSessions", many, { subject: "many", revoked: 1201 })
     })
 
-    test("CreateSession with an impersonator: who that is, as a hash if it could be an address", async () => {
-      const { users, sessions, close } = client()
-      await users.createUser({ id: "customer" })
-      const staff: [impersonator: string, shown: string][] = [
-        ["staff:7", "staff:7"],
-        ["ada@example.com", "sha256:b5fc85e55755f9e0"],
-      ]
-      for (const [impersonator, shown] of staff) {
-        const { id, options } = called()
-        const request = { sessionToken: crypto.randomUUID(), userId: "customer", expires, impersonator }
-        const { session } = await sessions.createSession(request, options)
-        const told = { subject: "customer", session_id: session?.id, impersonator: shown, request_id: id }
-        expect(await linesFor(id, 1)).toEqual([line("SessionService/CreateSession", told)])
-      }
-      close()
-    })
+    test.each([
+      ["staff:7", "staff:7"],
+      ["ada@example.com", "sha256:b5fc85e55755f9e0"],
+    ])(
+      "CreateSession with the impersonator %s: who that is, as a hash if it could be an address",
+      async (impersonator, shown) => {
+        const [userId, id] = [crypto.randomUUID(), { session_id: expect.stringMatching(/^[0-9A-F]{32}$/) }]
+        await signedIn(0, userId)
+        const request = { sessionToken: crypto.randomUUID(), userId, expires, impersonator }
+        const create = (options: Options) => client.sessions.createSession(request, options)
+        await logs("SessionService/CreateSession", create, { subject: userId, ...id, impersonator: shown })
+      },
+    )
 
     test("UpdateUser and UnlinkAccount that delete sessions: the number of sessions", async () => {
-      const { users, accounts, close } = client()
+      const { users, accounts } = client
       await signedIn(2, "changing", "unlinking")
       const account = { provider: "p", providerAccountId: "unlinking" }
       await accounts.linkAccount({ ...account, userId: "unlinking", type: AccountType.OAUTH })
-      const [first, second] = [called(), called()]
       const change = { id: "changing", email: "new@example.com", updateMask: { paths: ["email"] } }
-      await users.updateUser({ ...change, revokeSessionsOnEmailChange: true }, first.options)
-      await accounts.unlinkAccount({ ...account, revokeSessions: true }, second.options)
-      const told = { revoked_sessions: 2 }
-      const ofUpdate = { subject: "changing", ...told, request_id: first.id }
-      expect(await linesFor(first.id, 1)).toEqual([line("UserService/UpdateUser", ofUpdate)])
-      const ofUnlink = { subject: "unlinking", ...told, request_id: second.id }
-      expect(await linesFor(second.id, 1)).toEqual([line("AccountService/UnlinkAccount", ofUnlink)])
-      close()
+      const update = (options: Options) => users.updateUser({ ...change, revokeSessionsOnEmailChange: true }, options)
+      await logs("UserService/UpdateUser", update, { subject: "changing", revoked_sessions: 2 })
+      const unlink = (options: Options) => accounts.unlinkAccount({ ...account, revokeSessions: true }, options)
+      await logs("AccountService/UnlinkAccount", unlink, { subject: "unlinking", revoked_sessions: 2 })
+    })
+
+    test("AccessSession: a line for a session that was extended, and none for one that was only read", async () => {
+      const [userId, sessionToken] = ["visitor", crypto.randomUUID()]
+      await signedIn(0, userId)
+      const { session } = await client.sessions.createSession({ sessionToken, userId, expires })
+      const access = (years: bigint, token: string = sessionToken) => {
+        const extend = { maxAge: { seconds: years * 31_536_000n }, updateAge: { seconds: 3_600n } }
+        return (options: Options) => client.sessions.accessSession({ sessionToken: token, extend }, options)
+      }
+      await access(1n)({ headers: {} })
+      await access(100n, "none")({ headers: {} }).catch(() => {})
+      const extended = { subject: userId, session_id: session?.id }
+      await logs("SessionService/AccessSession", access(100n), extended)
+      await access(100n)({ headers: {} })
+      // Lines are written in order.
+      await signedIn(0, "last")
+      await until(() => lines().some(({ subject }) => subject === "last"))
+      const found = lines().filter(({ method }) => method === "authwire.v1.SessionService/AccessSession")
+      expect(found.slice(-1)).toMatchObject([extended])
+      expect(found.filter(({ subject }) => subject !== "here")).toHaveLength(1)
     })
   })
 
@@ -308,74 +274,56 @@ describe("the audit log", () => {
     expect(lines().filter(({ request_id }) => request_id === ids[1])).toEqual([])
   })
 
-  test("logs how a write failed, and hides a subject that could be an address", async () => {
-    const id = () => ({ ...bearer(all.text), "x-request-id": crypto.randomUUID() })
-    const tries: [header: Record<string, string>, subject: string, shown: string][] = [
-      [id(), "nobody", "nobody"],
-      [id(), "ada@example.com", "sha256:f0a0b5f06a7e2a9b"],
-      [id(), "a b", "sha256:c8687a08aa5d6ed2"],
-      [id(), "x".repeat(129), `sha256:`],
-      [id(), "{}\n", "sha256:"],
-    ]
-    for (const [header, subject, shown] of tries) {
-      await unary.call(server, UserService.method.deleteUser, { id: subject }, header)
-      const line = await lineOf(header["x-request-id"] as string)
-      expect(line).toMatchObject({ code: "NOT_FOUND", reason: "USER_NOT_FOUND" })
-      expect([subject, String(line.subject).startsWith(shown.slice(0, 7))]).toEqual([subject, true])
-      if (shown.startsWith("sha256")) expect(line.subject).toMatch(/^sha256:[0-9a-f]{16}$/)
-    }
-    const header = id()
-    await unary.call(server, UserService.method.createUser, { id: "", email: "hunter2@" }, header)
-    expect(await lineOf(header["x-request-id"] as string)).toMatchObject({ code: "INVALID_ARGUMENT" })
-    const empty = id()
-    await unary.call(server, SessionService.method.revokeSessions, { userIds: [] }, empty)
-    const line = await lineOf(empty["x-request-id"] as string)
+  test.each([
+    ["nobody", /^nobody$/],
+    ["ada@example.com", /^sha256:b5fc85e55755f9e0$/],
+    ["a b", /^sha256:c8687a08aa5d6ed2$/],
+    ["x".repeat(129), /^sha256:[0-9a-f]{16}$/],
+    ["{}\n", /^sha256:[0-9a-f]{16}$/],
+  ])("logs how a write failed, and hides a subject that could be an address: %j", async (id, subject) => {
+    const header = { ...bearer(all.text), "x-request-id": crypto.randomUUID() }
+    await unary.call(server, UserService.method.deleteUser, { id }, header)
+    const outcome = { code: "NOT_FOUND", reason: "USER_NOT_FOUND", subject: expect.stringMatching(subject) }
+    expect(await lineOf(header["x-request-id"])).toMatchObject(outcome)
+  })
+
+  test.each([
+    [UserService.method.createUser, { id: "", email: "hunter2@" }],
+    [SessionService.method.revokeSessions, { userIds: [] }],
+  ])("logs a write that breaks a rule: $name", async (method, request) => {
+    const header = { ...bearer(all.text), "x-request-id": crypto.randomUUID() }
+    await unary.call(server, method, request, header)
+    const line = await lineOf(header["x-request-id"])
     expect(line).toMatchObject({ code: "INVALID_ARGUMENT", reason: "INVALID_FIELD" })
     expect(line).not.toHaveProperty("subject")
-    expect(readFileSync(file, "utf8")).not.toMatch(/hunter2|example\.com/)
   })
 
   test("logs rejected calls, also reads: a revoked key by its id", async () => {
     const revoked = await createKey(database, "all")
     await revokeKey(database, revoked)
     const { decode } = TokenService.method
-    const isRevoked = async () =>
-      (await unary.call(server, decode, {}, bearer(revoked.text))).reason === "API_KEY_INVALID"
-    await until(isRevoked)
+    await until(async () => (await unary.call(server, decode, {}, bearer(revoked.text))).reason === "API_KEY_INVALID")
+    const invalid = { code: "UNAUTHENTICATED", reason: "API_KEY_INVALID" }
+    const missing = { code: "PERMISSION_DENIED", reason: "SCOPE_MISSING", key: mayRead.id, tenant: "default" }
     const tries: [Record<string, string>, object][] = [
       [{}, { code: "UNAUTHENTICATED", reason: "API_KEY_MISSING" }],
-      [bearer("hunter2"), { code: "UNAUTHENTICATED", reason: "API_KEY_INVALID" }],
-      [bearer(revoked.text), { code: "UNAUTHENTICATED", reason: "API_KEY_INVALID", claimed_key: revoked.id }],
-      [
-        bearer(mayRead.text),
-        { code: "PERMISSION_DENIED", reason: "SCOPE_MISSING", key: mayRead.id, tenant: "default" },
-      ],
+      [bearer("hunter2"), invalid],
+      [bearer(revoked.text), { ...invalid, claimed_key: revoked.id }],
+      [bearer(mayRead.text), missing],
     ]
     for (const [header, line] of tries) {
       const id = crypto.randomUUID()
       const { getSessionAndUser } = SessionService.method
       await unary.call(server, getSessionAndUser, { sessionToken: "hunter2" }, { ...header, "x-request-id": id })
-      expect(await lineOf(id)).toEqual({
-        time: expect.any(String),
-        event: "audit",
-        method: "authwire.v1.SessionService/GetSessionAndUser",
-        request_id: id,
-        ...line,
-      })
+      const method = "authwire.v1.SessionService/GetSessionAndUser"
+      expect(await lineOf(id)).toEqual({ time: expect.any(String), event: "audit", method, request_id: id, ...line })
     }
-    expect(readFileSync(file, "utf8")).not.toContain("hunter2")
     // An invalid token is not a rejected caller.
-    const before = lines().length
-    await unary.call(server, TokenService.method.decode, { token: "x", salt: "s" }, bearer(all.text))
+    await unary.call(server, decode, { token: "x", salt: "s" }, { ...bearer(all.text), "x-request-id": "a-token" })
     const id = crypto.randomUUID()
-    await unary.call(
-      server,
-      UserService.method.deleteUser,
-      { id: "nobody" },
-      { ...bearer(all.text), "x-request-id": id },
-    )
+    await unary.call(server, UserService.method.deleteUser, {}, { ...bearer(all.text), "x-request-id": id })
     await lineOf(id)
-    expect(lines()).toHaveLength(before + 1)
+    expect(readFileSync(file, "utf8")).not.toMatch(/hunter2|example\.com|a-token/)
   })
 
   test("is not flooded by rejected calls: beyond ten per second they are only counted", async () => {

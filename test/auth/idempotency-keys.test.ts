@@ -1,5 +1,5 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { AccountType, SessionService, UserService } from "@authwire/proto"
+import { SessionService, UserService } from "@authwire/proto"
 import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
@@ -17,10 +17,8 @@ describe("with the idempotency key of another call", () => {
   let server: ServerProcess
   const clients: AuthwireClient[] = []
 
-  const start = (entries: object[]) =>
-    startServer({ databaseUrl: database.url, keys: false, env: { AUTHWIRE_API_KEYS: JSON.stringify(entries) } })
-  const clientOf = (key: { text: string }, to: ServerProcess = server) => {
-    const client = createAuthwireClient({ url: to.grpcUrl, apiKey: key.text })
+  const clientOf = (key: { text: string }) => {
+    const client = createAuthwireClient({ url: server.grpcUrl, apiKey: key.text })
     clients.push(client)
     return client
   }
@@ -30,7 +28,8 @@ describe("with the idempotency key of another call", () => {
 
   beforeAll(async () => {
     database = await createDatabase(target)
-    server = await start([victim.entry, colleague.entry, stranger.entry])
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify([victim, colleague, stranger].map(({ entry }) => entry)) }
+    server = await startServer({ databaseUrl: database.url, keys: false, env })
   })
   afterEach(() => {
     for (const client of clients.splice(0)) client.close()
@@ -40,26 +39,7 @@ describe("with the idempotency key of another call", () => {
     await database.drop()
   })
 
-  const account = (userId: string) => ({
-    ...{ userId, provider: "p", providerAccountId: userId, type: AccountType.OIDC },
-    ...{ accessToken: "access-3f8a", refreshToken: "refresh-3f8a" },
-  })
-
-  test("another API key of the same tenant gets nothing: its call is executed separately", async () => {
-    const [options, id] = [newKey(), crypto.randomUUID()]
-    await clientOf(victim).users.createUser({ id })
-    const linked = await clientOf(victim).accounts.linkAccount(account(id), options)
-    expect(linked.account?.refreshToken).toBe("refresh-3f8a")
-    await clientOf(victim).accounts.unlinkAccount({ provider: "p", providerAccountId: id })
-    await clientOf(victim).users.deleteUser({ id })
-    // The same request with the same key. If it got the first response, it would succeed.
-    await expect(clientOf(colleague).accounts.linkAccount(account(id), options)).rejects.toMatchObject({ code: 5 })
-    expect((await clientOf(victim).accounts.linkAccount(account(id), options)).account?.refreshToken).toBe(
-      "refresh-3f8a",
-    )
-  })
-
-  test("another tenant gets nothing, and cannot see that the key was used", async () => {
+  test("another API key, of the same tenant or of another one, gets nothing, and cannot see that the key was used", async () => {
     const link = { identifier: "ada@example.com", token: crypto.randomUUID() }
     const options = newKey()
     const expires = { seconds: 4_000_000_000n, nanos: 0 }
@@ -74,7 +54,7 @@ describe("with the idempotency key of another call", () => {
     }
   })
 
-  test("the same API key gets no response of another request: neither of another method nor of another message", async () => {
+  test("the same API key gets no response of another request: neither of another method nor of another message. No output has the key", async () => {
     const [options, id] = [newKey(), crypto.randomUUID()]
     const client = clientOf(victim)
     await client.users.createUser({ id, email: `${id}@example.com` }, options)
@@ -89,16 +69,8 @@ describe("with the idempotency key of another call", () => {
     ])
     for (const outcome of outcomes) expect(outcome).toMatchObject({ status: "rejected", reason: reused })
     expect(await count("users")).toBe(before)
-  })
-
-  test("after the user was deleted, a retry gets the old response only, and nothing is restored", async () => {
-    const [options, id] = [newKey(), crypto.randomUUID()]
-    const client = clientOf(victim)
-    const first = await client.users.createUser({ id, name: "Ada" }, options)
-    await client.users.deleteUser({ id })
-    expect(await client.users.createUser({ id, name: "Ada" }, options)).toEqual(first)
-    expect(await count(`users WHERE name = 'Ada'`)).toBe(0)
-    await expect(client.users.createUser({ id }, options)).rejects.toMatchObject(reused)
+    for (const text of [JSON.stringify(outcomes), server.output()])
+      expect(text).not.toContain(options.headers["idempotency-key"])
   })
 
   test("an idempotency key in the header of a pipeline applies to none of its calls", async () => {
@@ -117,15 +89,5 @@ describe("with the idempotency key of another call", () => {
     const [rejected] = await stream.answers(1)
     expect(errorOf(rejected as NonNullable<typeof rejected>).reason).toBe("IDEMPOTENCY_KEY_REUSED")
     stream.cancel()
-  })
-
-  test("neither logs nor errors contain the key", async () => {
-    const [options, id] = [newKey(), crypto.randomUUID()]
-    await clientOf(victim).users.createUser({ id }, options)
-    const error = await clientOf(victim)
-      .users.createUser({}, options)
-      .catch((thrown: unknown) => String(thrown) + JSON.stringify(thrown))
-    expect(error).toContain("used for another request")
-    for (const text of [error, server.output()]) expect(text).not.toContain(options.headers["idempotency-key"])
   })
 })

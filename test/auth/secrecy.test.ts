@@ -1,147 +1,169 @@
+import { createHash } from "node:crypto"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { inspect } from "node:util"
-import { AuthwireAdapter, createAuthwireClient, RemoteJwt } from "@authwire/client"
+import { createAuthwireClient } from "@authwire/client"
 import { Authorization } from "@authwire/proto/envoy"
-import { ServerReflection } from "@authwire/proto/reflection/v1"
-import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { errorOf, frame, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
+import { http1Options } from "@authwire/test-support/connections/http1.js"
+import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { command, createKey, revokeKey } from "@authwire/test-support/processes/keys.js"
+import { run, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { withOtherTag } from "@authwire/test-support/schema/altered.js"
-import { createClient } from "@connectrpc/connect"
-import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { unaryMethods } from "@authwire/test-support/schema/every-method.js"
+import { planted } from "@authwire/test-support/schema/planted.js"
+import type { DescMethodUnary } from "@bufbuild/protobuf"
+import { ConnectError, createClient } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { expect, test } from "@jest/globals"
 
-// No output may contain a secret or any data of callers: the logs at every level, errors, reflection. The values
-// planted below cannot appear there for another reason.
-const target = serviceDatabase()
+const later = endsAfterEach()
 
-describe("with canaries in every input", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  const errors: string[] = []
+// Keys, secrets, tokens, cookies and addresses are planted in every field of every method, in the environment and in
+// files, over every transport. Then all output of the service is searched for them, with the most detailed log level.
+test.each([["json"], ["text"]])("no output holds what is planted anywhere, log as %s", async (format) => {
   const canaries: string[] = []
+  // A user id may appear in the audit log, unless it could be an e-mail address. These ids could.
   const canary = (what: string): string => {
+    const value = `${what}-canary-${crypto.randomUUID()}@example.com`
+    canaries.push(value)
+    return value
+  }
+  const plain = (what: string): string => {
     const value = `${what}-canary-${crypto.randomUUID()}`
     canaries.push(value)
     return value
   }
-  const secret = canary("secret")
-  const collect = async (call: Promise<unknown>) => {
-    // As a console would show it, with its causes and all its properties.
-    await call.catch((error: unknown) => errors.push(String(error), inspect(error, { depth: 12 })))
+  const said: string[] = []
+  const database = await createDatabase(serviceDatabase())
+  later(database.drop)
+  const secretsFile = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `secrets-${crypto.randomUUID()}.json`)
+  writeFileSync(secretsFile, JSON.stringify({ acme: [plain("tenantsecret"), plain("tenantsecret")] }))
+  const given = staticKey(["all"])
+  const env = {
+    AUTH_SECRET: plain("authsecret"),
+    AUTH_SECRET_1: plain("authsecret"),
+    AUTHWIRE_API_KEYS: JSON.stringify([given.entry]),
+    AUTHWIRE_TENANT_SECRETS_FILE: secretsFile,
   }
-
-  beforeAll(async () => {
-    database = await createDatabase(target)
-    server = await startServer({
-      databaseUrl: database.url,
-      args: ["--log-level=trace"],
-      env: { AUTH_SECRET: secret },
-    })
+  const server = await startServer({
+    databaseUrl: database.url,
+    keys: false,
+    args: ["--log-level=trace", `--log-format=${format}`],
+    env,
   })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
-  })
+  later(server.stop)
+  await command(database, "tenants", "create", "acme")
+  const [ofAcme, revoked] = [await createKey(database, "all", "--tenant=acme"), await createKey(database, "all")]
+  await revokeKey(database, revoked)
+  const strangers = Array.from({ length: 3 }, () => staticKey(["all"]))
+  for (const { text } of [given, ofAcme, revoked, ...strangers]) {
+    // The id of a key is public: it appears in logs.
+    canaries.push(text, text.slice(21))
+  }
+  canaries.push(...strangers.map(({ entry }) => entry.secretSha256))
+  canaries.push(given.entry.secretSha256, createHash("sha256").update(ofAcme.text.slice(21)).digest("hex"))
 
-  test("no output contains a canary", async () => {
-    const url = server.grpcUrl
-    const client = createAuthwireClient({ url, apiKey: canary("key") })
-    const { adapter } = client
-    const expires = new Date(Date.now() + 60_000)
-    const user = {
-      id: canary("id"),
-      email: `${canary("email")}@example.com`,
-      emailVerified: null,
-      name: canary("name"),
-      image: canary("image"),
-      [canary("property")]: canary("value"),
-    }
-    const account = {
-      userId: user.id,
-      type: "oidc" as const,
-      provider: canary("provider"),
-      providerAccountId: canary("account"),
-      access_token: canary("access"),
-      refresh_token: canary("refresh"),
-      id_token: canary("idtoken"),
-    }
-    const session = { sessionToken: canary("session"), userId: user.id, expires }
-    const link = { identifier: `${canary("identifier")}@example.com`, token: canary("link"), expires }
-    const passkey = {
-      credentialID: canary("credential"),
-      userId: user.id,
-      providerAccountId: canary("passkey"),
-      credentialPublicKey: canary("publickey"),
-      counter: 3,
-      credentialDeviceType: "singleDevice",
-      credentialBackedUp: false,
-    }
-    // Twice: the second time nearly all of them fail.
-    for (let round = 0; round < 2; round++) {
-      await collect(Promise.resolve(adapter.createUser(user)))
-      await collect(Promise.resolve(adapter.createUser({ ...user, id: canary("otherid") })))
-      await collect(Promise.resolve(adapter.linkAccount(account)))
-      await collect(Promise.resolve(adapter.linkAccount({ ...account, userId: canary("nobody") })))
-      await collect(Promise.resolve(adapter.createSession(session)))
-      await collect(Promise.resolve(adapter.getSessionAndUser(session.sessionToken)))
-      await collect(Promise.resolve(adapter.createVerificationToken(link)))
-      await collect(Promise.resolve(adapter.createAuthenticator(passkey)))
-      await collect(Promise.resolve(adapter.updateAuthenticatorCounter(passkey.credentialID, 1)))
-      await collect(Promise.resolve(adapter.updateUser({ id: canary("gone"), name: canary("newname") })))
-    }
-    await collect(Promise.resolve(adapter.useVerificationToken(link)))
-    await collect(Promise.resolve(adapter.getUser(`${canary("long")}${"x".repeat(300)}`)))
-    await collect(Promise.resolve(adapter.createUser({ ...user, id: canary("bad"), extra: Number.NaN } as never)))
-
-    // Tokens: issued, read, tampered with, searched in headers; with the service's secret and with the request's.
-    const jwt = RemoteJwt({ url })
-    const salt = canary("salt")
-    const token = await jwt.encode({ token: { sub: canary("subject") }, secret: canary("appsecret"), salt })
-    canaries.push(token)
-    await collect(jwt.decode({ token, secret: "x", salt }))
-    await collect(jwt.decode({ token: withOtherTag(token), secret: "x", salt }))
-    await collect(jwt.decode({ token: canary("notoken"), secret: "x", salt }))
-    await collect(client.tokens.decode({ token, salt, secrets: [canary("requestsecret")] }))
-    const cookie = `${canary("cookie")}=${canary("cookievalue")}; authjs.session-token=${token}`
-    await collect(client.tokens.getToken({ headers: [{ name: "cookie", value: cookie }] }))
-    await collect(client.introspection.introspect({ headers: [{ name: "cookie", value: cookie }] }))
-    const bySession = `authjs.session-token=${session.sessionToken}`
-    await collect(client.introspection.introspect({ headers: [{ name: canary("name"), value: bySession }] }))
-    await collect(client.introspection.introspect({ headers: [{ name: "cookie", value: bySession }] }))
-    client.close()
-    const gateway = createClient(Authorization, createGrpcTransport({ baseUrl: url }))
-    for (const settings of [{}, { [canary("setting")]: "x" }, { policy: canary("policy") }] as Record<
-      string,
-      string
-    >[]) {
-      for (const one of [bySession, cookie]) {
-        const http = { path: `/${canary("path")}`, headers: { cookie: one, "x-auth-user-id": canary("forged") } }
-        await collect(gateway.check({ attributes: { contextExtensions: settings, request: { http } } }))
-        const query = new URLSearchParams(settings)
-        const asked = await fetch(`${server.httpUrl}/v1/authorize?${query}`, { headers: { cookie: one } })
-        errors.push(asked.status === 200 ? "" : await asked.text())
+  const { grpcUrl, httpUrl } = server
+  const transports = [
+    createGrpcTransport({ baseUrl: grpcUrl }),
+    createConnectTransport({ ...http1Options, baseUrl: httpUrl, useHttpGet: true }),
+    createGrpcWebTransport({ ...http1Options, baseUrl: httpUrl }),
+  ]
+  const keys = [given, ofAcme, revoked, ...strangers].map(({ text }) => `Bearer ${text}`)
+  const headers = [...keys, `Bearer ${plain("bearer")}`, `Basic ${btoa(plain("password"))}`, plain("header")]
+  let failed = 0
+  const note = (error: unknown) => {
+    failed++
+    said.push(String(error), inspect(error, { depth: 12 }))
+    if (!(error instanceof ConnectError)) throw error
+  }
+  for (const authorization of headers) {
+    for (const method of unaryMethods) {
+      const header = { authorization, cookie: `authjs.session-token=${plain("cookie")}`, "x-other": plain("header") }
+      for (const transport of transports) {
+        const request = planted(method.input, canary)
+        await transport.unary(method as DescMethodUnary, undefined, undefined, header, request).catch(note)
       }
     }
-
-    // A server that does not exist.
-    const nowhere = AuthwireAdapter({ url: "http://127.0.0.1:1", apiKey: canary("key") })
-    await collect(Promise.resolve(nowhere.getUserByEmail(user.email)))
-
-    const reflection = createClient(ServerReflection, createGrpcTransport({ baseUrl: url }))
-    async function* requests() {
-      yield { messageRequest: { case: "fileContainingSymbol" as const, value: "authwire.v1.TokenService" } }
+    const pipeline = openBarePipeline(grpcUrl, { authorization })
+    const calls = unaryMethods.map((method, id) =>
+      frame(id + 1, method, planted(method.input, canary) as never, { header: { authorization: plain("framekey") } }),
+    )
+    pipeline.send({ calls })
+    const answers = await pipeline.answers(calls.length).catch(async () => {
+      said.push(inspect(await pipeline.ended, { depth: 12 }))
+      return []
+    })
+    for (const answer of answers)
+      if (answer.outcome.case === "error") said.push(inspect(errorOf(answer), { depth: 12 }))
+    pipeline.cancel()
+  }
+  // What the client throws, and what the service says of tokens that it has issued. The second time most calls fail.
+  const client = createAuthwireClient({ url: grpcUrl, apiKey: given.text })
+  const gateway = createClient(Authorization, createGrpcTransport({ baseUrl: grpcUrl }))
+  const [id, sessionToken, salt] = [canary("id"), plain("session"), plain("salt")]
+  const user = { id, email: canary("email"), emailVerified: null, name: plain("name"), [plain("name")]: plain("value") }
+  const account = {
+    userId: id,
+    type: "oidc" as const,
+    provider: plain("provider"),
+    providerAccountId: plain("account"),
+  }
+  const { token } = await client.tokens.encode({ payload: { sub: canary("subject") }, salt })
+  canaries.push(token)
+  const cookies = [`authjs.session-token=${token}`, `${plain("cookie")}=x; authjs.session-token=${sessionToken}`]
+  const sent = { headers: { authorization: `Bearer ${given.text}` } }
+  const calls: (() => unknown)[] = [
+    () => client.adapter.createUser(user),
+    () => client.adapter.createUser({ ...user, id: canary("otherid") }),
+    () => client.adapter.createUser({ ...user, extra: Number.NaN } as never),
+    () => client.adapter.getUser(`${plain("long")}${"x".repeat(300)}`),
+    () => client.adapter.updateUser({ id: canary("gone"), name: plain("name") }),
+    () => client.adapter.linkAccount({ ...account, access_token: plain("access"), refresh_token: plain("refresh") }),
+    () => client.adapter.linkAccount({ ...account, userId: canary("nobody") }),
+    () => client.adapter.createSession({ sessionToken, userId: id, expires: new Date(4e12) }),
+    () => client.tokens.decode({ token: withOtherTag(token), salt }),
+    () => client.tokens.decode({ token, salt, secrets: [plain("requestsecret")] }),
+    () => createAuthwireClient({ url: "http://127.0.0.1:1", apiKey: plain("key") }).adapter.getUserByEmail(user.email),
+    ...cookies.flatMap((cookie) => [
+      () => client.introspection.introspect({ headers: [{ name: "cookie", value: cookie }], salt }),
+      ...[{}, { [plain("setting")]: "x" }, { policy: plain("policy") }].map((contextExtensions) => () => {
+        const http = { path: `/${plain("path")}`, headers: { cookie, "x-auth-user-id": plain("forged") } }
+        return gateway.check({ attributes: { contextExtensions, request: { http } } }, sent)
+      }),
+    ]),
+  ]
+  for (const call of [...calls, ...calls]) {
+    await Promise.resolve(call()).catch((error) => said.push(String(error), inspect(error, { depth: 12 })))
+  }
+  client.close()
+  // Requests that cannot be parsed, and paths that do not exist.
+  for (const path of ["authwire.v1.UserService/GetUser", `authwire.v1.${plain("service")}/GetUser`, plain("path")]) {
+    for (const body of [`{"id": "${plain("json")}"`, `{"${plain("field")}": 1}`]) {
+      const sent = { "content-type": "application/json", authorization: `Bearer ${given.text}` }
+      const answer = await fetch(`${httpUrl}/${path}?q=${plain("query")}`, { method: "POST", headers: sent, body })
+      said.push(await answer.text(), inspect([...answer.headers]))
     }
-    const described: string[] = []
-    for await (const answer of reflection.serverReflectionInfo(requests())) {
-      if (answer.messageResponse.case !== "fileDescriptorResponse") throw new Error("no files")
-      described.push(
-        ...answer.messageResponse.value.fileDescriptorProto.map((file) => Buffer.from(file).toString("latin1")),
-      )
-    }
+  }
+  const help = await run(["serve", "--help"], env)
+  const wrong = await run(["keys", "revoke", given.text], { AUTHWIRE_DATABASE_URL: database.url })
+  const list = await run(["keys", "list"], { AUTHWIRE_DATABASE_URL: database.url })
+  const ofProcess = readFileSync(`/proc/${server.pid}/cmdline`, "utf8")
 
-    expect(errors.length).toBeGreaterThan(30)
-    expect(described.join("").length).toBeGreaterThan(1000)
-    expect(server.output()).toContain("authwire.v1.UserService/CreateUser")
-    const everything = [server.output(), ...errors, ...described].join("\n")
-    expect(canaries.filter((value) => everything.includes(value))).toEqual([])
-  })
+  expect(failed).toBeGreaterThan(unaryMethods.length * headers.length)
+  expect(ofProcess).toContain("serve")
+  expect(await server.stop()).toBe(0)
+  const everything = [
+    server.output(),
+    ofProcess,
+    ...said,
+    ...[help, wrong, list].flatMap((one) => [one.stdout, one.stderr]),
+  ]
+  // Makes sure that there was output of each kind.
+  const text = everything.join("\n")
+  for (const word of ['"event":"audit"', "sha256:", "INVALID_ARGUMENT", revoked.id]) expect(text).toContain(word)
+  expect(canaries.filter((value) => text.includes(value))).toEqual([])
+  expect(canaries.length).toBeGreaterThan(1_000)
 })

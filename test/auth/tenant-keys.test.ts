@@ -70,8 +70,6 @@ test("a token that was read for its tenant is still invalid for another tenant, 
       const { result } = await tokensOf(tenant).getToken({ headers, secrets: ["its-own"] })
       expect(result.case).toBeUndefined()
     }
-    expect(await reasonOf(tokensOf("default").decode({ token, salt }))).toBe("NO_MATCHING_SECRET")
-    expect(await reasonOf(tokensOf("bare").decode({ token, salt }))).toBe("MISSING_SECRET")
     expect(await reasonOf(tokensOf("acme").decode({ token, salt, secrets: ["its-own"] }))).toBe("NO_MATCHING_SECRET")
   }
 })
@@ -96,14 +94,13 @@ test("Introspect finds the sessions of its tenant, of both kinds, and no other s
 
 test("a tenant without secrets cannot issue or read tokens, unless its request supplies secrets", async () => {
   const { token } = await tokensOf("default").encode({ payload, salt })
-  const bare = tokensOf("bare")
-  expect(await reasonOf(bare.encode({ payload, salt }))).toBe("MISSING_SECRET")
-  expect(await reasonOf(bare.decode({ token, salt }))).toBe("MISSING_SECRET")
-  expect(await reasonOf(bare.getToken({ headers: [{ name: "cookie", value: `${salt}=${token}` }] }))).toBe(
-    "MISSING_SECRET",
-  )
-  const own = await bare.encode({ payload, salt, secrets: ["its-own"] })
-  expect((await bare.decode({ token: own.token, salt, secrets: ["its-own"] })).payload).toMatchObject(payload)
+  const { decode, encode, getToken } = tokensOf("bare")
+  const headers = [{ name: "cookie", value: `${salt}=${token}` }]
+  for (const call of [encode({ payload, salt }), decode({ token, salt }), getToken({ headers })]) {
+    expect(await reasonOf(call)).toBe("MISSING_SECRET")
+  }
+  const own = await encode({ payload, salt, secrets: ["its-own"] })
+  expect((await decode({ token: own.token, salt, secrets: ["its-own"] })).payload).toMatchObject(payload)
 })
 
 test("the file is read again when it changes; an invalid file changes nothing, and its content is not logged", async () => {

@@ -1,5 +1,6 @@
 import { createAuthwireClient } from "@authwire/client"
 import { EventKind, EventService, type WatchResponse } from "@authwire/proto"
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
@@ -15,8 +16,7 @@ describe("EventService.Watch", () => {
   const all = staticKey(["all"])
   const watcher = staticKey(["events:watch"])
   const other = staticKey(["all"], { tenant: "other" })
-  const reader = staticKey(["users:read"])
-  const env = { AUTHWIRE_API_KEYS: JSON.stringify([all, watcher, other, reader].map(({ entry }) => entry)) }
+  const env = { AUTHWIRE_API_KEYS: JSON.stringify([all, watcher, other].map(({ entry }) => entry)) }
   const start = () => startServer({ databaseUrl: database.url, keys: false, env, args: ["--log-level=silent"] })
 
   beforeAll(async () => {
@@ -82,13 +82,7 @@ describe("EventService.Watch", () => {
   const idsOf = (stream: ReturnType<typeof open>) => stream.events().map(({ userId }) => userId)
   const reasonOf = async (stream: ReturnType<typeof open>) => {
     const error = await stream.ended
-    const [info] = (error?.details ?? []) as unknown as { debug?: { reason?: string }; value?: Uint8Array }[]
-    return [
-      error?.code,
-      Buffer.from(info?.value ?? [])
-        .toString("latin1")
-        .match(/[A-Z_]{6,}/)?.[0],
-    ]
+    return [error?.code, error?.findDetails(ErrorInfoSchema)[0]?.reason]
   }
 
   test.each(transports)(
@@ -120,12 +114,11 @@ describe("EventService.Watch", () => {
     await until(async () => stream.events().length === 1)
     expect(stream.events()).toMatchObject([{ kind: EventKind.USER_DELETED, userId: "kinds" }])
     await stream.close()
-    const nothing = open({ startCursor: stream.answers.at(-1)?.cursor ?? "", kinds: [EventKind.USER_CREATED] })
-    await nothing.begun()
+    const next = open({ startCursor: stream.answers.at(-1)?.cursor ?? "", kinds: [EventKind.USER_CREATED] })
     await create("kinds again")
-    await until(async () => nothing.events().length === 1)
-    expect(idsOf(nothing)).toEqual(["kinds again"])
-    await nothing.close()
+    await until(async () => next.events().length === 1)
+    expect(idsOf(next)).toEqual(["kinds again"])
+    await next.close()
   })
 
   test("no events of another tenant, whose cursor is invalid here", async () => {
@@ -156,15 +149,6 @@ describe("EventService.Watch", () => {
     await until(async () => again.events().length === 2_501)
     expect(idsOf(again)).toEqual([...Array.from({ length: 2_500 }, (_, n) => `${n}`), "later"])
     await again.close()
-  })
-
-  test.each([
-    ["a key without the scope", {}, reader.text, [Code.PermissionDenied, "SCOPE_MISSING"]],
-    ["no cursor", { startCursor: "x" }, watcher.text, [Code.InvalidArgument, "INVALID_FIELD"]],
-    ["no kind", { kinds: [0] }, watcher.text, [Code.InvalidArgument, "INVALID_FIELD"]],
-    ["a kind of a later version", { kinds: [4711] }, watcher.text, [Code.InvalidArgument, "INVALID_FIELD"]],
-  ])("%s is rejected", async (_, request, key, expected) => {
-    expect(await reasonOf(open(request, key))).toEqual(expected)
   })
 
   test("CURSOR_EXPIRED: later events were deleted by the cleanup, or the cursor is of another database", async () => {

@@ -20,28 +20,19 @@ const { key, kid } = await derive({ secret: testSecret, salt })
 const tokenOf = (claims: string) =>
   forge({ key, header: base64url(JSON.stringify({ alg: "dir", enc: "A256CBC-HS512", kid })), content: claims })
 
-const nested = (levels: number, open: string, close: string) => open.repeat(levels) + close.repeat(levels)
 const objects = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`
 
+// server/src/rpc/json.test.ts tests each rule. These claims pass through the decoders of JSON and of the token module.
 const malformed: [string, string][] = [
   ["objects nested 33 deep", objects(33)],
-  ["objects nested 60 deep", objects(60)],
   ["objects nested 20,000 deep", objects(20_000)],
-  ["lists nested 33 deep, with the claims", `{"a":${nested(32, "[", "]")}}`],
-  ["lists nested 300,000 deep", `{"a":${nested(300_000, "[", "]")}}`],
+  ["lists nested 300,000 deep", `{"a":${"[".repeat(300_000)}${"]".repeat(300_000)}}`],
   ["an expiry beyond all numbers", '{"exp":1e999}'],
-  ["an issue beyond all numbers", '{"iat":1e999}'],
-  ["a start before all numbers", '{"nbf":-1e999}'],
-  ["a claim beyond all numbers, inside", '{"a":[{"b":-1e999}]}'],
-  ["half a character", '{"name":"\\ud800"}'],
-  ["half a character inside", '{"a":[{"b":"\\udc00x"}]}'],
   ["a name with half a character", '{"\\ud800":1}'],
 ]
 const readable: [string, string][] = [
   ["objects nested 32 deep", objects(32)],
-  ["lists nested 32 deep, with the claims", `{"a":${nested(31, "[", "]")}}`],
   ["the largest number", '{"exp":1.7976931348623157e308}'],
-  ["a whole character of two halves", '{"name":"\\ud83d\\ude00"}'],
 ]
 
 describe("a token whose claims some client could not read is malformed", () => {

@@ -42,7 +42,7 @@ const segments = runtimes.flatMap((runtime) => modes.map((mode) => [runtime, mod
   describe.each(["first", "second"])("in the %s run", (run) => {
     beforeAll(async () => {
       for (const sessionToken of lasting.values()) await authwire.adapter.deleteSession(sessionToken)
-      next = await app.serve("start")
+      next = await app.serve()
     })
     afterAll(() => next.stop())
 

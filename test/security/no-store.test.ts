@@ -69,24 +69,6 @@ describe("no cache may store a response of", () => {
     },
   )
 
-  test("invalid HTTP in the middle of a response: nothing is inserted into it", async () => {
-    const watch = post("content-type: application/connect+json", "\0\0\0\0\u0002{}").replace(
-      path,
-      "/grpc.health.v1.Health/Watch",
-    )
-    const socket = connect(Number(new URL(server.httpUrl).port), "127.0.0.1")
-    socket.on("error", () => {})
-    socket.write(watch)
-    let answer = ""
-    socket.on("data", (chunk) => {
-      if (answer === "") socket.write("nothing of HTTP\r\n\r\n")
-      answer += chunk
-    })
-    await once(socket, "close")
-    expect(answer).toMatch(/^HTTP\/1\.1 200 /)
-    expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
-  })
-
   test.each([
     ...requests,
     ["the page", 200, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n"] as const,

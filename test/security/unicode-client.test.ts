@@ -5,23 +5,11 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/processes/a
 import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// TextEncoder replaces a lone surrogate with U+FFFD. A client that relied on it would change its input.
+// TextEncoder replaces a lone surrogate with U+FFFD. A client that relied on it would change its input. The tests of the
+// adapter are in client/src/adapter.
 
 const lone = "\ud800"
-const expires = new Date(4_000_000_000_000)
 const rule = "must be well-formed Unicode"
-
-const user = (more: object) => ({ id: "ada", email: "ada@example.com", emailVerified: null, ...more })
-const account = (more: object) => ({
-  userId: "ada",
-  type: "oidc" as const,
-  provider: "p",
-  providerAccountId: "a",
-  ...more,
-})
-const session = (more: object) => ({ sessionToken: "s", userId: "ada", expires, ...more })
-
-type Work = (client: Pick<AuthwireClient, "adapter" | "jwt">) => unknown
 
 describe("the client sends no text that the encoding would change", () => {
   let authwire: Authwire
@@ -36,34 +24,25 @@ describe("the client sends no text that the encoding would change", () => {
     await authwire.close()
   })
 
-  test.each<[field: string, Work]>([
-    ["name", ({ adapter }) => adapter.createUser(user({ name: lone }))],
-    ["extra.role", ({ adapter }) => adapter.createUser(user({ role: lone }))],
-    ["extra.a[1].b", ({ adapter }) => adapter.createUser(user({ a: [0, { b: lone }] }))],
-    ["extra.a.\ufffd", ({ adapter }) => adapter.createUser(user({ a: { [lone]: 1 } }))],
-    ["image", ({ adapter }) => adapter.updateUser(user({ image: lone }))],
-    ["email", ({ adapter }) => adapter.getUserByEmail(lone)],
-    ["access_token", ({ adapter }) => adapter.linkAccount(account({ access_token: lone }))],
+  const account = { userId: "ada", type: "oidc", provider: "p", providerAccountId: "a" } as const
+  const link = { token: "t", expires: new Date(4e12) }
+  test.each<[field: string, (client: Pick<AuthwireClient, "adapter" | "jwt">) => unknown]>([
+    ["access_token", ({ adapter }) => adapter.linkAccount({ ...account, access_token: lone })],
     [
       "authorization_details[0].type",
-      ({ adapter }) => adapter.linkAccount(account({ authorization_details: [{ type: lone }] })),
+      ({ adapter }) => adapter.linkAccount({ ...account, authorization_details: [{ type: lone }] }),
     ],
-    ["sessionToken", ({ adapter }) => adapter.createSession(session({ sessionToken: lone }))],
-    ["extra.device", ({ adapter }) => adapter.updateSession(session({ device: lone }))],
-    ["identifier", ({ adapter }) => adapter.createVerificationToken({ identifier: lone, token: "t", expires })],
+    ["identifier", ({ adapter }) => adapter.createVerificationToken({ ...link, identifier: lone })],
     ["token.role", ({ jwt }) => jwt.encode({ token: { role: lone }, salt: "s", secret: "" })],
     ["salt", ({ jwt }) => jwt.encode({ token: {}, salt: lone, secret: "" })],
     ["token", ({ jwt }) => jwt.decode({ token: lone, salt: "s", secret: "" })],
   ])("%s of a method of Auth.js", async (field, work) => {
-    for (const client of Object.values(clients)) {
-      await expect(work(client)).rejects.toMatchObject({
-        name: "AuthwireError",
-        code: "INVALID_ARGUMENT",
-        reason: "INVALID_FIELD",
-        fieldViolations: [{ field, description: rule }],
-      })
+    const rejected = {
+      code: "INVALID_ARGUMENT",
+      reason: "INVALID_FIELD",
+      fieldViolations: [{ field, description: rule }],
     }
-    expect(await authwire.rows("SELECT id FROM users")).toEqual([])
+    for (const client of Object.values(clients)) await expect(work(client)).rejects.toMatchObject(rejected)
   })
 
   test.each<[field: string, (client: AuthwireClient) => Promise<unknown>]>([

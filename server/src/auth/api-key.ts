@@ -1,11 +1,5 @@
 import { hash, randomBytes, randomInt } from "node:crypto"
 
-/** The lengths of the parts of a key, in characters. */
-const idLength = 16
-const secretLength = 43
-const opening = "Bearer awk_"
-const secretAt = opening.length + idLength + 1
-const headerLength = secretAt + secretLength
 const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
 /** The two parts of an API key: `awk_<id>_<secret>`. */
@@ -18,7 +12,7 @@ export interface KeyParts {
 
 /** Generates a random key. */
 export function newKey(): KeyParts {
-  const id = Array.from({ length: idLength }, () => idAlphabet[randomInt(idAlphabet.length)]).join("")
+  const id = Array.from({ length: 16 }, () => idAlphabet[randomInt(idAlphabet.length)]).join("")
   return { id, secret: randomBytes(32).toString("base64url") }
 }
 
@@ -42,11 +36,11 @@ export function claimsKey(header: string): boolean {
   return /^bearer +awk_/i.test(header)
 }
 
+/** The form of the header. The name of the scheme is case-insensitive, the key is not. */
+const headerForm = /^[Bb][Ee][Aa][Rr][Ee][Rr] awk_([a-z0-9]{16})_([\w-]{43})$/
+
 /** Parses the key of an `authorization` header, `Bearer awk_…`. Returns undefined for anything else. */
 export function parseKey(header: string): KeyParts | undefined {
-  if (header.length !== headerLength || header[secretAt - 1] !== "_") return undefined
-  if (!header.startsWith(opening) && !/^[Bb][Ee][Aa][Rr][Ee][Rr] awk_/.test(header)) return undefined
-  const id = header.slice(opening.length, secretAt - 1)
-  const secret = header.slice(secretAt)
-  return isKeyId(id) && /^[\w-]{43}$/.test(secret) ? { id, secret } : undefined
+  const [, id, secret] = headerForm.exec(header) ?? []
+  return id === undefined || secret === undefined ? undefined : { id, secret }
 }

@@ -1,3 +1,5 @@
+import { z } from "zod"
+
 // The rules for the fields of a key, except for scopes: scopes.ts has those, because it loads the schema.
 
 /** The form of a tenant's name. */
@@ -11,17 +13,15 @@ export function isKeyName(name: string): boolean {
   return name.length > 0 && name.length <= 255 && !/\p{Cc}/u.test(name)
 }
 
+/** A day, or a time of a day with seconds or without them. */
+const isoDate = z.union([
+  z.iso.date(),
+  z.iso.datetime({ offset: true }),
+  z.iso.datetime({ offset: true, precision: -1 }),
+])
+
 /** Parses a date in ISO 8601, with or without a time. Returns undefined for anything else, and for a day that does not exist. */
 export function parseDate(text: unknown): Date | undefined {
-  if (
-    typeof text !== "string" ||
-    !/^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
-  ) {
-    return undefined
-  }
-  const date = new Date(text)
-  // Date takes 30 February for 2 March.
-  const day = new Date(text.slice(0, 10))
-  const exists = !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10))
-  return exists && !Number.isNaN(date.getTime()) ? date : undefined
+  const { data } = isoDate.safeParse(text)
+  return data === undefined ? undefined : new Date(data)
 }

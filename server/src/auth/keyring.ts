@@ -46,8 +46,8 @@ const timeoutMs = 2_000
 const freshMs = 4_500
 /** The largest number of unknown ids that are looked up per second. */
 const lookupsPerSecond = 20
-/** How long an id without a valid key is cached, in milliseconds. */
-const absentMs = 2_000
+/** How long an id is not looked up again, in milliseconds. Keys that are found are in the cache for longer. */
+const recentMs = 2_000
 
 /**
  * Reads the list of valid keys from the database at regular intervals. Resolves after the first attempt and never
@@ -65,9 +65,8 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   let byCertificateName = new Map<string, Key[]>()
   /** The certificate names for which valid keys of several tenants exist. */
   let sharedNames = new Set<string>()
-  const active = new Map<string, Promise<Key | undefined>>()
-  /** The ids without a valid key, and until when they are not looked up again. */
-  const absent = new Map<string, number>()
+  /** The lookups by id, and until when each is not repeated: one in progress, or one that may have found no valid key. */
+  const recent = new Map<string, { found: Promise<Key | undefined>; until: number }>()
   let lookups = { second: 0, count: 0 }
   /** When the read of the newest list began. */
   let listAsOf = Number.NEGATIVE_INFINITY
@@ -101,7 +100,7 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
       // Not the name, which may be an e-mail address.
       if (!known.has(name)) log.warn({ keys: valid.map(({ keyId }) => keyId) }, what)
     }
-    for (const [id, until] of absent) if (until < clock()) absent.delete(id)
+    for (const [id, { until }] of recent) if (until < clock()) recent.delete(id)
   }
 
   /** Returns the keys of a certificate name that have not expired. */
@@ -114,9 +113,8 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     const asOf = clock()
     try {
       const keys = await inTime((signal) => apiKeys.listValid({ signal }, new Date()))
-      // Keeps the keys that were looked up since this read began.
-      const newer = [...cached].filter(([, one]) => one.asOf > asOf)
-      cached = new Map([...newer, ...keys.map((key) => [key.id, { key: new Key(key), asOf }] as const)])
+      // A key that was added while the list was read is looked up again.
+      cached = new Map(keys.map((key) => [key.id, { key: new Key(key), asOf }]))
       index()
       listAsOf = asOf
       if (lastError !== undefined) log.info("the API keys can be read again")
@@ -137,12 +135,7 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     const asOf = clock()
     const now = new Date()
     const row = await inTime((signal) => apiKeys.get({ signal }, id))
-    if (row === null || row.revoked !== undefined || (row.expires !== undefined && row.expires <= now)) {
-      absent.set(id, clock() + absentMs)
-      // Removes a key of a list that is older than this result.
-      if ((cached.get(id)?.asOf ?? asOf) <= asOf) cached.delete(id)
-      return undefined
-    }
+    if (row === null || row.revoked !== undefined || (row.expires !== undefined && row.expires <= now)) return undefined
     const key = new Key(row)
     cached.set(id, { key, asOf })
     if (key.certificateName !== undefined) index()
@@ -156,16 +149,18 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const lookUp = async (id: string): Promise<Key | undefined> => {
     // The key may be known from an expired list, or be new. In an outage the call fails at once instead of waiting.
     requireAnswer()
-    const until = absent.get(id)
-    if (until !== undefined && until >= clock()) return undefined
-    const same = active.get(id)
-    if (same !== undefined) return same
+    const same = recent.get(id)
+    if (same !== undefined && same.until >= clock()) return same.found
     const second = Math.floor(clock() / 1_000)
     if (lookups.second !== second) lookups = { second, count: 0 }
     if (lookups.count++ >= lookupsPerSecond) throw new Failure("OVERLOADED", { retryAfterMs: listIntervalMs })
-    const found = read(id).finally(() => active.delete(id))
-    active.set(id, found)
-    return found
+    const lookup = { found: read(id), until: Number.POSITIVE_INFINITY }
+    recent.set(id, lookup)
+    const settled = () => {
+      lookup.until = clock() + recentMs
+    }
+    lookup.found.then(settled, () => recent.delete(id))
+    return lookup.found
   }
 
   await list()

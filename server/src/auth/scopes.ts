@@ -34,9 +34,7 @@ export const scopes: readonly string[] = [...new Set(ownMethods.map((method) => 
   .filter((scope) => scope !== anyScope && scope !== "")
   .sort()
 
-/** Returns the first scope that no method requires, an empty text for an empty list, or undefined if all are known. */
-export function unknownScope(wanted: readonly unknown[]): string | undefined {
-  if (wanted.length === 0) return ""
-  const unknown = wanted.find((scope) => scope !== "all" && !scopes.includes(scope as string))
-  return unknown === undefined ? undefined : String(unknown)
+/** Returns whether a list has at least one scope, and only scopes that a key can have. */
+export function areScopes(list: readonly unknown[]): boolean {
+  return list.length > 0 && list.every((scope) => scope === "all" || scopes.includes(scope as string))
 }

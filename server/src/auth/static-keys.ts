@@ -4,7 +4,7 @@ import type { ApiKey } from "../store/types.js"
 import { parsedJson } from "../util/json.js"
 import { isKeyId } from "./api-key.js"
 import { certificateNameForm, isKeyName, parseDate, tenantName } from "./key-fields.js"
-import { scopes, unknownScope } from "./scopes.js"
+import { areScopes, scopes } from "./scopes.js"
 
 /** A key from the configuration. */
 export type StaticKey = Omit<ApiKey, "created" | "revoked">
@@ -18,7 +18,7 @@ const fields = {
   name: text(isKeyName, "must be 1 to 255 characters, none of them a control character"),
   tenant: text((name) => tenantName.test(name), `must match ${tenantName.source}`).default("default"),
   scopes: z.custom<string[]>(
-    (list) => Array.isArray(list) && unknownScope(list) === undefined,
+    (list) => Array.isArray(list) && areScopes(list),
     `must be a list of one or more of ${["all", ...scopes].join(", ")}`,
   ),
   secretSha256: text(

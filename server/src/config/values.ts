@@ -151,10 +151,10 @@ export const keyName = () =>
 
 export const scopes = () =>
   readBySchema(async () => {
-    const { scopes, unknownScope } = await import("../auth/scopes.js")
+    const { areScopes, scopes } = await import("../auth/scopes.js")
     return (text: string | undefined) => {
       const list = [...new Set((text ?? "").split(",").map((one) => one.trim()))]
-      if (unknownScope(list) === undefined) return list
+      if (areScopes(list)) return list
       throw new InvalidValueError(`must be one or more of these, separated by commas: ${["all", ...scopes].join(", ")}`)
     }
   }).register(shown, { placeholder: "a,b|all" })

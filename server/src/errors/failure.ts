@@ -72,7 +72,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
 /**
  * An error with a reason. Its message is that of the reason, or contains rules of the schema. The only part of a
  * request in it is the path of an invalid value, and only as far as the names in the path are property names (see
- * services/json.ts).
+ * rpc/json.ts).
  */
 export class Failure extends Error {
   override readonly name = "Failure"

@@ -2,7 +2,7 @@ import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/pr
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf"
 import { anyPack, durationFromMs } from "@bufbuild/protobuf/wkt"
-import { ConnectError } from "@connectrpc/connect"
+import { Code, ConnectError } from "@connectrpc/connect"
 import { codeOf, type Failure } from "./failure.js"
 
 /** Returns the status of a failed call, as gRPC sends it: code, message, ErrorInfo and, if they apply, BadRequest and RetryInfo. */
@@ -38,27 +38,10 @@ function detailsOf(
   return details
 }
 
-/** The names of gRPC's status codes, by number, as they stand in logs, metrics and spans. */
-const names = [
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED",
-] as const
-
+/** Returns the name of a gRPC status code, as it stands in logs, metrics and spans: `NOT_FOUND`. */
 export function statusName(code: number): string {
-  return names[code] ?? "UNKNOWN"
+  if (code === 0) return "OK"
+  // gRPC has two L in it.
+  if (code === Code.Canceled) return "CANCELLED"
+  return (Code[code] ?? "Unknown").replace(/(?<=.)[A-Z]/g, "_$&").toUpperCase()
 }

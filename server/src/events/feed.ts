@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { EventStore } from "../store/store.js"
-import type { EventKind, StoredEvent } from "../store/types.js"
+import type { StoredEvent } from "../store/types.js"
 import { elapsedTime } from "../util/elapsed-time.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
 
@@ -14,15 +14,13 @@ export interface FeedPosition {
 
 /** A subscriber to events. Its callbacks must return at once, because they run between two reads of the database. */
 export interface FeedSubscriber {
-  /** Only events of this tenant. Default: of all tenants. */
-  readonly tenant?: string | undefined
-  /** Only events of these kinds. Default: of all kinds. */
-  readonly kinds?: ReadonlySet<EventKind> | undefined
+  /** The tenant whose events are delivered. */
+  readonly tenant: string
   /**
    * Called after each read of the database, about 20 times per second. Without new events the call is a checkpoint,
    * which reports only the position.
    *
-   * @param events the new events that match the filters, in their order.
+   * @param events the new events of the tenant, in their order.
    */
   onEvents(events: readonly StoredEvent[], position: FeedPosition): void
   /**
@@ -102,11 +100,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
   const deliver = (found: readonly StoredEvent[], at: FeedPosition) => {
     position = at
     const byTenant = Map.groupBy(found, ({ tenant }) => tenant)
-    for (const subscriber of subscribers) {
-      const { tenant, kinds } = subscriber
-      const own = tenant === undefined ? found : (byTenant.get(tenant) ?? [])
-      subscriber.onEvents(kinds === undefined ? own : own.filter(({ kind }) => kinds.has(kind)), at)
-    }
+    for (const subscriber of subscribers) subscriber.onEvents(byTenant.get(subscriber.tenant) ?? [], at)
   }
 
   const reset = (at: FeedPosition) => {

@@ -38,6 +38,7 @@ export async function* watch(
   { start, kinds, checkpointMs = defaultCheckpointMs }: WatchOptions,
 ): AsyncGenerator<Watched, void> {
   const { tenant, signal } = caller
+  const isWanted = ({ kind }: StoredEvent) => kinds?.has(kind) ?? true
   let buffer: StoredEvent[] = []
   /** Events up to this sequence are not in the buffer, and have to be read from the table. */
   let inTable = 0
@@ -47,8 +48,8 @@ export async function* watch(
   let wake = () => {}
   const subscriber: FeedSubscriber = {
     tenant,
-    kinds,
-    onEvents(found, { sequence }) {
+    onEvents(events, { sequence }) {
+      const found = events.filter(isWanted)
       known = sequence
       if (buffer.length + found.length > maxBuffered) {
         buffer = []
@@ -96,7 +97,7 @@ export async function* watch(
           // The following events are already in the buffer.
           if (event.sequence > upTo) break
           after = event.sequence
-          if (kinds?.has(event.kind) ?? true) yield at(after, event)
+          if (isWanted(event)) yield at(after, event)
         }
         const isAll = page.length < pageSize || (page.at(-1)?.sequence ?? 0) > upTo
         if (isAll) after = Math.max(after, upTo)

@@ -4,13 +4,19 @@ import type {
   ServerReflection as ServerReflectionV1,
 } from "@authwire/proto/reflection/v1"
 import type { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
-import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import {
-  type DescriptorProto,
-  type FileDescriptorProto,
-  FileDescriptorProtoSchema,
-  FileDescriptorSetSchema,
-} from "@bufbuild/protobuf/wkt"
+  createFileRegistry,
+  type DescEnum,
+  type DescExtension,
+  type DescFile,
+  type DescMessage,
+  type DescService,
+  type FileRegistry,
+  fromBinary,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf"
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
 import { Code } from "@connectrpc/connect"
 import type { Implementation } from "../rpc/call.js"
 
@@ -28,52 +34,40 @@ export function reflectionService(deps: {
   descriptorSet: Uint8Array
   serviceNames: readonly string[]
 }): Implementation<typeof ServerReflectionV1> & Implementation<typeof ServerReflectionV1Alpha> {
-  const files = fromBinary(FileDescriptorSetSchema, deps.descriptorSet).file
-  const index = indexFiles(files)
-
+  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, deps.descriptorSet))
+  const files = [...registry.files]
+  const symbols = symbolsOf(registry)
   // Any client may call this, and a file has many imports. So each file is encoded, and its imports are found, once.
   const encoded = new Map(
-    files.map((file) => [file, toBinary(FileDescriptorProtoSchema, withoutForeignComments(file))]),
+    files.map((file) => [file, toBinary(FileDescriptorProtoSchema, withoutForeignComments(file.proto))]),
   )
-  const closures = new Map<FileDescriptorProto, Answer>()
-
-  const withImports = (file: FileDescriptorProto | undefined, what: string): Answer => {
-    if (file === undefined) return notFound(what)
-    const known = closures.get(file)
-    if (known !== undefined) return known
-    const closure = new Set<FileDescriptorProto>()
-    const visit = (one: FileDescriptorProto | undefined): void => {
-      if (one === undefined || closure.has(one)) return
-      closure.add(one)
-      for (const name of one.dependency) visit(index.byName.get(name))
-    }
-    visit(file)
-    const fileDescriptorProto = [...closure].flatMap((one) => encoded.get(one) ?? [])
-    const found: Answer = { case: "fileDescriptorResponse", value: { fileDescriptorProto } }
-    closures.set(file, found)
-    return found
-  }
+  const answers = new Map(
+    files.map((file): [DescFile, Answer] => {
+      const fileDescriptorProto = [...withImports(file)].flatMap((one) => encoded.get(one) ?? [])
+      return [file, { case: "fileDescriptorResponse", value: { fileDescriptorProto } }]
+    }),
+  )
+  const answerWith = (file: DescFile | undefined, what: string): Answer => (file && answers.get(file)) ?? notFound(what)
 
   const answer = (request: ServerReflectionRequest["messageRequest"]): Answer => {
     switch (request.case) {
       case "listServices":
         return { case: "listServicesResponse", value: { service: deps.serviceNames.map((name) => ({ name })) } }
       case "fileByFilename":
-        return withImports(index.byName.get(request.value), "file")
+        return answerWith(registry.getFile(request.value), "file")
       case "fileContainingSymbol":
-        return withImports(index.bySymbol.get(request.value.replace(/^\./, "")), "symbol")
+        return answerWith(symbols.get(withoutDot(request.value)), "symbol")
       case "fileContainingExtension": {
         const { containingType, extensionNumber } = request.value
-        return withImports(index.extensions.get(containingType.replace(/^\./, ""))?.get(extensionNumber), "extension")
+        const type = registry.getMessage(withoutDot(containingType))
+        return answerWith(type && registry.getExtensionFor(type, extensionNumber)?.file, "extension")
       }
       case "allExtensionNumbersOfType": {
-        const type = request.value.replace(/^\./, "")
-        const numbers = index.extensions.get(type)
-        if (numbers === undefined && !index.bySymbol.has(type)) return notFound("type")
-        return {
-          case: "allExtensionNumbersResponse",
-          value: { baseTypeName: type, extensionNumber: [...(numbers?.keys() ?? [])] },
-        }
+        const type = registry.getMessage(withoutDot(request.value))
+        if (type === undefined) return notFound("type")
+        const extensions = [...registry].filter((one) => one.kind === "extension" && one.extendee === type)
+        const extensionNumber = extensions.map((one) => (one as DescExtension).number)
+        return { case: "allExtensionNumbersResponse", value: { baseTypeName: type.typeName, extensionNumber } }
       }
       default:
         return {
@@ -100,50 +94,35 @@ function notFound(what: string): Answer {
   return { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage: `no such ${what}` } }
 }
 
-interface Index {
-  byName: Map<string, FileDescriptorProto>
-  /** By the full name of a message, field, enum, value, service, method or extension. */
-  bySymbol: Map<string, FileDescriptorProto>
-  /** By the full name of the extended message, then by number. */
-  extensions: Map<string, Map<number, FileDescriptorProto>>
+/** Returns the file of each message, field, enum, value, service, method and extension, by its full name. */
+function symbolsOf(registry: FileRegistry): Map<string, DescFile> {
+  const symbols = new Map<string, DescFile>()
+  for (const type of registry) {
+    symbols.set(type.typeName, type.file)
+    // The values of an enum are siblings of its name.
+    const scope = type.kind === "enum" ? type.typeName.slice(0, -type.name.length) : `${type.typeName}.`
+    for (const { name } of membersOf(type)) symbols.set(scope + name, type.file)
+  }
+  return symbols
 }
 
-function indexFiles(files: readonly FileDescriptorProto[]): Index {
-  const index: Index = { byName: new Map(), bySymbol: new Map(), extensions: new Map() }
-  for (const file of files) {
-    const symbol = (...parts: string[]): string => {
-      const name = parts.filter((part) => part !== "").join(".")
-      index.bySymbol.set(name, file)
-      return name
-    }
-    const extension = (scope: string, { name, extendee, number }: DescriptorProto["extension"][number]): void => {
-      symbol(scope, name)
-      const type = extendee.replace(/^\./, "")
-      const numbers = index.extensions.get(type) ?? new Map<number, FileDescriptorProto>()
-      index.extensions.set(type, numbers.set(number, file))
-    }
-    const enumeration = (scope: string, { name, value }: DescriptorProto["enumType"][number]): void => {
-      symbol(scope, name)
-      // The values of an enum are siblings of its name.
-      for (const one of value) symbol(scope, one.name)
-    }
-    const message = (scope: string, type: DescriptorProto): void => {
-      const name = symbol(scope, type.name)
-      for (const one of [...type.field, ...type.oneofDecl]) symbol(name, one.name)
-      for (const one of type.enumType) enumeration(name, one)
-      for (const one of type.nestedType) message(name, one)
-      for (const one of type.extension) extension(name, one)
-    }
-    index.byName.set(file.name, file)
-    for (const one of file.messageType) message(file.package, one)
-    for (const one of file.enumType) enumeration(file.package, one)
-    for (const one of file.extension) extension(file.package, one)
-    for (const one of file.service) {
-      const name = symbol(file.package, one.name)
-      for (const method of one.method) symbol(name, method.name)
-    }
+function membersOf(type: DescMessage | DescEnum | DescExtension | DescService): readonly { name: string }[] {
+  if (type.kind === "message") return [...type.fields, ...type.oneofs]
+  if (type.kind === "enum") return type.values
+  return type.kind === "service" ? type.methods : []
+}
+
+function withImports(file: DescFile, found = new Set<DescFile>()): Set<DescFile> {
+  if (!found.has(file)) {
+    found.add(file)
+    for (const one of file.dependencies) withImports(one, found)
   }
-  return index
+  return found
+}
+
+/** Removes the dot in front of a full name, which is optional. */
+function withoutDot(name: string): string {
+  return name.replace(/^\./, "")
 }
 
 function withoutForeignComments(file: FileDescriptorProto): FileDescriptorProto {

@@ -3,6 +3,7 @@ import { Failure } from "../errors/failure.js"
 import type { Implementation } from "../rpc/call.js"
 import { keyOf } from "../rpc/running.js"
 import type { Hubs } from "../session-cache/hubs.js"
+import { waitsUntil } from "../util/abort.js"
 
 /** Creates the service for clients that cache sessions in memory. */
 export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<typeof SessionCacheService> {
@@ -24,19 +25,17 @@ export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<ty
           },
         },
       )
-      const onAbort = () => wake()
-      signal.addEventListener("abort", onAbort, { once: true })
       const read = async () => {
-        for await (const request of requests) stream.receive(request)
-      }
-      read()
-        .catch((thrown: unknown) => {
+        try {
+          for await (const request of requests) stream.receive(request)
+        } catch (thrown) {
           failure = thrown
-        })
-        .finally(() => {
-          isRead = true
-          wake()
-        })
+        }
+        isRead = true
+        wake()
+      }
+      void read()
+      const waits = waitsUntil(signal)
       try {
         for (;;) {
           if (failure !== undefined) throw failure
@@ -44,13 +43,15 @@ export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<ty
           const news = stream.take()
           if (news !== undefined) yield news
           else if (isRead) return
-          else
-            await new Promise<void>((resolve) => {
+          else {
+            const woken = new Promise<void>((resolve) => {
               wake = resolve
             })
+            await waits.for(woken)
+          }
         }
       } finally {
-        signal.removeEventListener("abort", onAbort)
+        waits.end()
         stream.end()
       }
     },

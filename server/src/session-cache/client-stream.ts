@@ -1,20 +1,10 @@
+import type * as schema from "@authwire/proto"
+import type { Message } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
 
-/** See the message of this name in the schema. */
-export interface FollowRequest {
-  maxStaleMs: number
-  nonce: bigint
-  confirmed: bigint
-  done: boolean
-}
-
-/** See the message of this name in the schema. */
-export interface FollowResponse {
-  keys: string[]
-  reset: boolean
-  sequence: bigint
-  nonce: bigint
-}
+/** The fields of the messages of these names in the schema. */
+export type FollowRequest = Omit<schema.FollowRequest, keyof Message>
+export type FollowResponse = Omit<schema.FollowResponse, keyof Message>
 
 /** The callbacks of a stream. */
 export interface HubClient {

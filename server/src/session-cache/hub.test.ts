@@ -85,32 +85,19 @@ function start() {
   return playing
 }
 
-describe("requests that break a rule", () => {
-  const broken = (field: string) => expect.objectContaining({ violations: [expect.objectContaining({ field })] })
-
-  test("a first request with too short a lease, or with none", () => {
-    const { open } = start()
-    for (const maxStaleMs of [0, minStaleMs - 1])
-      expect(() => open().say({ maxStaleMs, nonce: 1n })).toThrow(broken("max_stale_ms"))
-    open().say({ maxStaleMs: minStaleMs, nonce: 1n })
-  })
-
-  test("another lease later", () => {
-    const client = start().open()
-    client.say({ maxStaleMs: 1_000 })
-    client.say({ maxStaleMs: 1_000 })
-    client.say({})
-    for (const maxStaleMs of [999, 1_001, 60_000])
-      expect(() => client.say({ maxStaleMs })).toThrow(broken("max_stale_ms"))
-  })
-
-  test("the confirmation of a sequence that was not sent", async () => {
-    const { open, look } = start()
-    const client = open()
-    look(["a"])
-    client.say({ maxStaleMs: 1_000, confirmed: 1n })
-    expect(() => client.say({ confirmed: 2n })).toThrow(broken("confirmed"))
-  })
+test.each<[what: string, field: string, earlier: Partial<FollowRequest>[], request: Partial<FollowRequest>]>([
+  ["no lease in the first one", "max_stale_ms", [], { nonce: 1n }],
+  ["too short a lease", "max_stale_ms", [], { maxStaleMs: minStaleMs - 1 }],
+  ["a shorter lease later", "max_stale_ms", [{ maxStaleMs: 1_000 }, { maxStaleMs: 1_000 }, {}], { maxStaleMs: 999 }],
+  ["a longer lease later", "max_stale_ms", [{ maxStaleMs: 1_000 }], { maxStaleMs: 1_001 }],
+  ["a sequence that was not sent", "confirmed", [{ maxStaleMs: minStaleMs, confirmed: 1n }], { confirmed: 2n }],
+])("a request with %s breaks a rule", (_, field, earlier, request) => {
+  const { open, look } = start()
+  const client = open()
+  look(["a"])
+  for (const one of earlier) client.say(one)
+  const broken = expect.objectContaining({ violations: [expect.objectContaining({ field })] })
+  expect(() => client.say(request)).toThrow(broken)
 })
 
 describe("bounds", () => {
@@ -150,14 +137,6 @@ describe("bounds", () => {
     wait(5_000)
     expect(hub.load.leases).toBe(0)
   })
-
-  test("without a stream, the database is not read", async () => {
-    const { leased, isFollowing } = start()
-    const client = await leased(1_000)
-    expect(isFollowing()).toBe(true)
-    client.end()
-    expect(isFollowing()).toBe(false)
-  })
 })
 
 describe("a lease", () => {
@@ -183,11 +162,13 @@ describe("a lease", () => {
     expect(client.take().nonce).toBe(1n)
   })
 
-  test("counts as long as its client may use it by its own clock", async () => {
-    const { hub, leased, wait } = start()
+  test("counts as long as its client may use it by its own clock; without a stream, the database is not read", async () => {
+    const { hub, leased, wait, isFollowing } = start()
     const client = await leased(1_000)
     wait(1_039)
+    expect(isFollowing()).toBe(true)
     client.end()
+    expect(isFollowing()).toBe(false)
     expect(hub.load.leases).toBe(1)
     wait(1)
     expect(hub.load.leases).toBe(0)
@@ -227,23 +208,6 @@ describe("a lease", () => {
     await written()
     expect(next.take().nonce).toBe(1n)
   })
-})
-
-test("a client that never confirms delays the others only as long as its lease lasts", async () => {
-  const { leased, look, wait, writes, written, runTimers } = start()
-  const [mute, good] = [await leased(1_000), await leased(1_000)]
-  look(["a"])
-  good.say({ confirmed: 1n })
-  wait(500)
-  good.say({ nonce: 2n })
-  look()
-  await runTimers()
-  expect(writes.at(-1)?.row).toMatchObject({ confirmed: 0n })
-  wait(1_000)
-  await runTimers()
-  await written()
-  expect(writes.at(-1)?.row).toMatchObject({ confirmed: 1n })
-  expect(mute.take().keys).toEqual(["a"])
 })
 
 test("a hub that was stopped writes nothing any more", async () => {

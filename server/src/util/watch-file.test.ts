@@ -14,7 +14,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { until } from "@authwire/test-support/until.js"
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
+import { afterEach, beforeEach, expect, test } from "@jest/globals"
 import { watchFiles } from "./watch-file.js"
 
 let folder: string
@@ -60,70 +60,53 @@ function watchPair(options: { paths?: string[]; everyMs?: number } = {}): string
   return reported
 }
 
-describe("files are passed on", () => {
-  test("when one is overwritten, and when one is replaced", async () => {
-    const reported = watchPair()
-    writeOver("one", "c")
-    await until(() => reported.length === 1)
-    replace("other", "d")
-    await until(() => reported.length === 2)
-    expect(reported).toEqual(["cb", "cd"])
-  })
-
-  test("when a link gets another target, as in a volume of Kubernetes", async () => {
-    for (const [version, text] of Object.entries({ v1: "a", v2: "c" })) {
-      mkdirSync(path(version))
-      replace(`${version}/file`, text)
-    }
-    symlinkSync("v1", path("current"))
-    const reported = watchPair({ paths: [path("current/file")] })
-    symlinkSync("v2", path("next"))
-    renameSync(path("next"), path("current"))
-    await until(() => reported.length === 1)
-    expect(reported).toEqual(["c"])
-  })
-})
-
-describe("a problem is reported once", () => {
-  test("for a rejected text, for a missing file, and for the next problem", async () => {
-    const reported = watchPair()
-    replace("one", "!")
-    await until(() => reported.length === 1)
-    rmSync(path("other"))
-    await until(() => reported.length === 2)
-    replace("other", "?")
-    await until(() => reported.length === 3)
-    replace("one", "c")
-    await until(() => reported.length === 4)
-    expect(reported).toEqual(["not !b", "ENOENT", "not !?", "c?"])
-  })
-
-  test("and again when it recurs", async () => {
-    const reported = watchPair()
-    for (const [index, good] of ["c", "d"].entries()) {
-      replace("one", "!")
-      await until(() => reported.length === 2 * index + 1)
-      replace("one", good)
-      await until(() => reported.length === 2 * index + 2)
-    }
-    expect(reported).toEqual(["not !b", "cb", "not !b", "db"])
-  })
-
-  test("after a second attempt, and not if the files match by then", async () => {
-    const reported = watchPair({ everyMs: 100 })
-    replace("one", "!")
-    await delay(150)
-    replace("one", "c")
-    await until(() => reported.length === 1)
-    expect(reported).toEqual(["cb"])
-  })
-})
-
-test("nothing is reported after it is stopped", async () => {
-  const stopped = watchPair()
+test("files are passed on when one is overwritten, and when one is replaced, until it is stopped", async () => {
+  const reported = watchPair()
+  writeOver("one", "c")
+  await until(() => reported.length === 1)
+  replace("other", "d")
+  await until(() => reported.length === 2)
   watch?.stop()
-  const reported = watchPair({ everyMs: 20 })
+  const later = watchPair({ everyMs: 20 })
+  replace("one", "e")
+  await until(() => later.length === 1)
+  expect(reported).toEqual(["cb", "cd"])
+})
+
+test("files are passed on when a link gets another target, as in a volume of Kubernetes", async () => {
+  for (const [version, text] of Object.entries({ v1: "a", v2: "c" })) {
+    mkdirSync(path(version))
+    replace(`${version}/file`, text)
+  }
+  symlinkSync("v1", path("current"))
+  const reported = watchPair({ paths: [path("current/file")] })
+  symlinkSync("v2", path("next"))
+  renameSync(path("next"), path("current"))
+  await until(() => reported.length === 1)
+  expect(reported).toEqual(["c"])
+})
+
+test("each problem is reported once: a rejected text, a missing file, the next problem, and one that recurs", async () => {
+  const reported = watchPair()
+  const steps = [
+    () => replace("one", "!"),
+    () => rmSync(path("other")),
+    () => replace("other", "?"),
+    () => replace("one", "c"),
+    () => replace("one", "!"),
+  ]
+  for (const [index, step] of steps.entries()) {
+    step()
+    await until(() => reported.length === index + 1)
+  }
+  expect(reported).toEqual(["not !b", "ENOENT", "not !?", "c?", "not !?"])
+})
+
+test("a problem is reported after a second attempt, and not if the files match by then", async () => {
+  const reported = watchPair({ everyMs: 100 })
+  replace("one", "!")
+  await delay(150)
   replace("one", "c")
   await until(() => reported.length === 1)
-  expect(stopped).toEqual([])
+  expect(reported).toEqual(["cb"])
 })

@@ -12,8 +12,8 @@ export interface NextApp {
   write(path: string, text: string): void
   /** Runs `next build`. Rejects with the output if it fails. */
   build(): Promise<void>
-  /** Runs `next start` or `next dev` on a free port. */
-  serve(how: "start" | "dev"): Promise<NextServer>
+  /** Runs `next start` on a free port. */
+  serve(): Promise<NextServer>
   remove(): void
 }
 
@@ -77,15 +77,15 @@ export function createNextApp(environment: Record<string, string>): NextApp {
       const [code] = await closed
       if (code !== 0) throw new Error(`next build: ${code}\n${output()}`)
     },
-    async serve(how) {
-      const { child, output, closed } = next([how, "--hostname", "127.0.0.1", "--port", "0"])
+    async serve() {
+      const { child, output, closed } = next(["start", "--hostname", "127.0.0.1", "--port", "0"])
       const address = () => /(http:\/\/127\.0\.0\.1:[1-9]\d*)/.exec(output())?.[1]
       const ready = new Promise<void>((resolve) => {
         child.stdout?.on("data", () => address() && /Ready in/.test(output()) && resolve())
       })
       await Promise.race([ready, closed])
       const url = address()
-      if (url === undefined) throw new Error(`next ${how} did not start:\n${output()}`)
+      if (url === undefined) throw new Error(`next start did not start:\n${output()}`)
       return {
         url,
         output,

@@ -176,17 +176,6 @@ describe("a connection", () => {
   })
 })
 
-test("the scheme is case-insensitive, as in HTTP; the key is not", async () => {
-  const { enter } = await setUp()
-  const key = formatKey(parts)
-  for (const word of ["Bearer", "bearer", "BEARER"]) {
-    expect(await enter(`${word} ${key}`, [])).toMatchObject({ key: both.id })
-  }
-  for (const header of [`Bearer  ${key}`, `Bearer ${key} `, `Bearer ${key.replace("awk", "AWK")}`]) {
-    expect(await enter(header, [])).toBe("API_KEY_INVALID")
-  }
-})
-
 test("a method of the schema without a scope stops the service from starting; foreign methods are open", async () => {
   const bytes = readFileSync(createRequire(import.meta.url).resolve("@authwire/proto/descriptors.binpb"))
   const files = fromBinary(FileDescriptorSetSchema, bytes)

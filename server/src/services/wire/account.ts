@@ -29,18 +29,12 @@ export function fromAccessToken(account: domain.Account): WholeMessage<typeof Ge
   return { accessToken, tokenType, scope, expires: expiry === undefined ? undefined : timestampFromMs(expiry) }
 }
 
+/** The types of the schema. Their names in upper case are those of the domain. */
 const accountTypes = {
   [AccountType.OAUTH]: "oauth",
   [AccountType.OIDC]: "oidc",
   [AccountType.EMAIL]: "email",
   [AccountType.WEBAUTHN]: "webauthn",
-} as const
-
-const accountTypeValues = {
-  oauth: AccountType.OAUTH,
-  oidc: AccountType.OIDC,
-  email: AccountType.EMAIL,
-  webauthn: AccountType.WEBAUTHN,
 } as const
 
 export function toAccount(request: LinkAccountRequest): Whole<domain.Account> {
@@ -67,7 +61,7 @@ export function toAccount(request: LinkAccountRequest): Whole<domain.Account> {
 export function fromAccount(account: domain.Account | domain.ListedAccount): WholeMessage<typeof AccountSchema> {
   return {
     userId: account.userId,
-    type: accountTypeValues[account.type],
+    type: AccountType[account.type.toUpperCase() as Uppercase<domain.Account["type"]>],
     provider: account.provider,
     providerAccountId: account.providerAccountId,
     accessToken: account.access_token,

@@ -10,8 +10,6 @@ const strategies = {
   [SessionStrategy.JWT]: "jwt",
 } as const
 
-const strategyValues = { database: SessionStrategy.DATABASE, jwt: SessionStrategy.JWT } as const
-
 export function toRequestSessionOptions(request: IntrospectRequest): Whole<RequestSessionOptions> {
   const { cookieName, secureCookie, salt, strategy, withUser } = request
   return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser }
@@ -31,7 +29,7 @@ export function fromRequestSession(
     jti: sessionId,
     iss: typeof claims?.iss === "string" ? claims.iss : undefined,
     aud: [claims?.aud].flat().filter((one) => typeof one === "string"),
-    strategy: strategyValues[kind],
+    strategy: kind === "jwt" ? SessionStrategy.JWT : SessionStrategy.DATABASE,
     sessionId,
     expires: timestampFromDate(expires),
     user: user && fromUser(user),

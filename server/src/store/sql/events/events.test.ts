@@ -44,6 +44,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
       const feed = eventFeed({ events: store.events, pollMs: 5 })
       feeds.push(feed)
       const subscription = feed.subscribe({
+        tenant: caller.tenant,
         onEvents: (events) => void told[n]?.push(...events),
         onReset: () => {
           throw new Error("nothing is cleaned away here")
