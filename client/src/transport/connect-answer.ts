@@ -1,6 +1,7 @@
-import { type DescMessage, type DescMethodUnary, fromBinary, type MessageShape } from "@bufbuild/protobuf"
-import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
+import type { DescMessage, DescMethodUnary } from "@bufbuild/protobuf"
+import type { UnaryResponse } from "@connectrpc/connect"
 import { errorFromJsonBytes, trailerDemux, validateResponse } from "@connectrpc/connect/protocol-connect"
+import { parse } from "./message.js"
 
 /**
  * Reads the response to a unary call of the Connect protocol (https://connectrpc.com/docs/protocol#unary-response). A
@@ -15,12 +16,4 @@ export async function readAnswer<I extends DescMessage, O extends DescMessage>(
   const body = new Uint8Array(await response.arrayBuffer())
   if (isUnaryError) throw errorFromJsonBytes(body, [...header, ...trailer], unaryError)
   return { stream: false, service: method.parent, method, header, trailer, message: parse(method.output, body) }
-}
-
-function parse<O extends DescMessage>(schema: O, body: Uint8Array): MessageShape<O> {
-  try {
-    return fromBinary(schema, body)
-  } catch {
-    throw new ConnectError(`the response is not a well-formed ${schema.typeName}`, Code.Internal)
-  }
 }

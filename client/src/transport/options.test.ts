@@ -154,24 +154,6 @@ describe("@authwire/client", () => {
     expect(JSON.stringify(error)).not.toContain("hunter2")
   })
 
-  test.each<[string, object]>([
-    ["sessions", { sessions: { maxAge: -1 } }],
-    ["signOutOn", { signOutOn: ["signIn"] }],
-    ["sessionCache", { sessionCache: { size: 0 } }],
-  ])("a client that is rejected because of %s leaves its connection to those that share it", (_, wrong) => {
-    const channels = () =>
-      (globalThis as { [key: symbol]: Map<string, unknown> | undefined })[Symbol.for("authwire.channels.1")]?.size ?? 0
-    const before = channels()
-    const options = { url, sessionCache: {} }
-    failureOf(createAuthwireClient, { ...options, ...wrong })
-    expect(channels()).toBe(before)
-    const client = createAuthwireClient(options)
-    failureOf(createAuthwireClient, { ...options, ...wrong })
-    expect(channels()).toBe(before + 1)
-    client.close()
-    expect(channels()).toBe(before)
-  })
-
   test.each(["http://h", "http://[::1]:50051", "HTTPS://h:443", "dns:///h:50051", "dns:///h.example.com:1"])(
     "accepts %s",
     (url) => createAuthwireClient({ url }).close(),
