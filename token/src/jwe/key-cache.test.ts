@@ -74,20 +74,6 @@ describe("keyCache", () => {
     expect(calls).toBe(2)
   })
 
-  test("holds 32 keys, and evicts the least recently used one", async () => {
-    const { calls, derive } = counting()
-    const key = keyCache(derive)
-    for (let n = 0; n < 32; n++) await key(`${n}`, "salt", "A")
-    await key("0", "salt", "A")
-    await key("32", "salt", "A")
-    calls.length = 0
-    await key("0", "salt", "A")
-    await key("2", "salt", "A")
-    expect(calls).toEqual([])
-    await key("1", "salt", "A")
-    expect(calls).toEqual(['["1","salt","A"]'])
-  })
-
   test("removes keys that were not used for an hour", async () => {
     const { calls, derive } = counting()
     let time = 0
