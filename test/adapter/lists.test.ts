@@ -115,20 +115,6 @@ describe("lists", () => {
     expect(asked).toHaveLength(1)
   })
 
-  test("filters: addresses that are compared as equal, and times", async () => {
-    const { users } = clientOf(reader)
-    const found = await users.listUsers({ email: " USER-007@Example.com" })
-    expect([namesOf(found.users), found.nextPageToken]).toEqual([["user-007@example.com"], ""])
-    const [user] = found.users
-    const moment = user?.createTime as NonNullable<User["createTime"]>
-    const since = await itemsOf(users.list({ createdSince: moment }))
-    const before = await itemsOf(users.list({ createdBefore: moment }))
-    expect(namesOf([...before, ...since])).toEqual(emails)
-    expect(namesOf(since)).toContain("user-007@example.com")
-    expect((await users.countUsers({ createdSince: moment })).count).toBe(since.length)
-    expect((await users.countUsers({ email: "user-007@example.com", createdBefore: moment })).count).toBe(0)
-  })
-
   test("a page token of another list is rejected, and the error names the field", async () => {
     const { users, accounts } = clientOf(all)
     const { users: others } = clientOf(other)
@@ -149,13 +135,6 @@ describe("lists", () => {
     ]
     expect(await Promise.all(calls.map(failureOf))).toEqual(calls.map(() => badToken))
     expect((await users.listUsers({ pageToken, pageSize: 1 })).users).toHaveLength(1)
-  })
-
-  test("another tenant lists and counts only its own users and accounts", async () => {
-    const { users, accounts } = clientOf(other)
-    expect(await itemsOf(users.list())).toEqual([])
-    expect((await users.countUsers({})).count).toBe(0)
-    expect(await itemsOf(accounts.listByUser({ userId: emails[0] as string }))).toEqual([])
   })
 
   test("accounts are listed without tokens; with tokens only for a key that may read accounts", async () => {

@@ -86,6 +86,8 @@ describe.each(entries)("%s rejects", (_, create) => {
     ],
     ["a transport that is none", { url, transport: {} }, "transport must be a Transport"],
     ["sessions that are none", { url, sessions: true }, "sessions must be an object"],
+    ["a signOutOn that is no list", { url, signOutOn: "emailChange" }, "signOutOn must be a list of emailChange"],
+    ["an unknown event", { url, signOutOn: ["signIn"] }, "signOutOn must be a list of emailChange"],
     ...[null, false, 0, ""].map((sessionCache): [string, object, string] => [
       `a sessionCache of ${JSON.stringify(sessionCache)}`,
       { url, sessionCache },
