@@ -1,6 +1,7 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
-import { describe, expect, test } from "@jest/globals"
+import { describe, expect, jest, test } from "@jest/globals"
+import { freeze } from "../../test/clock.js"
 import { type CachedToken, tokenCache } from "./token-cache.js"
 
 const enc = "A256CBC-HS512"
@@ -51,6 +52,18 @@ describe("tokenCache", () => {
     cache.set(tokenOf(1000, 100 * 4096), remembered("{}"))
     expect(cache.peek(tokenOf(1000, 100 * 4096))).toBeUndefined()
     expect(cache.count).toBe(4)
+  })
+
+  test("removes a token that was not used for an hour", () => {
+    const cache = tokenCache(10)
+    freeze(0)
+    cache.set(tokenOf(1), remembered("{}"))
+    freeze(3_600)
+    expect(cache.peek(tokenOf(1))).toBeDefined()
+    freeze(3_600.001)
+    expect(cache.peek(tokenOf(1))).toBeUndefined()
+    expect([cache.count, cache.bytes]).toEqual([0, 0])
+    jest.useRealTimers()
   })
 
   test("caches nothing with size 0", () => {
