@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { GrpcTransport } from "../transport/grpc.js"
+import { noStreams } from "../transport/layer.js"
 import { shared } from "../transport/shared.js"
 import { type PipelineTransportOptions, pipelineTarget, pipelineTransport } from "./transport.js"
 
@@ -37,7 +38,7 @@ export function sharedTransport(options: SharedTransportOptions, idleCheckMs?: n
         return Promise.reject(error)
       }
     },
-    stream: async (...call) => opened().stream(...call),
+    stream: noStreams,
     close: pipelines.leave,
   }
 }

@@ -6,7 +6,7 @@ import { type GrpcTransport, grpcTransport } from "../transport/grpc.js"
 import { channelOptions, type GrpcTarget, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
 import { toMetadata } from "../transport/grpc-wire.js"
 import { connectionHeaders } from "../transport/headers.js"
-import { layered } from "../transport/layer.js"
+import { layered, noStreams } from "../transport/layer.js"
 import { cancelled } from "../transport/message.js"
 import { PipelinedCall } from "./call.js"
 import { endpointsOf, type Resolve, systemResolve } from "./endpoints.js"
@@ -102,7 +102,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
         return Promise.reject(error)
       }
     },
-    stream: (...call) => alone.stream(...call),
+    stream: noStreams,
     get isIdle() {
       return pool.isIdle
     },

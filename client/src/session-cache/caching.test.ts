@@ -11,7 +11,8 @@ test("a write evicts from the cache that another client has opened, before the s
   const session = { sessionToken: "s1", userId: "u1", expires: new Date(1) }
   cache.keep(cache.beginRead(), { session, user: { id: "u1", email: "", emailVerified: null }, keys: [] })
   expect(cache.get("s1")).toBeDefined()
-  const shared = { use: () => cache, opened: cache, hasLeft: false }
+  const opened = { cache, used() {} }
+  const shared = { use: () => opened, opened, hasLeft: false }
   const service = createRouterTransport((router) =>
     router.service(SessionService, {
       deleteSession() {

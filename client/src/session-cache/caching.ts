@@ -12,9 +12,10 @@ import type { AuthwireAdapterMethods } from "../adapter/adapter.js"
 import * as convert from "../adapter/convert.js"
 import type { SessionAgeOptions } from "../adapter/session-access.js"
 import type { Layer } from "../transport/layer.js"
+import type { Shared } from "../transport/shared.js"
 import type { Answer, SessionCache } from "./cache.js"
 import { sessionKey, userKey } from "./keys.js"
-import type { SharedCache } from "./shared.js"
+import type { FollowedCache } from "./shared.js"
 
 /** The fields of requests and responses that identify a session or a user. Each message has only some of them. */
 interface Named {
@@ -64,21 +65,30 @@ const reads: ReadonlySet<DescMethod> = new Set([
   SessionService.method.accessSession,
 ])
 
+type SharedCache = Pick<Shared<Pick<FollowedCache, "cache" | "used">>, "use" | "opened" | "hasLeft">
+
+/** Returns the cache for a read of a session. */
+function cacheOf(shared: SharedCache): SessionCache {
+  const { cache, used } = shared.use()
+  used()
+  return cache
+}
+
 /**
  * Caches the sessions that calls read, and evicts the sessions and users that they change. Reads with headers of their
  * own bypass the cache, because they may belong to another tenant.
  */
-export function caching(shared: Pick<SharedCache, "use" | "opened" | "hasLeft">): Layer {
+export function caching(shared: SharedCache): Layer {
   /** Evicts the sessions and users that a message names. Another client may have opened the cache since the last call. */
   function evict(touch: Touch, message: Named): void {
-    if (shared.opened !== undefined) touch(shared.opened, message)
+    if (shared.opened !== undefined) touch(shared.opened.cache, message)
   }
 
   return (next) => (method, signal, timeoutMs, header, input, contextValues) => {
     const call = () => next(method, signal, timeoutMs, header, input, contextValues)
     if (reads.has(method)) {
       if (shared.hasLeft || header !== undefined) return call()
-      const cache = shared.use()
+      const cache = cacheOf(shared)
       const mark = cache.beginRead()
       return call().then(
         (response) => {
@@ -134,7 +144,7 @@ function answerOf({ session, user }: GetSessionAndUserResponse): Answer | undefi
  */
 export function cachedAdapter(
   adapter: AuthwireAdapterMethods,
-  shared: Pick<SharedCache, "use" | "hasLeft">,
+  shared: SharedCache,
   ages: SessionAgeOptions | undefined,
 ): AuthwireAdapterMethods {
   const { maxAge = 2_592_000, updateAge = 86_400 } = ages ?? {}
@@ -143,7 +153,7 @@ export function cachedAdapter(
     ...adapter,
     getSessionAndUser(sessionToken) {
       // A closed client must fail its calls, so it does not use the cache.
-      const kept = shared.hasLeft ? undefined : shared.use().get(sessionToken)
+      const kept = shared.hasLeft ? undefined : cacheOf(shared).get(sessionToken)
       if (kept === undefined || kept.session.expires.getTime() - freshMs <= Date.now())
         return adapter.getSessionAndUser(sessionToken)
       return Promise.resolve(kept)

@@ -3,7 +3,7 @@ import type { SessionCacheOptions } from "../adapter/options.js"
 import { wrongOption } from "../errors/error.js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
 import { toMetadata } from "../transport/grpc-wire.js"
-import { shared } from "../transport/shared.js"
+import { type Shared, shared } from "../transport/shared.js"
 import { type SessionCache, sessionCache } from "./cache.js"
 import { elapsedTime } from "./clock.js"
 import { follower } from "./follower.js"
@@ -15,49 +15,27 @@ export interface SharedCacheOptions extends GrpcTargetOptions {
   options: SessionCacheOptions
 }
 
-/** One client's share in a cache that all clients with equal options use. */
-export interface SharedCache {
-  /** Returns the cache. Must be called at each read of a session, because a cache that is not used closes. */
-  use(): SessionCache
-  /** The cache, if one of these clients has it open. A change must be evicted from it. */
-  readonly opened: SessionCache | undefined
-  /** Releases the cache for this client. */
-  leave(): void
-  readonly hasLeft: boolean
+/** A cache with the stream that keeps its lease. */
+export interface FollowedCache {
+  readonly cache: SessionCache
+  /** Must be called at each read of a session, because the stream ends when no session has been read for a while. */
+  used(): void
+  readonly isIdle: boolean
+  close(): void
 }
 
 /**
- * Returns the cache that all clients of this process with equal options share. The first read of a session opens the
- * cache. Its stream ends when no session has been read for a while, and the cached sessions are then discarded.
+ * Returns the cache that all clients of this process with equal options share.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
-export function sharedCache(connection: SharedCacheOptions, idleCheckMs?: number): SharedCache {
+export function sharedCache(connection: SharedCacheOptions, idleCheckMs?: number): Shared<FollowedCache> {
   const { maxStaleMs, size } = checked(connection.options)
-  const caches = shared({
-    kind: "session cache",
-    connection,
-    settings: [maxStaleMs, size],
-    open: () => openCache(connection, maxStaleMs, size),
-    idleCheckMs,
-  })
-  return {
-    use() {
-      const { cache, used } = caches.use()
-      used()
-      return cache
-    },
-    get opened() {
-      return caches.opened?.cache
-    },
-    leave: caches.leave,
-    get hasLeft() {
-      return caches.hasLeft
-    },
-  }
+  const open = () => openCache(connection, maxStaleMs, size)
+  return shared({ kind: "session cache", connection, settings: [maxStaleMs, size], open, idleCheckMs })
 }
 
-function openCache(connection: SharedCacheOptions, maxStaleMs: number, size: number) {
+function openCache(connection: SharedCacheOptions, maxStaleMs: number, size: number): FollowedCache {
   const { target, credentials, settings } = grpcTarget(connection)
   const metadata = toMetadata(connection.header)
   const now = elapsedTime()

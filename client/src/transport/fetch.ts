@@ -1,12 +1,11 @@
-import { create } from "@bufbuild/protobuf"
-import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { create, type DescMessage, type DescMethodUnary } from "@bufbuild/protobuf"
+import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
 import { createMethodUrl } from "@connectrpc/connect/protocol"
-import { requestHeader } from "@connectrpc/connect/protocol-connect"
+import { errorFromJsonBytes, requestHeader, trailerDemux, validateResponse } from "@connectrpc/connect/protocol-connect"
 import { wrongOption } from "../errors/error.js"
 import { explainTls, fetchAdvice } from "../errors/tls-error.js"
-import { readAnswer } from "./connect-answer.js"
 import { noStreams } from "./layer.js"
-import { cancelled, serialize } from "./message.js"
+import { cancelled, parse, serialize } from "./message.js"
 import { parseHttpUrl, type ServerAddress, serverOf } from "./options.js"
 import { cacheMode, nonce } from "./uncached.js"
 
@@ -74,6 +73,21 @@ export function fetchTransport(options: FetchOptions): Transport {
     },
     stream: noStreams,
   }
+}
+
+/**
+ * Reads the response to a unary call of the Connect protocol (https://connectrpc.com/docs/protocol#unary-response). A
+ * message is binary, an error is JSON.
+ */
+async function readAnswer<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  response: Response,
+): Promise<UnaryResponse<I, O>> {
+  const { isUnaryError, unaryError } = validateResponse("unary", true, response.status, response.headers)
+  const [header, trailer] = trailerDemux(response.headers)
+  const body = new Uint8Array(await response.arrayBuffer())
+  if (isUnaryError) throw errorFromJsonBytes(body, [...header, ...trailer], unaryError)
+  return { stream: false, service: method.parent, method, header, trailer, message: parse(method.output, body) }
 }
 
 /** The longest timeout that the request header announces, in whole milliseconds as the service requires. */

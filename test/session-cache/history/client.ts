@@ -63,14 +63,8 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
   })
   const unary = (...[method, , , , input]: Parameters<Transport["unary"]>) =>
     process.see(service.serve(method.name, input as never))
-  const shared = {
-    use() {
-      used()
-      return cache
-    },
-    opened: cache,
-    hasLeft: false,
-  }
+  const opened = { cache, used }
+  const shared = { use: () => opened, opened, hasLeft: false }
   const transport = layered([caching(shared)], { unary } as unknown as Transport)
   const sessions = createClient(SessionService, transport)
   const users = createClient(UserService, transport)
