@@ -63,6 +63,11 @@ async function settled<T>(call: Promise<T>): Promise<T> {
 }
 
 const unavailable = () => new ConnectError("gone", Code.Unavailable)
+const overloaded = (ms: number, domain = "authwire") =>
+  new ConnectError("too much", Code.ResourceExhausted, undefined, [
+    { desc: ErrorInfoSchema, value: { domain, reason: "OVERLOADED" } },
+    { desc: RetryInfoSchema, value: { retryDelay: durationFromMs(ms) } },
+  ])
 
 describe("retry", () => {
   test("a call that succeeds is made once, with the deadline", async () => {
@@ -118,95 +123,43 @@ describe("retry", () => {
     expect(keys).toEqual([null, null])
   })
 
-  test("a method that is neither repeatable nor idempotent is never retried", async () => {
-    const { tokens, keys } = setUp({ failures: [unavailable()] })
-    await expect(settled(tokens.encode({}))).rejects.toMatchObject({ code: Code.Unavailable })
-    expect(keys).toEqual([null])
+  test.each<[string, ConnectError, number, number]>([
+    ["an outage, at the earliest", unavailable(), 0, 50],
+    ["an outage, at the latest", unavailable(), 1, 150],
+    ["a rejection with a delay, at the earliest", overloaded(400), 0, 400],
+    ["a rejection with a delay, at the latest", overloaded(400), 1, 600],
+    ["a rejection with a delay of 0 ms", overloaded(0), 0, 50],
+  ])("the pause after %s", async (_, failure, random, pauseMs) => {
+    const { getUser, pauses, timeouts } = setUp({ failures: [failure], callMs: 100, random })
+    expect((await getUser()).user?.id).toBe("u1")
+    expect(pauses()).toEqual([pauseMs])
+    expect(timeouts).toEqual([1_000, 900 - pauseMs])
   })
 
-  test("retries only once", async () => {
-    const { getUser, timeouts } = setUp({ failures: [unavailable(), unavailable()] })
-    await expect(getUser()).rejects.toMatchObject({ code: Code.Unavailable })
-    expect(timeouts).toHaveLength(2)
+  test.each<[string, ConnectError, number]>([
+    ["an outage, if the deadline leaves no time", unavailable(), 900],
+    ["a rejection, if the deadline is before the retry", overloaded(1_000), 0],
+    ["a rejection that the service itself did not send", overloaded(100, "mesh.test"), 0],
+    ...[Code.DeadlineExceeded, Code.Internal, Code.NotFound, Code.ResourceExhausted, Code.Aborted, Code.Unknown].map(
+      (code): [string, ConnectError, number] => [`code ${code}`, new ConnectError("", code), 0],
+    ),
+  ])("there is no retry after %s", async (_, failure, callMs) => {
+    const { getUser, timeouts } = setUp({ failures: [failure], callMs })
+    await expect(getUser()).rejects.toMatchObject({ code: failure.code })
+    expect(timeouts).toHaveLength(1)
   })
 
-  test.each([Code.DeadlineExceeded, Code.Internal, Code.NotFound, Code.ResourceExhausted, Code.Aborted, Code.Unknown])(
-    "does not retry on code %s",
-    async (code) => {
-      const { getUser, timeouts } = setUp({ failures: [new ConnectError("", code)] })
-      await expect(getUser()).rejects.toMatchObject({ code })
-      expect(timeouts).toHaveLength(1)
+  test.each([unavailable(), overloaded(100)])(
+    "a call is retried only once, and only if it may run twice: %s",
+    async (failure) => {
+      const { getUser, tokens, timeouts, keys } = setUp({ failures: [failure, failure, failure] })
+      await expect(getUser()).rejects.toMatchObject({ code: failure.code })
+      expect(timeouts).toHaveLength(2)
+      await expect(settled(tokens.encode({}))).rejects.toMatchObject({ code: failure.code })
+      expect(timeouts).toHaveLength(3)
+      expect(keys).toEqual([null, null, null])
     },
   )
-
-  describe("a rejection with a retry delay", () => {
-    const overloaded = (ms: number, domain = "authwire") =>
-      new ConnectError("too much", Code.ResourceExhausted, undefined, [
-        { desc: ErrorInfoSchema, value: { domain, reason: "OVERLOADED" } },
-        { desc: RetryInfoSchema, value: { retryDelay: durationFromMs(ms) } },
-      ])
-
-    test("is retried once, after the delay and at most half of it later, within the deadline", async () => {
-      for (const [random, pause] of [
-        [0, 400],
-        [1, 600],
-      ] as const) {
-        const { getUser, pauses, timeouts } = setUp({ failures: [overloaded(400)], callMs: 100, random })
-        expect((await getUser()).user?.id).toBe("u1")
-        expect(pauses()).toEqual([pause])
-        expect(timeouts).toEqual([1_000, 900 - pause])
-      }
-    })
-
-    test("is thrown if the retry is rejected too", async () => {
-      const { getUser, timeouts } = setUp({ failures: [overloaded(400), overloaded(400)] })
-      await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
-      expect(timeouts).toHaveLength(2)
-    })
-
-    test("is thrown at once if the deadline is before the retry", async () => {
-      const { getUser, timeouts, pauses } = setUp({ failures: [overloaded(1_000)] })
-      await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
-      expect(timeouts).toHaveLength(1)
-      expect(pauses()).toEqual([])
-    })
-
-    test("is thrown for a call that may not run twice", async () => {
-      const { tokens, timeouts } = setUp({ failures: [overloaded(100)] })
-      await expect(settled(tokens.encode({}))).rejects.toMatchObject({ code: Code.ResourceExhausted })
-      expect(timeouts).toHaveLength(1)
-    })
-
-    test("is thrown if the service itself did not send it", async () => {
-      const { getUser, timeouts } = setUp({ failures: [overloaded(100, "mesh.test")] })
-      await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
-      expect(timeouts).toHaveLength(1)
-    })
-
-    test("of 0 ms is retried after the minimum pause", async () => {
-      const { getUser, pauses } = setUp({ failures: [overloaded(0)], random: 0 })
-      await getUser()
-      expect(pauses()).toEqual([50])
-    })
-  })
-
-  test("does not retry if the deadline leaves no time", async () => {
-    const { getUser, timeouts, pauses } = setUp({ failures: [unavailable()], callMs: 900, timeoutMs: 1_000 })
-    await expect(getUser()).rejects.toMatchObject({ code: Code.Unavailable })
-    expect(timeouts).toHaveLength(1)
-    expect(pauses()).toEqual([])
-  })
-
-  test("the pause is 50 to 150 ms", async () => {
-    for (const [random, pause] of [
-      [0, 50],
-      [1, 150],
-    ] as const) {
-      const { getUser, pauses } = setUp({ failures: [unavailable()], random })
-      await getUser()
-      expect(pauses()).toEqual([pause])
-    }
-  })
 
   test("the timeout of a call takes precedence over the default; zero means none", async () => {
     const { getUser, timeouts } = setUp({ failures: [unavailable()], callMs: 10 })
