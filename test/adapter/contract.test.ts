@@ -96,7 +96,13 @@ describeAdapter("every method", (on) => {
     expect(JSON.parse(String(row?.extra))).toEqual(sealed)
 
     const again = { ...key, userId: user.id, type: "oidc" as const, access_token: "second" }
-    expect(await on.adapter.linkAccount(again)).toEqual({ ...expected, access_token: "second" })
+    const { refresh_token, session_state } = given
+    expect(await on.adapter.linkAccount(again)).toEqual({
+      ...again,
+      refresh_token,
+      session_state,
+      "not-before-policy": 0,
+    })
     await expect(on.adapter.linkAccount({ ...again, userId: other.id })).rejects.toEqual(
       failure("ALREADY_EXISTS", "ACCOUNT_LINKED_TO_ANOTHER_USER"),
     )
