@@ -34,7 +34,7 @@ describe("authwire keys and tenants", () => {
       ["tenants", "list"],
     ]) {
       const { code, stdout, stderr } = await authwire(...args)
-      expect(stderr).toMatch(/^authwire: \d+ migrations are pending: run 'authwire migrate up' first.*\n$/)
+      expect(stderr).toMatch(/^authwire: \d+ migrations? (is|are) pending: run 'authwire migrate up' first.*\n$/)
       expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
     }
     await authwire("migrate", "up")

@@ -13,7 +13,7 @@ test("docs/configuration.md matches the table of options", () => {
 
 test("docs/upgrading.md states for each migration whether the previous version can run on it", () => {
   const page = read("upgrading.md")
-  expect(page).toMatch(/^\| `0001-tables` \| yes \| .*\n\| `0002-lists` \| yes \| /m)
+  expect(page).toMatch(/^\| `0001-tables` \| yes \| there is none before it \|$/m)
   expect(page).toBe(withMigrations(page))
 })
 

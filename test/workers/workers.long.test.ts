@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto"
-import { createServer } from "node:net"
 import { HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import {
   createDatabase,
@@ -132,21 +131,6 @@ describeServer("--workers", (target) => {
     expect(stderr).toMatch(/^authwire: cannot open the database .*\((ER_|53300).*\n$/)
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
     await user.drop()
-    await database.drop()
-  })
-
-  test("a taken port: one line that names the flag, exit code 1", async () => {
-    const database = await createDatabase(target)
-    const taken = createServer().listen(0, "127.0.0.1")
-    await new Promise((resolve) => taken.once("listening", resolve))
-    const { port } = taken.address() as { port: number }
-    const args = ["serve", "--dev", "--workers=3", "--grpc-addr=127.0.0.1:0", `--http-addr=127.0.0.1:${port}`]
-    const { code, stderr, stdout } = await run([...args, `--database-url=${database.url}`, "--log-level=warn"], {
-      AUTH_SECRET: testSecret,
-    })
-    expect(stderr).toMatch(/^authwire: --http-addr: 127\.0\.0\.1:\d+ is in use by another process: .*\n$/)
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
-    taken.close()
     await database.drop()
   })
 })

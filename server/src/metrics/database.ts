@@ -45,7 +45,7 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
     buckets: [1, 2, 4, 8, 16],
     registers,
   })
-  let loadOf = (): DatabaseLoad => ({ limit: 0, active: 0, waiting: 0 })
+  let loadOf = (): DatabaseLoad => ({ limit: 0, active: 0, waiting: 0, waitingForRows: 0 })
   new Gauge({
     name: "db_client_connection_max",
     help: "The maximum number of database connections for calls.",
@@ -65,10 +65,18 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
   })
   new Gauge({
     name: "db_client_connection_pending_requests",
-    help: "The number of calls that wait for a database connection, or for their turn to write a row.",
+    help: "The number of calls that wait for a database connection.",
     registers,
     collect() {
       this.set(loadOf().waiting)
+    },
+  })
+  new Gauge({
+    name: "authwire_database_row_waiters",
+    help: "The number of calls that wait for their turn to write a row.",
+    registers,
+    collect() {
+      this.set(loadOf().waitingForRows)
     },
   })
 

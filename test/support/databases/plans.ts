@@ -19,6 +19,12 @@ export interface Plans {
   of(ran: Ran): Promise<Access[]>
   /** Whether the rows are sorted after they were read. */
   sortsRows(ran: Ran): Promise<boolean>
+  /**
+   * The plan as one text, as the database writes it.
+   *
+   * @param how - How PostgreSQL is asked. Default: `EXPLAIN`.
+   */
+  text(ran: Ran, how?: string): Promise<string>
 }
 
 export function plansOf(target: DatabaseTarget, database: Database): Plans {
@@ -57,7 +63,7 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
     const values = cells.length === 0 ? "" : `(${cells.map(literal).join(", ")})`
     const rows = await run(`${explain} EXECUTE explained${values}`)
     await run("DEALLOCATE explained")
-    return rows[0]?.[0]
+    return rows
   }
 
   /** A plan node that modifies a table has the node that finds its rows below it. */
@@ -69,7 +75,7 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
       "Index Cond"?: string
       Plans?: Node[]
     }
-    const found = await explained("EXPLAIN (FORMAT JSON)", statement, cells)
+    const [[found] = []] = await explained("EXPLAIN (FORMAT JSON)", statement, cells)
     const root = (found as unknown as [{ Plan: Node }])[0].Plan
     const accesses: Access[] = []
     const visit = (node: Node): void => {
@@ -92,13 +98,11 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
     return accesses
   }
 
-  async function sortsRows([statement, cells]: Ran): Promise<boolean> {
-    if (target === "postgres") {
-      return JSON.stringify(await explained("EXPLAIN (FORMAT JSON)", statement, cells)).includes('"Sort"')
-    }
+  async function text([statement, cells]: Ran, how = "EXPLAIN"): Promise<string> {
+    if (target === "postgres") return String(await explained(how, statement, cells))
     const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
-    return /filesort|TEMP B-TREE/i.test(String(await run(`${explain} ${statement}`, cells)))
+    return String(await run(`${explain} ${statement}`, cells))
   }
 
-  return { of: planOf, sortsRows }
+  return { of: planOf, text, sortsRows: async (ran) => /filesort|TEMP B-TREE|\bSort\b/i.test(await text(ran)) }
 }

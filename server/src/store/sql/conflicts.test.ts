@@ -9,7 +9,7 @@ import { openSqlStore, type SqlStore } from "./index.js"
 /** The error number, the code that the driver reports, and the name. */
 type Failure = [number: number | string, code: string, name: string]
 
-const ofMysql: Record<"conflicts" | "locks", Failure[]> = {
+const ofMysql: Record<"conflicts" | "locks" | "outages", Failure[]> = {
   conflicts: [
     [1213, "ER_LOCK_DEADLOCK", "a deadlock"],
     [3101, "ER_TRANSACTION_ROLLBACK_DURING_COMMIT", "a replication group that certified another write"],
@@ -19,6 +19,15 @@ const ofMysql: Record<"conflicts" | "locks", Failure[]> = {
     [1205, "ER_LOCK_WAIT_TIMEOUT", "a lock that is held too long"],
     [3572, "ER_LOCK_NOWAIT", "a lock that is held now"],
   ],
+  outages: [
+    [1047, "ER_UNKNOWN_COM_ERROR", "a node of Galera that is not in the primary component"],
+    [1053, "ER_SERVER_SHUTDOWN", "a server that shuts down"],
+    [1461, "ER_MAX_PREPARED_STMT_COUNT_REACHED", "a server with the most prepared statements that it allows"],
+    [3100, "ER_RUN_HOOK_ERROR", "a member that leaves its group during the commit"],
+    [3796, "ER_GRP_TRX_CONSISTENCY_NOT_ALLOWED", "a member that is not in its group"],
+    [3797, "ER_GRP_TRX_CONSISTENCY_BEFORE", "a member that cannot catch up with its group"],
+    [3799, "ER_GRP_TRX_CONSISTENCY_BEGIN_NOT_ALLOWED", "a member that is leaving its group"],
+  ],
 }
 
 const ofPostgres: typeof ofMysql = {
@@ -27,6 +36,10 @@ const ofPostgres: typeof ofMysql = {
     ["40001", "40001", "a transaction that another one has overtaken"],
   ],
   locks: [["55P03", "55P03", "a lock that is held now, or too long"]],
+  outages: [
+    ["57P01", "57P01", "a server that shuts down"],
+    ["53300", "53300", "a server with the most connections that it allows"],
+  ],
 }
 
 describeServers("conflicts on %s", (target) => {
@@ -35,7 +48,7 @@ describeServers("conflicts on %s", (target) => {
   const retries: RetryEvent[] = []
   let onRetry = async () => {}
   const isPostgres = target === "postgres"
-  const { conflicts, locks } = isPostgres ? ofPostgres : ofMysql
+  const { conflicts, locks, outages } = isPostgres ? ofPostgres : ofMysql
   const [[deadlock]] = conflicts as [Failure]
 
   beforeAll(async () => {
@@ -156,6 +169,16 @@ describeServers("conflicts on %s", (target) => {
     })
     const rows = await database.sql("SELECT id, name FROM users WHERE id IN (?, ?)", [id, inserted.id])
     expect(rows).toEqual([{ id, name: "before" }])
+  })
+
+  test.each(outages)("%s (%s) is DATABASE_UNAVAILABLE at once, with nothing written", async (errno) => {
+    const created = newUser()
+    await failing("users", "INSERT", errno, async () => {
+      await expect(store.users.create(anyone, created)).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
+    })
+    expect(retries).toEqual([])
+    expect(await database.sql("SELECT id FROM users WHERE id = ?", [created.id])).toEqual([])
+    expect(await store.users.create(anyone, created)).toEqual(created)
   })
 
   test("the delays are random below a bound that doubles up to half a second", async () => {

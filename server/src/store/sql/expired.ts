@@ -4,7 +4,7 @@ import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
 import { eventStore } from "./events/events.js"
 import { oldEvents } from "./events/old-events.js"
-import { type Cell, type Statement, statement } from "./query/statement.js"
+import { type Cell, itemParameters, type Statement, statement } from "./query/statement.js"
 import type { Table } from "./schema/table.js"
 
 /**
@@ -68,16 +68,14 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
   const deleteByKeys = deleteRows()
 
   function deleteRows(): Statement<readonly Cell[][]> {
-    const parameters: Record<string, (rows: readonly Cell[][]) => Cell> = {}
-    const rows = Array.from({ length: keysAtOnce }, (_, n) => {
-      const isRow = table.key.map((property, index) => {
-        // The last row is repeated for missing ones.
-        parameters[`${property}${n}`] = (rows) => bound(rows[Math.min(n, rows.length - 1)]?.[index] as Cell)
-        return `${property} = :${property}${n}`
-      })
-      return `(${isRow.join(" AND ")})`
-    })
-    return statement(table.deleteFrom().where(rows.join(" OR ")), parameters)
+    const cells = table.key.map((property, index) => [property, (row: Cell[]) => bound(row[index] as Cell)])
+    const { parameters, names } = itemParameters(
+      keysAtOnce,
+      (rows: readonly Cell[][]) => rows,
+      Object.fromEntries(cells),
+    )
+    const isRow = (row: string[]) => `(${row.map((name, n) => `${table.key[n]} = ${name}`).join(" AND ")})`
+    return statement(table.deleteFrom().where(names.map(isRow).join(" OR ")), parameters)
   }
 
   return {

@@ -31,8 +31,8 @@ export {
   pendingMigrations,
   revertLastMigration,
 } from "./schema/migrate.js"
-export type { Compatibility } from "./schema/migrations/compatibility.js"
 export { migrations } from "./schema/migrations/index.js"
+export type { Compatibility } from "./schema/migrations/migration.js"
 export { tenantStore } from "./tenants.js"
 export type { RetryEvent } from "./transaction/retry.js"
 export { emailKey } from "./users/email-key.js"

@@ -259,13 +259,6 @@ export function sessionListContract(context: ContractContext): void {
       expect(await context.store.sessions.revokeOfUser(caller, "u", kept)).toBe(0)
     })
 
-    test("that an older version created without ids", async () => {
-      const caller = await newCaller()
-      await createMany(caller)
-      await context.database.sql("UPDATE sessions SET id = NULL WHERE tenant = ?", [caller.tenant])
-      expect(await context.store.sessions.revokeOfUser(caller, "u", { id: "0" })).toBe(many)
-    })
-
     test("revokeOfUsers revokes and counts all of them before it stops", async () => {
       const caller = await newCaller()
       await createMany(caller)

@@ -1,7 +1,7 @@
 import type { SelectQueryBuilder } from "typeorm"
 import type { Database } from "../database.js"
 import { bytesOf } from "../query/page.js"
-import { type Cell, type Statement, statement } from "../query/statement.js"
+import { type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
 import type { Table } from "../schema/table.js"
 import { fingerprintOf } from "./fingerprint.js"
 
@@ -82,23 +82,15 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   const insertMany = table.insertMany(rowsAtOnce)
 
   function selectByKeys(): Statement<readonly Row[]> {
-    const parameters: Record<string, (rows: readonly Row[]) => Cell> = {
-      tenant: () => table.cell("tenant", tenant as Row["tenant"]),
-    }
-    const list = Array.from({ length: keysAtOnce }, (_, n) => {
-      const key = keys.map((property) => {
-        // The last key is repeated for missing ones.
-        parameters[`${property}${n}`] = (rows) => {
-          const row = rows[Math.min(n, rows.length - 1)] as Row
-          return table.cell(property, row[property])
-        }
-        return `:${property}${n}`
-      })
-      return `(${key.join(", ")})`
-    }).join(", ")
+    const cells = keys.map((property) => [property, (row: Row) => table.cell(property, row[property])])
+    const items = itemParameters(keysAtOnce, (rows: readonly Row[]) => rows, Object.fromEntries(cells))
+    const list = items.names.map((key) => `(${key.join(", ")})`).join(", ")
     // SQLite compares several columns only with a table.
     const values = database.engine === "sqlite" ? `VALUES ${list}` : list
-    return statement(select().andWhere(`(${names.join(", ")}) IN (${values})`), parameters)
+    return statement(select().andWhere(`(${names.join(", ")}) IN (${values})`), {
+      ...items.parameters,
+      tenant: () => table.cell("tenant", tenant as Row["tenant"]),
+    })
   }
 
   /** Returns a function that reads rows in the order of their keys. */

@@ -39,6 +39,8 @@ export interface DatabaseLoad {
   readonly limit: number
   /** The number that are running. */
   readonly active: number
-  /** The number of calls that wait for a connection or for their turn to write a row. */
+  /** The number of calls that wait for a connection. */
   readonly waiting: number
+  /** The number of calls that wait for a row that another call of this process writes. */
+  readonly waitingForRows: number
 }

@@ -1,9 +1,16 @@
-import { describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import {
+  createDatabaseOn,
+  describeServers,
+  ownServers,
+  startPrivateDatabase,
+  type TestDatabase,
+} from "@authwire/test-support/databases/databases.js"
+import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { afterAll, beforeAll, expect, jest, test } from "@jest/globals"
 import { anyone, encryptionKeys, newAccount, newUser, range } from "../../conformance/context.js"
-import { type Database, openDatabase, sqlStore } from "../index.js"
+import { type Database, openDatabase, openSqlStore, sqlStore } from "../index.js"
 
 describeServers("prepared statements on %s", (target) => {
   let tables: TestDatabase
@@ -93,3 +100,37 @@ describeServers("prepared statements on %s", (target) => {
     })
   }
 })
+
+describeServers(
+  "too many prepared statements on %s",
+  (target) => {
+    test("a read that exceeds the limit of prepared statements is done on a new connection", async () => {
+      const server = await startPrivateDatabase(target)
+      if (server === null) throw new Error(`no ${target}`)
+      const own = await createDatabaseOn(server)
+      await migrate(own)
+      await own.query("SET GLOBAL max_prepared_stmt_count = 10")
+      const reader = await openSqlStore({ encryptionKeys, url: own.url, poolSize: 1 })
+      try {
+        for (let round = 0; round < 3; round++) {
+          expect(await reader.users.get(anyone, "nobody")).toBeNull()
+          expect(await reader.users.getByEmail(anyone, "nobody@example.com")).toBeNull()
+          expect(await reader.users.getByAccount(anyone, { provider: "p", providerAccountId: "a" })).toBeNull()
+          expect(await reader.users.count(anyone, {})).toBe(0)
+          expect(await reader.users.count(anyone, { email: "nobody@example.com" })).toBe(0)
+          expect((await reader.users.list(anyone, {}, { size: 1 })).items).toEqual([])
+          expect(await reader.accounts.get(anyone, { provider: "p", providerAccountId: "a" })).toBeNull()
+          expect(await reader.sessions.getWithUser(anyone, "t")).toBeNull()
+          expect(await reader.sessions.get(anyone, "i")).toBeNull()
+          expect((await reader.sessions.list(anyone, { userId: "nobody" }, { size: 1 })).items).toEqual([])
+          expect(await reader.authenticators.get(anyone, "c")).toBeNull()
+          expect(await reader.authenticators.listByUserId(anyone, "nobody")).toEqual([])
+        }
+      } finally {
+        await reader.close()
+        await server.remove()
+      }
+    })
+  },
+  ownServers().filter((engine) => engine !== "postgres"),
+)

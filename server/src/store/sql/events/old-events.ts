@@ -1,6 +1,6 @@
 import type { EventStore, ExpiredRows } from "../../store.js"
 import type { Database } from "../database.js"
-import { type Cell, type Statement, statement } from "../query/statement.js"
+import { type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
 
 /** The number of events in one DELETE. With more keys MySQL would scan a small table as a whole. */
 const eventsPerStatement = 20
@@ -35,13 +35,10 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
     )
 
   function deleteByIds(): Statement<readonly number[]> {
-    const parameters: Record<string, (ids: readonly number[]) => Cell> = {}
-    const list = Array.from({ length: eventsPerStatement }, (_, n) => {
-      // The last id is repeated for missing ones.
-      parameters[`id${n}`] = (ids) => events.cell("id", ids[Math.min(n, ids.length - 1)] as number)
-      return `:id${n}`
+    const { parameters, names } = itemParameters(eventsPerStatement, (ids: readonly number[]) => ids, {
+      id: (id) => events.cell("id", id),
     })
-    return statement(events.deleteFrom().where(`id IN (${list.join(", ")})`), parameters)
+    return statement(events.deleteFrom().where(`id IN (${names.join(", ")})`), parameters)
   }
 
   return {

@@ -1,5 +1,5 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
-import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
+import { type Plans, plansOf, type Ran } from "@authwire/test-support/databases/plans.js"
 import { recordingDatabase } from "@authwire/test-support/databases/recording-database.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -7,7 +7,6 @@ import { encryptionKeys } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import type { Store } from "../../store.js"
 import { type Database, openDatabase, sqlStore } from "../index.js"
-import type { Cell } from "../query/statement.js"
 
 /** The number of events, which belong to 20 tenants. All but the last one have sequences. */
 const count = 20_000
@@ -15,7 +14,8 @@ const count = 20_000
 describe.each(databaseTargets())("plans of the events on %s", (target) => {
   let tables: StoreDatabase & { url: string; query(sql: string): Promise<unknown> }
   let database: Database
-  const recorded: [statement: string, cells: Cell[]][] = []
+  let plans: Plans
+  const recorded: Ran[] = []
   /** The recorded statements of the cleanup. */
   const cleaning: typeof recorded = []
 
@@ -26,6 +26,7 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
   beforeAll(async () => {
     tables = await createStoreDatabase(target)
     database = await openDatabase({ url: tables.url, poolSize: 1 })
+    plans = plansOf(target, database)
     const now = target === "sqlite" ? "'2030-01-01 00:00:00.000'" : "'2030-01-01'"
     const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 200)
       SELECT (a.n - 1) * 200 + b.n AS n FROM numbers a, numbers b`
@@ -44,23 +45,6 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
     await database.close()
     await tables.drop()
   })
-
-  /** Returns the database's plan of a statement as one text. */
-  async function explained([statement, cells]: [string, Cell[]]): Promise<string> {
-    const run = (sql: string, values: Cell[] = []) => database.reads({}).read(plainSql(sql), values)
-    if (target !== "postgres") {
-      const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
-      return String(await run(`${explain} ${statement}`, cells))
-    }
-    const literal = (cell: Cell) => {
-      if (Buffer.isBuffer(cell)) return `'\\x${cell.toString("hex")}'`
-      return `'${(cell instanceof Date ? cell.toISOString() : String(cell)).replaceAll("'", "''")}'`
-    }
-    await run(`PREPARE explained AS ${statement}`)
-    const plan = await run(`EXPLAIN EXECUTE explained${cells.length > 0 ? `(${cells.map(literal).join(", ")})` : ""}`)
-    await run("DEALLOCATE explained")
-    return String(plan)
-  }
 
   const whole = /filesort|TEMP B-TREE|Seq Scan on events|SCAN e\b|SCAN events|\bALL\b/
   test.each<[string, (store: Store) => Promise<unknown>, (RegExp | undefined)[]]>([
@@ -87,17 +71,17 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
     expect(recorded).toHaveLength(indexes.length)
     for (const [n, index] of indexes.entries()) {
       if (index === undefined) continue
-      const plan = await explained(recorded[n] as [string, Cell[]])
+      const plan = await plans.text(recorded[n] as Ran)
       expect(plan).toMatch(index)
       expect(plan.replace(/\bSCAN h\b/, "")).not.toMatch(n === 0 && target !== "sqlite" ? /Seq Scan on events/ : whole)
     }
   })
 
   test("cleanup: finds the lowest sequences by the index, and deletes their rows by id", async () => {
-    const [select, deletion] = cleaning as [[string, Cell[]], [string, Cell[]]]
-    const plan = await explained(select)
+    const [select, deletion] = cleaning as [Ran, Ran]
+    const plan = await plans.text(select)
     expect(plan).toMatch(/events_sequence/)
     expect(plan).not.toMatch(whole)
-    expect(await explained(deletion)).toMatch(/PRIMARY|events_pkey|PRIMARY KEY/)
+    expect(await plans.text(deletion)).toMatch(/PRIMARY|events_pkey|PRIMARY KEY/)
   })
 })

@@ -1,5 +1,6 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
+import { type Plans, plansOf, type Ran } from "@authwire/test-support/databases/plans.js"
 import { recordingDatabase } from "@authwire/test-support/databases/recording-database.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -8,14 +9,14 @@ import type { StoreDatabase } from "../../conformance.js"
 import type { Store } from "../../store.js"
 import { type Database, openDatabase, sqlStore } from "../index.js"
 import { rowsPerStatement } from "../query/page.js"
-import type { Cell } from "../query/statement.js"
 
 describe.each(databaseTargets())("plans of the lists and revocations of sessions on %s", (target) => {
   const many = { tenant: "many" }
   let tables: StoreDatabase & { url: string; query(sql: string): Promise<unknown> }
   let database: Database
+  let plans: Plans
   let id: string
-  const recorded: [statement: string, cells: Cell[]][] = []
+  const recorded: Ran[] = []
 
   /** Opens a store that records every statement that it runs. */
   const recordingStore = () => sqlStore(recordingDatabase(database, recorded, { changes: false }), { encryptionKeys })
@@ -23,6 +24,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
   beforeAll(async () => {
     tables = await createStoreDatabase(target)
     database = await openDatabase({ url: tables.url, poolSize: 1 })
+    plans = plansOf(target, database)
     const store = sqlStore(database, { encryptionKeys })
     for (const n of range(300)) {
       await store.users.create(many, newUser({ id: `${n}` }))
@@ -57,27 +59,10 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
     await tables.drop()
   })
 
-  /** Returns the database's plan of a statement as one text. */
-  async function explained([statement, cells]: [string, Cell[]], how = "EXPLAIN"): Promise<string> {
-    const run = (sql: string, values: Cell[] = []) => database.reads({}).read(plainSql(sql), values)
-    if (target !== "postgres") {
-      const explain = { mysql: "EXPLAIN FORMAT=TRADITIONAL", mariadb: "EXPLAIN", sqlite: "EXPLAIN QUERY PLAN" }[target]
-      return String(await run(`${explain} ${statement}`, cells))
-    }
-    const literal = (cell: Cell) => {
-      if (Buffer.isBuffer(cell)) return `'\\x${cell.toString("hex")}'`
-      return `'${(cell instanceof Date ? cell.toISOString() : String(cell)).replaceAll("'", "''")}'`
-    }
-    await run(`PREPARE explained AS ${statement}`)
-    const rows = await run(`${how} EXECUTE explained(${cells.map(literal).join(", ")})`)
-    await run("DEALLOCATE explained")
-    return String(rows)
-  }
-
   /** Returns the number of index entries or rows that a statement reads. */
-  async function rowsRead([statement, cells]: [string, Cell[]]): Promise<number> {
+  async function rowsRead([statement, cells]: Ran): Promise<number> {
     if (target === "postgres") {
-      const plan = await explained([statement, cells], "EXPLAIN (ANALYZE, TIMING OFF)")
+      const plan = await plans.text([statement, cells], "EXPLAIN (ANALYZE, TIMING OFF)")
       const counts = [...plan.matchAll(/actual rows=(\d+)|Rows Removed by [\w ]+: (\d+)/g)]
       return Math.max(...counts.map(([, rows, removed]) => Number(rows ?? removed)))
     }
@@ -108,22 +93,23 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
       "sessions_user_id",
     ],
     ["get", (store) => store.sessions.get(many, id), "sessions_id"],
+    // On SQLite no transaction can be committed after EXPLAIN of a write.
+    ["revokeOfUsers", (store) => store.sessions.revokeOfUsers(many, ["0", "1"]), "sessions_user_id", 3],
     ["revokeOfUser", (store) => store.sessions.revokeOfUser(many, "0", {}), "sessions_user_id", 2],
-    ["revokeOfUser but one", (store) => store.sessions.revokeOfUser(many, "0", { id }), "sessions_(user_)?id", 2],
+    ["revokeOfUser but one", (store) => store.sessions.revokeOfUser(many, "0", { id }), "sessions_user_id", 2],
     [
       "revokeOfUser except one session by its token",
       (store) => store.sessions.revokeOfUser(many, "0", { sessionToken: "t" }),
       "sessions_user_id",
       2,
     ],
-    ["revokeOfUser of many", (store) => store.sessions.revokeOfUser(many, "many", { id }), "sessions_(user_)?id", 3],
-    ["revokeOfUsers", (store) => store.sessions.revokeOfUsers(many, ["0", "1"]), "sessions_user_id", 2],
+    ["revokeOfUser of many", (store) => store.sessions.revokeOfUser(many, "many", { id }), "sessions_user_id", 3],
   ])("%s finds its rows by an index, in their order", async (_, call, index, statements = 1) => {
     recorded.length = 0
     await call(recordingStore())
     expect(recorded).toHaveLength(statements)
     for (const statement of recorded) {
-      const plan = await explained(statement)
+      const plan = await plans.text(statement)
       expect(plan).toMatch(new RegExp(`\\b${index}\\b`))
       expect(plan).not.toMatch(/filesort|TEMP B-TREE|Sort|Seq Scan|SCAN|\bALL\b|,index,/)
     }
@@ -136,7 +122,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
     for (let page = 1; page <= 2; page++) {
       recorded.length = 0
       token = (await recordingStore().sessions.list(many, { userId: "many" }, { size: 5, token })).nextToken
-      expect(await rowsRead(recorded[0] as [string, Cell[]])).toBeLessThanOrEqual(rowsPerStatement + 1)
+      expect(await rowsRead(recorded[0] as Ran)).toBeLessThanOrEqual(rowsPerStatement + 1)
     }
   })
 })

@@ -289,26 +289,6 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     },
   )
 
-  // On SQLite each session is extended alone.
-  if (target !== "sqlite")
-    test("sessions.access of several due sessions runs three statements, which find the rows by their keys", async () => {
-      const tenant = { tenant: "many" }
-      const store = recordingStore()
-      const owner = newUser()
-      await store.users.create(tenant, owner)
-      const due = range(7).map(() => newSession(owner.id, Date.now() + 86_400_000))
-      for (const one of due) await store.sessions.create(tenant, one)
-      recorded.length = 0
-      const extension = { maxAge: 2 * 86_400_000, updateAge: 3_600_000 }
-      const answers = await Promise.all(due.map((one) => store.sessions.access(tenant, one.sessionToken, extension)))
-      expect(answers.map((answer) => answer?.extended)).toEqual(due.map(() => true))
-      expect(recorded.map(([statement]) => statement.split(" ", 1)[0])).toEqual(["SELECT", "SELECT", "UPDATE"])
-      for (const one of recorded.slice(1)) {
-        const [access] = await plans.of(one)
-        expect(access).toMatchObject({ key: "PRIMARY", type: expect.stringMatching(/^(range|ref|const)$/) })
-      }
-    })
-
   test("every other statement finds its rows by an index too", async () => {
     recorded.length = 0
     const store = recordingStore()

@@ -7,18 +7,14 @@ describe("coalesce", () => {
   const doubled = () =>
     jest.fn(async (keys: readonly number[], _waiter: Waiter) => keys.map((key) => (key < 0 ? undefined : key * 2)))
 
-  test("lookups of one turn are loaded together, and each gets its own row", async () => {
+  test.each([
+    [8, [[3, -1, 5]]],
+    [2, [[3, -1], [5]]],
+  ])("lookups of one turn are loaded together, at most %i, and each gets its own row", async (limit, batches) => {
     const load = doubled()
-    const find = coalesce({ limit: 8, ahead: 2 }, load)
+    const find = coalesce({ limit, ahead: 2 }, load)
     expect(await Promise.all([3, -1, 5].map((key) => find(key, {})))).toEqual([6, undefined, 10])
-    expect(load.mock.calls.map(([keys]) => keys)).toEqual([[3, -1, 5]])
-  })
-
-  test("a batch is not larger than the limit", async () => {
-    const load = doubled()
-    const find = coalesce({ limit: 2, ahead: 2 }, load)
-    expect(await Promise.all([1, 2, 3, 4, 5].map((key) => find(key, {})))).toEqual([2, 4, 6, 8, 10])
-    expect(load.mock.calls.map(([keys]) => keys)).toEqual([[1, 2], [3, 4], [5]])
+    expect(load.mock.calls.map(([keys]) => keys)).toEqual(batches)
   })
 
   test("a batch is recorded in the spans of all lookups that it answers", async () => {
@@ -113,14 +109,6 @@ describe("coalesce", () => {
     })
   })
 
-  test("a lookup of the next turn is another batch", async () => {
-    const load = doubled()
-    const find = coalesce({ limit: 8, ahead: 2 }, load)
-    await find(1, {})
-    await find(2, {})
-    expect(load).toHaveBeenCalledTimes(2)
-  })
-
   test("a failure rejects all lookups of the batch", async () => {
     const failure = new Error("no")
     const find = coalesce<number, number>({ limit: 8, ahead: 2 }, () => Promise.reject(failure))
@@ -192,26 +180,5 @@ describe("coalesce", () => {
     lock.resolve("locked")
     expect(await Promise.all([...others.map(({ found }) => found), plain])).toEqual([3, 4, 5])
     expect(away).toEqual(["3 is back", "4 is back"])
-  })
-
-  test("a wait that fails fails the load, and nothing else", async () => {
-    const find = coalesce<number, number>({ limit: 8, ahead: 2 }, async (keys, { whileWaiting }) => {
-      await whileWaiting?.(Promise.reject(new Error("no turn")))
-      return keys
-    })
-    const both = await Promise.allSettled([1, 2].map((key) => find(key, { whileWaiting: (waited) => waited })))
-    expect(both.map((one) => one.status === "rejected" && one.reason.message)).toEqual(["no turn", "no turn"])
-  })
-
-  test("a lookup that gives up does not take the row of another one", async () => {
-    const rows = Promise.withResolvers<number[]>()
-    const find = coalesce<number, number>({ limit: 8, ahead: 2 }, () => rows.promise)
-    const gone = new AbortController()
-    const [first, second] = [find(1, gone), find(2, new AbortController())]
-    await Promise.resolve()
-    gone.abort(new Error("gone"))
-    rows.resolve([10, 20])
-    await expect(first).rejects.toThrow("gone")
-    expect(await second).toBe(20)
   })
 })

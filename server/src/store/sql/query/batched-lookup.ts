@@ -2,7 +2,7 @@ import type { ObjectLiteral, SelectQueryBuilder } from "typeorm"
 import type { Caller, Waiter } from "../../store.js"
 import type { Database } from "../database.js"
 import { coalesce, type Lookup } from "./batch-loader.js"
-import { type Cell, type Statement, statement, textOf } from "./statement.js"
+import { type Cell, itemParameters, type Statement, statement, textOf } from "./statement.js"
 
 export interface SharedLookupOptions {
   /** Begins a SELECT from the table of the key under `alias`, joined to any other tables. */
@@ -32,22 +32,17 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
   for (let width = 2; width <= database.lookups.limit; width *= 2) statements.push(statementFor(width))
 
   function statementFor(width: number): Statement<Wanted> {
-    const parameters: Record<string, (wanted: Wanted) => Cell> = { tenant: ({ tenant }) => tenant }
-    const parametersOf = (n: number) =>
-      key.map((property, index) => {
-        // Where there are fewer keys than parameters, the last key fills the rest.
-        parameters[`${property}${n}`] = ({ keys }) => keys[Math.min(n, keys.length - 1)]?.[index] as Cell
-        return `:${property}${n}`
-      })
+    const cells = key.map((property, index) => [property, (one: Cell[]) => one[index] as Cell])
+    const items = itemParameters(width, ({ keys }: Wanted) => keys, Object.fromEntries(cells))
     const select = from().where(`${alias}.tenant = :tenant`)
     if (width === 1) {
-      const only = parametersOf(0)
+      const only = items.names[0] as string[]
       select.select(columns).andWhere(names.map((name, index) => `${name} = ${only[index]}`).join(" AND "))
     } else {
-      const list = Array.from({ length: width }, (_, n) => `(${parametersOf(n).join(", ")})`)
+      const list = items.names.map((one) => `(${one.join(", ")})`)
       select.select(`${columns}, ${names.join(", ")}`).andWhere(`(${names.join(", ")}) IN (${list.join(", ")})`)
     }
-    return statement(select, parameters)
+    return statement(select, { ...items.parameters, tenant: ({ tenant }) => tenant })
   }
 
   const loadOf = (tenant: Cell) => async (keys: readonly Cell[][], waiter: Waiter) => {

@@ -96,31 +96,6 @@ describe.each(databaseTargets())("statements on %s", (target) => {
     expect(joined([ofSession])).toEqual([{ sql: ofSession.sql, cells: ofSession.cells, least: 1 }])
   })
 
-  test("convert values as their columns store them", () => {
-    const { sessions } = database.tables
-    const tokenHash = Buffer.alloc(32, 1)
-    const expires = new Date("2031-02-03T04:05:06.789Z")
-    const given = { id: "I", created: expires, ip: "::1" }
-    const row = { tenant: "é", tokenHash, userId: "u", expires, extra: { n: -0 }, ...given }
-    const { sql, cells } = sessions.insert
-    expect(sql).toBe(
-      quoted(
-        `INSERT INTO "sessions"("tenant", "token_hash", "user_id", "expires", "extra", "id", "created", "last_seen", "ip", "user_agent", "auth_method", "provider", "impersonator") VALUES (${Array.from({ length: 13 }, (_, n) => parameter(n + 1)).join(", ")})`,
-      ),
-    )
-    const kept = (text: string) => (keptAsText ? text : Buffer.from(text))
-    const moment = target === "sqlite" ? "2031-02-03 04:05:06.789" : expires
-    const others = [kept("I"), moment, null, "::1", null, null, null, null]
-    expect(cells(row)).toEqual([kept("é"), tokenHash, kept("u"), moment, '{"n":-0}', ...others])
-    expect(sessions.update.cells(row)).toEqual([kept("u"), moment, '{"n":-0}', null, kept("é"), tokenHash])
-  })
-
-  test("lock a row without waiting, where rows can be locked", () => {
-    const { byKey, byKeyForUpdate } = database.tables.users
-    expect(byKey.sql).toMatch(/ WHERE \S+ = (\?|\$1) AND \S+ = (\?|\$2)$/)
-    expect(byKeyForUpdate.sql).toBe(target === "sqlite" ? byKey.sql : `${byKey.sql} FOR UPDATE NOWAIT`)
-  })
-
   test("throw when they are built, for a parameter that has no value, and a value that has no parameter", () => {
     const { users } = database.tables
     const builder = () => users.selectFrom("u").where("u.id = :id")

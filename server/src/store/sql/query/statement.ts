@@ -107,6 +107,31 @@ export function statement<Entity extends ObjectLiteral, Values>(
   return { sql, cells: (values) => makers.map((make) => make(values)) }
 }
 
+/**
+ * Returns the parameters of a statement for a fixed number of items, so that there are few statements to prepare. Where there are fewer
+ * items, the last one is repeated.
+ *
+ * @param cells For each part of an item the function that makes its cell.
+ * @returns The parameters, and for each item the names of its parts (`:name`).
+ */
+export function itemParameters<Values, Item>(
+  count: number,
+  itemsOf: (values: Values) => readonly Item[],
+  cells: Readonly<Record<string, (item: Item) => Cell>>,
+) {
+  const parameters: Record<string, (values: Values) => Cell> = {}
+  const names = Array.from({ length: count }, (_, n) =>
+    Object.entries(cells).map(([part, cell]) => {
+      parameters[`${part}${n}`] = (values) => {
+        const items = itemsOf(values)
+        return cell(items[Math.min(n, items.length - 1)] as Item)
+      }
+      return `:${part}${n}`
+    }),
+  )
+  return { parameters, names }
+}
+
 /** Returns a text that is the same for cells with the same bytes, and different for all others. */
 export function textOf(cells: readonly Cell[]): string {
   return cells

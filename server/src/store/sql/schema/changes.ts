@@ -1,5 +1,5 @@
 import type { ObjectLiteral, QueryBuilder } from "typeorm"
-import { type Cell, type Change, type Statement, statement } from "../query/statement.js"
+import { type Cell, type Change, itemParameters, type Statement, statement } from "../query/statement.js"
 
 /** Creates a change from the values for its parameters. */
 export type ChangeOf<Values> = (values: Values) => Change
@@ -63,15 +63,9 @@ export function changesOfRows<Values>(
   { name, condition, parameters, where, mustMatch }: RowChange<Values>,
 ): ChangeOf<Values> {
   const statementOf = (count: number) => {
-    const indexes = Array.from({ length: count }, (_, index) => index)
-    const all = indexes.flatMap((index) =>
-      Object.entries(parameters).map(([parameter, make]) => [
-        `${parameter}${index}`,
-        (values: readonly Values[]) => make(values[index] as Values),
-      ]),
-    )
-    const conditions = indexes.map((index) => `(${condition(String(index))})`)
-    return statement<ObjectLiteral, readonly Values[]>(where(conditions.join(" OR ")), Object.fromEntries(all))
+    const all = itemParameters(count, (values: readonly Values[]) => values, parameters)
+    const conditions = all.names.map((_, index) => `(${condition(String(index))})`)
+    return statement(where(conditions.join(" OR ")), all.parameters)
   }
   const one = statementOf(1)
   const { sql } = one

@@ -25,14 +25,11 @@ export interface ColumnTypes {
   /** A time in UTC with millisecond precision, years 1000 to 9999. */
   time(): EntitySchemaColumnOptions
   /**
-   * A time like `time`: when the row was inserted. The service sets it. The default applies to rows of an older version
-   * that does not know the column. It is the time of the insert, except on SQLite: there it is 1970-01-01, because
-   * SQLite adds columns only with constant defaults.
+   * A time like `time`: when the row was inserted. The service sets it. The default is for rows that others insert.
    */
   timeOfInsert(): EntitySchemaColumnOptions
   /**
-   * 32 random hexadecimal digits. The service sets them. The default applies to rows of an older version that does not
-   * know the column. SQLite has no default, because only one version uses its file.
+   * 32 random hexadecimal digits. The service sets them. The default is for rows that others insert.
    */
   handle(): EntitySchemaColumnOptions
   /** A JavaScript number, except that -0 becomes 0. */
@@ -70,8 +67,9 @@ const exact = { charset: "utf8mb4", collation: "utf8mb4_bin" }
 // The default expressions of the migration in the form in which the databases report them, without the casts that
 // PostgreSQL adds.
 const serverHandle = "hex(random_bytes(16))"
+const sqliteHandle = "hex(randomblob(16))"
+const sqliteNow = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
 const postgresHandle = "upper(replace((gen_random_uuid()), '-', ''))"
-const neverChanged = { nullable: true, update: false }
 
 const serverTypes: ColumnTypes = {
   key: (bytes) => ({ type: "varbinary", length: bytes, transformer: utf8 }),
@@ -82,7 +80,7 @@ const serverTypes: ColumnTypes = {
   json: () => ({ type: "mediumtext", transformer: json, ...exact }),
   time: () => ({ type: "datetime", precision: 3 }),
   timeOfInsert: () => ({ type: "datetime", precision: 3, update: false, default: () => "CURRENT_TIMESTAMP(3)" }),
-  handle: () => ({ type: "varbinary", length: 32, transformer: utf8, ...neverChanged, default: () => serverHandle }),
+  handle: () => ({ type: "varbinary", length: 32, transformer: utf8, update: false, default: () => serverHandle }),
   double: () => ({ type: "double", transformer: double }),
   uint32: () => ({ type: "int", unsigned: true }),
   boolean: () => ({ type: "boolean" }),
@@ -97,8 +95,8 @@ const sqliteTypes: ColumnTypes = {
   longText: () => ({ type: "text" }),
   json: () => ({ type: "text", transformer: json }),
   time: () => ({ type: "datetime" }),
-  timeOfInsert: () => ({ type: "datetime", update: false, default: "1970-01-01 00:00:00.000" }),
-  handle: () => ({ type: "text", ...neverChanged }),
+  timeOfInsert: () => ({ type: "datetime", update: false, default: () => sqliteNow }),
+  handle: () => ({ type: "text", update: false, default: () => sqliteHandle }),
   double: () => ({ type: "double", transformer: double }),
   uint32: () => ({ type: "integer" }),
   boolean: () => ({ type: "boolean" }),
@@ -119,7 +117,7 @@ const postgresTypes: ColumnTypes = {
   json: () => ({ type: "text", transformer: json, ...ordered }),
   time: () => ({ type: "timestamptz", precision: 3 }),
   timeOfInsert: () => ({ type: "timestamptz", precision: 3, update: false, default: () => "now()" }),
-  handle: () => ({ type: "text", ...ordered, ...neverChanged, default: () => postgresHandle }),
+  handle: () => ({ type: "text", ...ordered, update: false, default: () => postgresHandle }),
   double: () => ({ type: "float8", transformer: double }),
   uint32: () => ({ type: "int8", transformer: number }),
   boolean: () => ({ type: "boolean" }),

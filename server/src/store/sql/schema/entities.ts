@@ -23,7 +23,6 @@ export type Entities = ReturnType<typeof entities>
 export function entities(engine: Engine) {
   const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean, whole } =
     columnTypes(engine)
-  const isInnoDb = engine === "mysql" || engine === "mariadb"
   /** The options of columns that are set when a session is created. */
   const ofOrigin = { nullable: true, select: false, update: false }
   const times = {
@@ -78,13 +77,7 @@ export function entities(engine: Engine) {
         refreshFailure: { name: "refresh_failure", ...ofRefresh, ...key(64) },
         refreshMark: { name: "refresh_mark", ...ofRefresh, ...hash(32) },
       },
-      // InnoDB appends the primary key to each index.
-      indices: [
-        {
-          name: "accounts_user_id",
-          columns: ["tenant", "userId", ...(isInnoDb ? [] : ["provider", "providerAccountId"])],
-        },
-      ],
+      indices: [{ name: "accounts_user_id", columns: ["tenant", "userId", "provider", "providerAccountId"] }],
       foreignKeys: [ofUser("accounts_user_id_fkey")],
     }),
 
@@ -172,7 +165,7 @@ export function entities(engine: Engine) {
         created: { name: "created", ...time() },
       },
       indices: [
-        { name: "events_sequence", columns: ["sequence", ...(isInnoDb ? [] : ["id"])] },
+        { name: "events_sequence", columns: ["sequence", "id"] },
         { name: "events_tenant", columns: ["tenant", "sequence"] },
       ],
     }),

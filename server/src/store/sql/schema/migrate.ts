@@ -1,6 +1,6 @@
 import { MigrationExecutor, type MigrationInterface } from "typeorm"
 import type { Database } from "../database.js"
-import type { Compatibility } from "./migrations/compatibility.js"
+import type { Compatibility } from "./migrations/migration.js"
 
 export interface MigrationState {
   /** The number and name of the migration's file, such as `0001-tables`. */

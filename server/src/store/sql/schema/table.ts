@@ -9,7 +9,7 @@ import type {
   UpdateQueryBuilder,
 } from "typeorm"
 import type { ApiKey, Tenant } from "../../types.js"
-import { type Cell, type Change, type Statement, statement, textOf } from "../query/statement.js"
+import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
 import type { Entities } from "./entities.js"
 import {
@@ -188,15 +188,9 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   )
   const insert = built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties)
   const insertMany = (count: number): Statement<readonly Row[]> => {
-    const indexes = Array.from({ length: count }, (_, index) => index)
-    const parameters = indexes.flatMap((index) =>
-      properties.map((property) => {
-        const column = columnOf(property)
-        return [`${property}${index}`, (rows: readonly Row[]) => toCell(column, rows[index]?.[property])]
-      }),
-    )
-    const values = indexes.map((index) => expressionsOf(properties, String(index)))
-    return statement(query().insert().into<Row>(name).values(values), Object.fromEntries(parameters))
+    const { parameters, names } = itemParameters(count, (rows: readonly Row[]) => rows, parametersOf(properties))
+    const values = names.map((_, index) => expressionsOf(properties, String(index)))
+    return statement(query().insert().into<Row>(name).values(values), parameters)
   }
   const alias = tableName.slice(0, 1)
   const selectByKey = () => selectFrom(alias).where(keyIs(alias))

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { Database } from "../database.js"
-import { type Cell, type Statement, statement } from "../query/statement.js"
+import { itemParameters, type Statement, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
 
 /** The minimum time between two writes of a session's `last_seen` by all processes together, in milliseconds. */
@@ -40,19 +40,17 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
   const update = updateOfRows()
 
   function updateOfRows(): Statement<{ keys: readonly Key[]; now: number }> {
-    const parameters: Record<string, (values: { keys: readonly Key[]; now: number }) => Cell> = {
+    const { parameters, names } = itemParameters(rowsAtOnce, ({ keys }: { keys: readonly Key[] }) => keys, {
+      tenant: ({ tenant }) => sessions.cell("tenant", tenant),
+      tokenHash: ({ tokenHash }) => sessions.cell("tokenHash", tokenHash),
+    })
+    const rows = names.map(([tenant, tokenHash]) => `(tenant = ${tenant} AND tokenHash = ${tokenHash})`)
+    const isDue = "(lastSeen IS NULL OR lastSeen <= :before)"
+    return statement(sessions.updateOf("lastSeen").where(`(${rows.join(" OR ")}) AND ${isDue}`), {
+      ...parameters,
       lastSeen: ({ now }) => sessions.cell("lastSeen", new Date(now)),
       before: ({ now }) => sessions.cell("lastSeen", new Date(now - againAfterMs)),
-    }
-    const rows = Array.from({ length: rowsAtOnce }, (_, n) => {
-      // The last row is repeated for missing ones.
-      const keyOf = (keys: readonly Key[]) => keys[Math.min(n, keys.length - 1)] as Key
-      parameters[`tenant${n}`] = ({ keys }) => sessions.cell("tenant", keyOf(keys).tenant)
-      parameters[`tokenHash${n}`] = ({ keys }) => sessions.cell("tokenHash", keyOf(keys).tokenHash)
-      return `(tenant = :tenant${n} AND tokenHash = :tokenHash${n})`
     })
-    const isDue = "(lastSeen IS NULL OR lastSeen <= :before)"
-    return statement(sessions.updateOf("lastSeen").where(`(${rows.join(" OR ")}) AND ${isDue}`), parameters)
   }
 
   /**

@@ -1,8 +1,8 @@
 import type { Caller, SessionStore } from "../../store.js"
 import type { KeptSessions, ListedSession } from "../../types.js"
-import type { Database, Reads } from "../database.js"
+import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { type Cell, type Change, type Statement, type Statements, statement } from "../query/statement.js"
+import { type Cell, type Change, itemParameters, type Statements, statement } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import type { SessionRow } from "../schema/rows.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
@@ -14,9 +14,7 @@ import { listedColumns, listedSession } from "./session-lists.js"
  */
 const sessionsAtOnce = 1000
 
-/**
- * The number of users whose sessions one statement deletes. With more keys MySQL would scan a small table as a whole.
- */
+/** The number of users whose sessions one statement counts. With more keys MySQL would scan a small table as a whole. */
 const usersAtOnce = 20
 
 /** A call about several users stops after it has deleted this number of sessions. */
@@ -27,16 +25,20 @@ interface OfUsers {
   userIds: readonly string[]
 }
 
-/**
- * A selection of a user's sessions: all, or those before a position in the order of creation; without the sessions to
- * keep.
- */
+/** A user's sessions before a position in the order of creation, without the sessions to keep. */
 interface OfUser {
   tenant: string
   userId: string
-  keptId?: string | undefined
-  keptHash?: Buffer | undefined
-  before?: { created: Date; id: string | undefined } | undefined
+  keptId: string
+  keptHash: Buffer
+  before: { created: Date; id: string }
+}
+
+/** All sessions: none has this id, this hash, or this time of creation. */
+const all: Omit<OfUser, "tenant" | "userId"> = {
+  keptId: "",
+  keptHash: Buffer.alloc(32),
+  before: { created: new Date("9999-12-31T23:59:59.999Z"), id: "" },
 }
 
 /** Creates the revocations of sessions by callers without their tokens. */
@@ -74,88 +76,66 @@ export function sessionRevocations(
     "tenant",
     "userId",
   )
-  const several = severalUsers()
+  const several = itemParameters(usersAtOnce, ({ userIds }: OfUsers) => userIds, {
+    userId: (id) => sessions.cell("userId", id),
+  })
   /** Returns a row if the users together have more sessions than one statement deletes. */
   const moreThanMany = statement<SessionRow, OfUsers>(
-    sessions.selectFrom("s").select("s.userId").where(several.are("s.")).offset(sessionsAtOnce).limit(1),
-    several.parameters,
+    sessions
+      .selectFrom("s")
+      .select("s.userId")
+      .where(`s.tenant = :tenant AND s.userId IN (${several.names.join(", ")})`)
+      .offset(sessionsAtOnce)
+      .limit(1),
+    { ...several.parameters, tenant: ({ tenant }) => sessions.cell("tenant", tenant) },
   )
-  const deleteOfUsers = statement<SessionRow, OfUsers>(sessions.deleteFrom().where(several.are("")), several.parameters)
-
-  /** A statement for each combination of conditions. */
-  const deletesOfUser = new Map<string, Statement<OfUser>>()
-  for (const keptId of [undefined, ""])
-    for (const keptHash of [undefined, Buffer.alloc(0)])
-      for (const before of [undefined, { created: new Date(0), id: "" }]) {
-        const form = { tenant: "", userId: "", keptId, keptHash, before }
-        deletesOfUser.set(formOf(form), deleteOfUser(form))
-      }
-
-  function deleteOfUser({ keptId, keptHash, before }: OfUser): Statement<OfUser> {
-    const parameters: Record<string, (values: OfUser) => Cell> = {
+  // All engines find the place in the index by the first condition about the time; the rest makes it exact. The CASE prevents the use
+  // of the indexes on ids and hashes.
+  const deleteOfUser = statement<SessionRow, OfUser>(
+    sessions
+      .deleteFrom()
+      .where("tenant = :tenant AND userId = :userId AND created <= :created")
+      .andWhere("(created < :created OR (created = :created AND id < :id))")
+      .andWhere("CASE WHEN id <> :keptId AND tokenHash <> :keptHash THEN 1 ELSE 0 END = 1"),
+    {
       tenant: ({ tenant }) => sessions.cell("tenant", tenant),
       userId: ({ userId }) => sessions.cell("userId", userId),
-    }
-    const conditions = ["tenant = :tenant AND userId = :userId"]
-    if (keptId !== undefined) {
-      conditions.push("(id IS NULL OR id <> :keptId)")
-      parameters.keptId = ({ keptId }) => sessions.cell("id", keptId)
-    }
-    if (keptHash !== undefined) {
-      conditions.push("tokenHash <> :keptHash")
-      parameters.keptHash = ({ keptHash }) => sessions.cell("tokenHash", keptHash as Buffer)
-    }
-    if (before !== undefined) {
-      // All engines find the place in the index by the first condition. The second one makes it exact.
-      conditions.push("created <= :created", "(created < :created OR (created = :created AND id < :id))")
-      parameters.created = ({ before }) => sessions.cell("created", before?.created)
-      parameters.id = ({ before }) => sessions.cell("id", before?.id)
-    }
-    return statement(sessions.deleteFrom().where(conditions.join(" AND ")), parameters)
-  }
-
-  function severalUsers() {
-    const parameters: Record<string, (values: OfUsers) => Cell> = {
-      tenant: ({ tenant }) => sessions.cell("tenant", tenant),
-    }
-    const list = Array.from({ length: usersAtOnce }, (_, n) => {
-      // The last user is repeated for missing ones.
-      parameters[`userId${n}`] = ({ userIds }) =>
-        sessions.cell("userId", userIds[Math.min(n, userIds.length - 1)] as string)
-      return `:userId${n}`
-    }).join(", ")
-    return { parameters, are: (alias: string) => `${alias}tenant = :tenant AND ${alias}userId IN (${list})` }
-  }
+      keptId: ({ keptId }) => sessions.cell("id", keptId),
+      keptHash: ({ keptHash }) => sessions.cell("tokenHash", keptHash),
+      created: ({ before }) => sessions.cell("created", before.created),
+      id: ({ before }) => sessions.cell("id", before.id),
+    },
+  )
 
   /** Deletes sessions in batches, the oldest first. Returns their number. */
   async function deleteAll(sql: Statements, sessionsOfUser: OfUser, event: readonly Change[]): Promise<number> {
-    const write = (which: OfUser) => sql.write(deletesOfUser.get(formOf(which)) as Statement<OfUser>, which, event)
+    const write = (which: OfUser) => sql.write(deleteOfUser, which, event)
     let revoked = 0
     for (;;) {
       const [cells] = await sql.read(afterMany, sessionsOfUser)
       if (cells === undefined) return revoked + (await write(sessionsOfUser))
       const [created, id] = cells as [Cell, Cell]
-      const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) }
+      const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
       const deleted = await write({ ...sessionsOfUser, before })
       revoked += deleted
-      // Sessions without an id, from a version that did not know the column, have no order.
+      // Another call has deleted them.
       if (deleted === 0) return revoked + (await write(sessionsOfUser))
     }
   }
 
   const revokeOfUser: SessionStore["revokeOfUser"] = (caller, userId, { id, sessionToken }: KeptSessions) => {
     const { tenant } = caller
-    const keptHash = sessionToken === undefined ? undefined : hashOfToken(sessionToken)
+    const ofUser = { tenant, userId, ...all }
+    if (id !== undefined) ofUser.keptId = id
+    if (sessionToken !== undefined) ofUser.keptHash = hashOfToken(sessionToken)
     // Transactions that create a session of the user take turns with this one.
     return database.writes(
       caller,
       [users.nameOf({ tenant, id: userId })],
-      (sql) => deleteAll(sql, { tenant, userId, keptId: id, keptHash }, eventOfUser(caller, userId, id)),
+      (sql) => deleteAll(sql, ofUser, eventOfUser(caller, userId, id)),
       { isLong: true },
     )
   }
-
-  const deleteAllOfUser = deletesOfUser.get(formOf({ tenant: "", userId: "" })) as Statement<OfUser>
 
   const eventOfUser = (caller: Caller, userId: string, sessionId?: string) =>
     eventOf(caller, "user.sessions_revoked", { userId, sessionId })
@@ -163,24 +143,15 @@ export function sessionRevocations(
   /** Returns the number of deleted sessions; undefined, with none deleted, if the users together have too many. */
   function revokeOfSome(caller: Caller, userIds: readonly string[], rows: readonly string[]) {
     const { tenant } = caller
-    const areTooMany = async (sql: Reads) => (await sql.read(moreThanMany, { tenant, userIds })).length > 0
-    if (eventOfUser(caller, "").length === 0) {
-      return database.writes(
-        caller,
-        rows,
-        async (sql) => ((await areTooMany(sql)) ? undefined : sql.write(deleteOfUsers, { tenant, userIds })),
-        { isLong: true },
-      )
-    }
     // Each user that had a session gets an event.
     return database.transaction(
       caller,
       rows,
       async (sql) => {
-        if (await areTooMany(sql)) return undefined
+        if ((await sql.read(moreThanMany, { tenant, userIds })).length > 0) return undefined
         let revoked = 0
         for (const userId of userIds) {
-          revoked += await sql.write(deleteAllOfUser, { tenant, userId }, eventOfUser(caller, userId))
+          revoked += await sql.write(deleteOfUser, { tenant, userId, ...all }, eventOfUser(caller, userId))
         }
         return revoked
       },
@@ -234,9 +205,4 @@ export function sessionRevocations(
       return { processed, revoked }
     },
   }
-}
-
-/** Returns a text that is the same for selections with the same statement. */
-function formOf({ keptId, keptHash, before }: OfUser): string {
-  return [keptId, keptHash, before].map((value) => value !== undefined).join()
 }

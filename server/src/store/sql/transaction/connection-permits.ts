@@ -27,6 +27,7 @@ export interface ConnectionPermits<Shared> {
   close(): void
   /** The number of permits that are held. */
   readonly held: number
+  readonly waiting: number
 }
 
 /**
@@ -110,6 +111,9 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
   return {
     get held() {
       return held.read + heldByWriters()
+    },
+    get waiting() {
+      return lines.read.size + lines.write.size + lines.retry.size + lines.shared.size
     },
     async acquire(purpose, signal) {
       signal?.throwIfAborted()

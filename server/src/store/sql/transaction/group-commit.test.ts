@@ -102,22 +102,11 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     if (isShared) expect(count("ROLLBACK")).toBe(0)
   })
 
-  test("a call that may delete many rows does not share its transaction", async () => {
-    const users = range(20).map(() => newUser())
-    for (const user of users) await store.users.create(anyone, user)
-    ran = []
-    await Promise.all(
-      users.map(({ id }) =>
-        store.once(anyone, request(newId()), async (transaction) => {
-          await store.users.delete({ ...anyone, transaction }, id)
-          return Buffer.from(id)
-        }),
-      ),
-    )
-    expect(count("COMMIT")).toBe(20)
-  })
-
-  test("a call that revokes all sessions of users does not share its transaction", async () => {
+  test.each<[string, (caller: Caller, id: string) => Promise<unknown>]>([
+    ["deletes a user", (caller, id) => store.users.delete(caller, id)],
+    ["revokes all sessions of a user", (caller, id) => store.sessions.revokeOfUser(caller, id, {})],
+    ["revokes all sessions of users", (caller, id) => store.sessions.revokeOfUsers(caller, [id])],
+  ])("a call that %s may change many rows, and does not share its transaction", async (_, work) => {
     const users = range(20).map(() => newUser())
     for (const user of users) {
       await store.users.create(anyone, user)
@@ -125,11 +114,9 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     }
     ran = []
     await Promise.all(
-      users.map(({ id }, n) =>
+      users.map(({ id }) =>
         store.once(anyone, request(newId()), async (transaction) => {
-          const caller = { ...anyone, transaction }
-          if (n % 2 === 0) await store.sessions.revokeOfUser(caller, id, {})
-          else await store.sessions.revokeOfUsers(caller, [id])
+          await work({ ...anyone, transaction }, id)
           return Buffer.from(id)
         }),
       ),
@@ -245,30 +232,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     expect(await stored(ids)).toMatchObject({ users: 20, events: 20 })
   })
 
-  test("a deletion that races with another one does not roll back other participants", async () => {
-    const user = newUser()
-    await store.users.create(anyone, user)
-    for (let round = 0; round < 10; round++) {
-      const sessionToken = newId()
-      await store.sessions.create(anyone, newSession(user.id, soon, { sessionToken }))
-      let runs = 0
-      const others = range(20).map(() =>
-        create(newId(), newId(), async () => {
-          runs++
-        }),
-      )
-      const same = range(4).map(() =>
-        store.once(anyone, request(newId()), async (transaction) => {
-          const session = await store.sessions.delete({ ...anyone, transaction }, sessionToken)
-          return Buffer.from(session?.sessionToken ?? "")
-        }),
-      )
-      await Promise.all(others)
-      const found = (await Promise.all(same)).map(String).filter((token) => token !== "")
-      expect({ found, runs }).toEqual({ found: [sessionToken], runs: 20 })
-    }
-  })
-
   test("sessions that are deleted or created together need few statements", async () => {
     const user = newUser()
     await store.users.create(anyone, user)
@@ -298,17 +261,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     if (isShared) expect(count("COMMIT")).toBeLessThan(32)
   })
 
-  test("a known key is answered as such; the other participants are done", async () => {
-    const [known, ...ids] = range(20).map(newId) as [string, ...string[]]
-    const key = newId()
-    await create(key, known)
-    const again = range(5).map(() => create(key, newId()))
-    const others = ids.map((id) => create(newId(), id))
-    expect((await Promise.all(again)).map(String)).toEqual(again.map(() => known))
-    expect((await Promise.all(others)).map(String)).toEqual(ids)
-    expect(await stored([known, ...ids])).toMatchObject({ users: 20, events: 20 })
-  })
-
   if (isShared) {
     test("while some wait for locks of another transaction, others are done", async () => {
       const locked = range(6).map(() => newUser())
@@ -333,36 +285,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
       expect(over).toBe(0)
       await database.sql("COMMIT")
       expect(await outcomes(waiting)).toEqual({ ok: 6 })
-    })
-
-    test("when a participant loses the connection, all others are done", async () => {
-      // The connections are new, because the loss of a pooled connection is handled by a retry.
-      const fresh = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
-      try {
-        const [idOf, end] =
-          target === "postgres"
-            ? ["SELECT pg_backend_pid()", "SELECT pg_terminate_backend(?)"]
-            : ["SELECT CONNECTION_ID()", "KILL ?"]
-        const ids = range(30).map(newId)
-        const calls = ids.map((id, n) =>
-          fresh.once(anyone, request(newId()), async (transaction) => {
-            const caller = { ...anyone, transaction }
-            await fresh.users.create(caller, newUser({ id }))
-            if (n % 10 === 5) {
-              await fresh.database.writes(caller, [], async (sql) => {
-                const [[connection] = []] = await sql.read({ sql: idOf, cells: () => [] }, undefined)
-                await database.sql(end, [Number(connection)])
-                await sql.read({ sql: idOf, cells: () => [] }, undefined)
-              })
-            }
-            return Buffer.from(id)
-          }),
-        )
-        expect(await outcomes(calls)).toEqual({ ok: 27, DATABASE_UNAVAILABLE: 3 })
-        expect(await stored(ids)).toMatchObject({ users: 27 })
-      } finally {
-        await fresh.close()
-      }
     })
 
     test("no call is answered before the database has committed", async () => {

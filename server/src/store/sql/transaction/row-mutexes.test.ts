@@ -9,7 +9,6 @@ function recorded(queueLimit = 10, rowLimit = queueLimit) {
   const order: string[] = []
   return {
     order,
-    close: waiting.close,
     lock: async (name: string, rows: string[], signal?: AbortSignal) => {
       const unlock = await mutexes.lock(rows, { signal })
       order.push(name)
@@ -71,14 +70,4 @@ test("a waiter that gives up leaves the queue and releases the rows that it had 
   unlock()
   ;(await waiting)()
   await lock("last", ["b"])
-})
-
-test("closing rejects all waiters and all later calls", async () => {
-  const { lock, close } = recorded()
-  await lock("a", ["a"])
-  const waiting = lock("a", ["a"])
-  close()
-  for (const call of [waiting, lock("b", ["b"])]) {
-    await expect(call).rejects.toMatchObject({ reason: "DATABASE_UNAVAILABLE" })
-  }
 })

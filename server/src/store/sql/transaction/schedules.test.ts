@@ -300,7 +300,7 @@ test("random schedules: no two units of one row at once, all or nothing, and eve
       const { outcomes, load, units } = await play(plan, database)
       expect(database.violations).toEqual([])
       expect(outcomes.filter((one) => one !== undefined)).toHaveLength(plan.units.length)
-      expect(load).toMatchObject({ active: 0, waiting: 0 })
+      expect(load).toMatchObject({ active: 0, waiting: 0, waitingForRows: 0 })
       for (const [id, one] of plan.units.entries()) {
         const outcome = outcomes[id] as Error | "ok"
         const written = database.stored.filter(([unit]) => unit === id)

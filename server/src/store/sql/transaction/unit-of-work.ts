@@ -17,9 +17,9 @@ import { rowMutexes } from "./row-mutexes.js"
  *   place                        bound                                              metric
  *   ---------------------------  -------------------------------------------------  ------------------------------------
  *   the concurrency limit        overload/concurrency-limit.ts                      authwire_calls_waiting
- *   a row: another unit of this  rowWaitersOf for one row, the queue's limit for    db_client_connection_pending_requests
- *   process has locked it, or    all waiters; the pauses of retries: the number     (waiters), authwire_database_retries_total
- *   another transaction has      of connections and the queue's limit (Backoff)     (pauses)
+ *   a row: another unit of this  rowWaitersOf for one row, the queue's limit for    authwire_database_row_waiters (waiters),
+ *   process has locked it, or    all waiters; the pauses of retries: the number     authwire_database_retries_total (pauses)
+ *   another transaction has      of connections and the queue's limit (Backoff)
  *   a connection, or a shared    the queue's limit for all waiters; permits for     db_client_connection_pending_requests,
  *   transaction to join          each purpose (connection-permits.ts)               db_client_connection_wait_time_seconds
  *
@@ -172,7 +172,12 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       }
     },
 
-    load: () => ({ limit: engine.concurrency, active: permits.held, waiting: waiters.size }),
+    load: () => ({
+      limit: engine.concurrency,
+      active: permits.held,
+      waiting: permits.waiting,
+      waitingForRows: waiters.size - permits.waiting,
+    }),
 
     close: waiters.close,
   }

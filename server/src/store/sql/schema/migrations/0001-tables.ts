@@ -1,103 +1,167 @@
 import { createTables, migration } from "./migration.js"
-import { postgresTables } from "./tables-postgres.js"
+import { createTable, type Dialect, postgresDialect, serverDialect, sqliteDialect, type TableSql } from "./table-sql.js"
 
-/** The tables. A table that references others comes before them. */
-const names = ["api_keys", "tenants", "authenticators", "verification_tokens", "sessions", "accounts", "users"]
+/** The tables. A table that is referenced comes before those that reference it. */
+function tablesOf(dialect: Dialect) {
+  const { key, hash, string, text, longText, time, double, uint32, boolean, whole, counted, now, handle } = dialect
+  const created = `${time} DEFAULT ${now}`
+  const ofUser = (name: string) => ({ name, columns: ["tenant", "user_id"], table: "users", key: ["tenant", "id"] })
+  return {
+    users: {
+      columns: { tenant: key(63), id: key(255), extra: longText, created, updated: created },
+      nullable: {
+        email: string(320),
+        email_key: key(1280),
+        email_verified: time,
+        name: text,
+        image: longText,
+        provisional_until: time,
+      },
+      key: ["tenant", "id"],
+      unique: { users_email_key: ["tenant", "email_key"] },
+      indexes: { users_created: ["tenant", "created", "id"] },
+    },
 
-/** The table that is dropped last, identified by a column that a table of users of another service does not have. */
+    accounts: {
+      columns: {
+        tenant: key(63),
+        provider: key(255),
+        provider_account_id: key(1400),
+        user_id: key(255),
+        type: string(32),
+        extra: longText,
+        created,
+        updated: created,
+      },
+      nullable: {
+        access_token: longText,
+        token_type: string(255),
+        id_token: longText,
+        refresh_token: longText,
+        scope: text,
+        expires_in: double,
+        expires_at: double,
+        authorization_details: longText,
+        refresh_holder: key(63),
+        refresh_until: time,
+        refresh_failure: key(64),
+        refresh_mark: hash,
+      },
+      key: ["tenant", "provider", "provider_account_id"],
+      indexes: { accounts_user_id: ["tenant", "user_id", "provider", "provider_account_id"] },
+      reference: ofUser("accounts_user_id_fkey"),
+    },
+
+    sessions: {
+      columns: {
+        tenant: key(63),
+        token_hash: hash,
+        user_id: key(255),
+        expires: time,
+        extra: longText,
+        id: `${key(32)} DEFAULT ${handle}`,
+        created,
+      },
+      nullable: {
+        last_seen: time,
+        ip: string(64),
+        user_agent: string(512),
+        auth_method: string(64),
+        provider: key(255),
+        impersonator: key(255),
+      },
+      key: ["tenant", "token_hash"],
+      unique: { sessions_id: ["tenant", "id"] },
+      indexes: { sessions_user_id: ["tenant", "user_id", "created", "id"], sessions_expires: ["expires"] },
+      reference: ofUser("sessions_user_id_fkey"),
+    },
+
+    verification_tokens: {
+      columns: { tenant: key(63), identifier: key(1280), token_hash: hash, expires: time },
+      key: ["tenant", "identifier", "token_hash"],
+      indexes: { verification_tokens_expires: ["expires"] },
+    },
+
+    authenticators: {
+      columns: {
+        tenant: key(63),
+        credential_id: key(1400),
+        user_id: key(255),
+        provider_account_id: key(1400),
+        credential_public_key: text,
+        counter: uint32,
+        credential_device_type: string(64),
+        credential_backed_up: boolean,
+        extra: longText,
+        created,
+        updated: created,
+      },
+      nullable: { transports: text },
+      key: ["tenant", "credential_id"],
+      indexes: { authenticators_user_id: ["tenant", "user_id"] },
+      reference: ofUser("authenticators_user_id_fkey"),
+    },
+
+    tenants: { columns: { name: key(63), created: time }, key: ["name"] },
+
+    api_keys: {
+      columns: { id: key(32), name: string(255), tenant: key(63), scopes: longText, created: time },
+      nullable: { secret_hash: hash, certificate_name: key(512), expires: time, revoked: time },
+      key: ["id"],
+      indexes: { api_keys_tenant: ["tenant"] },
+      reference: { name: "api_keys_tenant_fkey", columns: ["tenant"], table: "tenants", key: ["name"] },
+    },
+
+    idempotency_keys: {
+      columns: { tenant: key(63), key_hash: hash, answer: longText, created: time },
+      key: ["tenant", "key_hash"],
+      indexes: { idempotency_keys_created: ["created"] },
+    },
+
+    leases: { columns: { name: key(63), holder: key(63), until: time }, key: ["name"] },
+
+    events: {
+      columns: { id: counted, tenant: key(63), kind: key(32), created: time },
+      nullable: { sequence: whole, user_id: key(255), session_id: key(32), provider: key(255) },
+      indexes: { events_sequence: ["sequence", "id"], events_tenant: ["tenant", "sequence"] },
+    },
+
+    event_head: { columns: { name: key(63), sequence: whole, history: key(32) }, key: ["name"] },
+
+    caches: {
+      columns: {
+        tenant: key(63),
+        process: key(63),
+        version: whole,
+        lease_ms: whole,
+        confirmed: whole,
+        expires: time,
+      },
+      key: ["tenant", "process"],
+      indexes: { caches_expires: ["expires"] },
+    },
+  } satisfies Record<string, TableSql>
+}
+
+/** Returns the statements that create the tables and insert the first rows. */
+function statementsOf(dialect: Dialect, options?: { prefix: string; options: string }): string[] {
+  const nameOf = (table: string) => dialect.quote((options?.prefix ?? "") + table)
+  return [
+    ...Object.entries<TableSql>(tablesOf(dialect)).flatMap(([name, table]) =>
+      createTable(dialect, name, table, options),
+    ),
+    `INSERT INTO ${nameOf("tenants")} (name, created) VALUES ('default', ${dialect.now})`,
+    `INSERT INTO ${nameOf("event_head")} (name, sequence, history) VALUES ('events', 0, ${dialect.handle})`,
+  ]
+}
+
+/** The names of the tables. A table that references others comes before them. */
+const names = Object.keys(tablesOf(serverDialect)).reverse()
+
+/** A table that is dropped last, identified by a column that a table of users of another service does not have. */
 const made = { table: "users", column: "email_key" }
 
-/** For MySQL and MariaDB; see createTables. */
-const serverTables = [
-  `CREATE TABLE authwire_new_users (
-    tenant VARBINARY(63) NOT NULL,
-    id VARBINARY(255) NOT NULL,
-    email VARCHAR(320) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    email_key VARBINARY(1280) NULL,
-    email_verified DATETIME(3) NULL,
-    name TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    image MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    PRIMARY KEY (tenant, id),
-    UNIQUE INDEX users_email_key (tenant, email_key)
-  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
-  `CREATE TABLE authwire_new_accounts (
-    tenant VARBINARY(63) NOT NULL,
-    provider VARBINARY(255) NOT NULL,
-    provider_account_id VARBINARY(1400) NOT NULL,
-    user_id VARBINARY(255) NOT NULL,
-    type VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    access_token MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    token_type VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    id_token MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    refresh_token MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    scope TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    expires_in DOUBLE NULL,
-    expires_at DOUBLE NULL,
-    authorization_details MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    PRIMARY KEY (tenant, provider, provider_account_id),
-    INDEX accounts_user_id (tenant, user_id),
-    CONSTRAINT accounts_user_id_fkey FOREIGN KEY (tenant, user_id) REFERENCES authwire_new_users (tenant, id)
-      ON DELETE NO ACTION ON UPDATE NO ACTION
-  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
-  `CREATE TABLE authwire_new_sessions (
-    tenant VARBINARY(63) NOT NULL,
-    token_hash BINARY(32) NOT NULL,
-    user_id VARBINARY(255) NOT NULL,
-    expires DATETIME(3) NOT NULL,
-    extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    PRIMARY KEY (tenant, token_hash),
-    INDEX sessions_expires (expires),
-    INDEX sessions_user_id (tenant, user_id),
-    CONSTRAINT sessions_user_id_fkey FOREIGN KEY (tenant, user_id) REFERENCES authwire_new_users (tenant, id)
-      ON DELETE NO ACTION ON UPDATE NO ACTION
-  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
-  `CREATE TABLE authwire_new_verification_tokens (
-    tenant VARBINARY(63) NOT NULL,
-    identifier VARBINARY(1280) NOT NULL,
-    expires DATETIME(3) NOT NULL,
-    token_hash BINARY(32) NOT NULL,
-    PRIMARY KEY (tenant, identifier, token_hash)
-  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
-  `CREATE TABLE authwire_new_authenticators (
-    tenant VARBINARY(63) NOT NULL,
-    credential_id VARBINARY(1400) NOT NULL,
-    user_id VARBINARY(255) NOT NULL,
-    provider_account_id VARBINARY(1400) NOT NULL,
-    credential_public_key TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    counter INT UNSIGNED NOT NULL,
-    credential_device_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    credential_backed_up TINYINT(1) NOT NULL,
-    transports TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NULL,
-    extra MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    PRIMARY KEY (tenant, credential_id),
-    INDEX authenticators_user_id (tenant, user_id),
-    CONSTRAINT authenticators_user_id_fkey FOREIGN KEY (tenant, user_id) REFERENCES authwire_new_users (tenant, id)
-      ON DELETE NO ACTION ON UPDATE NO ACTION
-  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
-  `CREATE TABLE authwire_new_tenants (
-    name VARBINARY(63) NOT NULL,
-    created DATETIME(3) NOT NULL,
-    PRIMARY KEY (name)
-  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
-  "INSERT INTO authwire_new_tenants (name, created) VALUES ('default', UTC_TIMESTAMP(3))",
-  `CREATE TABLE authwire_new_api_keys (
-    id VARBINARY(32) NOT NULL,
-    name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    tenant VARBINARY(63) NOT NULL,
-    scopes MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-    secret_hash BINARY(32) NULL,
-    certificate_name VARBINARY(512) NULL,
-    created DATETIME(3) NOT NULL,
-    expires DATETIME(3) NULL,
-    revoked DATETIME(3) NULL,
-    PRIMARY KEY (id),
-    INDEX api_keys_tenant (tenant),
-    CONSTRAINT api_keys_tenant_fkey FOREIGN KEY (tenant) REFERENCES authwire_new_tenants (name)
-      ON DELETE NO ACTION ON UPDATE NO ACTION
-  ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
-]
+const drops = names.map((name) => `DROP TABLE ${name}`)
 
 /**
  * Creates the tables.
@@ -114,7 +178,8 @@ const serverTables = [
  * the table or of a backup cannot sign in with them.
  *
  * `email_key` is the address, trimmed and with ASCII letters in lower case, or NULL if there is none: NULLs do not
- * collide in a unique index. 1,280 bytes are 320 characters of four bytes.
+ * collide in a unique index. 1,280 bytes are 320 characters of four bytes. `provisional_until` is the time until which a
+ * user with an incomplete sign-up can be replaced; see provisional-users.ts.
  *
  * JSON is stored as text, because the servers' JSON types change numbers and the order of keys. A picture may be a data
  * URL and provider tokens may be large, beyond the limit of TEXT (65,535 bytes). Seconds are DOUBLE because providers
@@ -122,107 +187,35 @@ const serverTables = [
  *
  * Foreign keys do not cascade, and the deletion of a user deletes the dependent rows itself: a replication group with
  * several primaries rejects cascading foreign keys, because it cannot see what they delete. Verification tokens have no
- * foreign key, because the identifier is the address of a person who need not be a user yet. The index on `expires` of
- * sessions serves the removal of expired sessions.
+ * foreign key, because the identifier is the address of a person who need not be a user yet.
+ *
+ * The columns `refresh_…` hold the state of a token refresh: which process refreshes the tokens and until when, or why
+ * the last refresh failed, until when it is not retried, and a hash of the refresh token that failed.
+ *
+ * The `answer` of an idempotency key is sealed with a key that depends on the idempotency key, which only the caller
+ * has, and contains a digest of the request. So a reader of the table can guess neither.
+ *
+ * The row of an event is committed together with the write that it records, without a `sequence`; see events.ts.
+ * `event_head` has the last sequence, and a random id by which a cursor recognizes its database. The index of sequences
+ * finds the events without one, the next events of all tenants, and the oldest events, which are cleaned up.
+ *
+ * The indexes of `expires` and of `created` of idempotency keys serve the cleanup.
  */
 export const tables = migration({
   name: "0001-tables",
   previousVersion: { compatible: true, reason: "there is none before it" },
   makes: made,
-  server: (runner) => createTables(runner, { tables: names, makes: made, statements: serverTables }),
-  sqlite: [
-    `CREATE TABLE "users" (
-      "tenant" text NOT NULL,
-      "id" text NOT NULL,
-      "email" text,
-      "email_key" text,
-      "email_verified" datetime,
-      "name" text,
-      "image" text,
-      "extra" text NOT NULL,
-      PRIMARY KEY ("tenant", "id")
-    )`,
-    `CREATE UNIQUE INDEX "users_email_key" ON "users" ("tenant", "email_key")`,
-    `CREATE TABLE "accounts" (
-      "tenant" text NOT NULL,
-      "provider" text NOT NULL,
-      "provider_account_id" text NOT NULL,
-      "user_id" text NOT NULL,
-      "type" text NOT NULL,
-      "access_token" text,
-      "token_type" text,
-      "id_token" text,
-      "refresh_token" text,
-      "scope" text,
-      "expires_in" double,
-      "expires_at" double,
-      "authorization_details" text,
-      "extra" text NOT NULL,
-      CONSTRAINT "accounts_user_id_fkey" FOREIGN KEY ("tenant", "user_id") REFERENCES "users" ("tenant", "id")
-        ON DELETE NO ACTION ON UPDATE NO ACTION,
-      PRIMARY KEY ("tenant", "provider", "provider_account_id")
-    )`,
-    `CREATE INDEX "accounts_user_id" ON "accounts" ("tenant", "user_id")`,
-    `CREATE TABLE "sessions" (
-      "tenant" text NOT NULL,
-      "token_hash" blob NOT NULL,
-      "user_id" text NOT NULL,
-      "expires" datetime NOT NULL,
-      "extra" text NOT NULL,
-      CONSTRAINT "sessions_user_id_fkey" FOREIGN KEY ("tenant", "user_id") REFERENCES "users" ("tenant", "id")
-        ON DELETE NO ACTION ON UPDATE NO ACTION,
-      PRIMARY KEY ("tenant", "token_hash")
-    )`,
-    `CREATE INDEX "sessions_user_id" ON "sessions" ("tenant", "user_id")`,
-    `CREATE INDEX "sessions_expires" ON "sessions" ("expires")`,
-    `CREATE TABLE "verification_tokens" (
-      "tenant" text NOT NULL,
-      "identifier" text NOT NULL,
-      "token_hash" blob NOT NULL,
-      "expires" datetime NOT NULL,
-      PRIMARY KEY ("tenant", "identifier", "token_hash")
-    )`,
-    `CREATE TABLE "authenticators" (
-      "tenant" text NOT NULL,
-      "credential_id" text NOT NULL,
-      "user_id" text NOT NULL,
-      "provider_account_id" text NOT NULL,
-      "credential_public_key" text NOT NULL,
-      "counter" integer NOT NULL,
-      "credential_device_type" text NOT NULL,
-      "credential_backed_up" boolean NOT NULL,
-      "transports" text,
-      "extra" text NOT NULL,
-      CONSTRAINT "authenticators_user_id_fkey" FOREIGN KEY ("tenant", "user_id") REFERENCES "users" ("tenant", "id")
-        ON DELETE NO ACTION ON UPDATE NO ACTION,
-      PRIMARY KEY ("tenant", "credential_id")
-    )`,
-    `CREATE INDEX "authenticators_user_id" ON "authenticators" ("tenant", "user_id")`,
-    `CREATE TABLE "tenants" (
-      "name" text PRIMARY KEY NOT NULL,
-      "created" datetime NOT NULL
-    )`,
-    `INSERT INTO "tenants" VALUES ('default', strftime('%Y-%m-%d %H:%M:%f', 'now'))`,
-    `CREATE TABLE "api_keys" (
-      "id" text PRIMARY KEY NOT NULL,
-      "name" text NOT NULL,
-      "tenant" text NOT NULL,
-      "scopes" text NOT NULL,
-      "secret_hash" blob,
-      "certificate_name" text,
-      "created" datetime NOT NULL,
-      "expires" datetime,
-      "revoked" datetime,
-      CONSTRAINT "api_keys_tenant_fkey" FOREIGN KEY ("tenant") REFERENCES "tenants" ("name")
-        ON DELETE NO ACTION ON UPDATE NO ACTION
-    )`,
-    `CREATE INDEX "api_keys_tenant" ON "api_keys" ("tenant")`,
-  ],
-  postgres: postgresTables,
-  down: {
-    // MariaDB drops the tables one after the other and may be interrupted in between.
-    server: `DROP TABLE IF EXISTS ${names.join(", ")}`,
-    postgres: `DROP TABLE ${names.join(", ")}`,
-    sqlite: names.map((name) => `DROP TABLE "${name}"`),
-  },
+  server: (runner) =>
+    createTables(runner, {
+      tables: names,
+      makes: made,
+      statements: statementsOf(serverDialect, {
+        prefix: "authwire_new_",
+        options: "ENGINE = InnoDB ROW_FORMAT = DYNAMIC",
+      }),
+    }),
+  sqlite: statementsOf(sqliteDialect),
+  postgres: statementsOf(postgresDialect),
+  // MariaDB drops the tables one after the other and may be interrupted in between.
+  down: { server: `DROP TABLE IF EXISTS ${names.join(", ")}`, postgres: drops, sqlite: drops },
 })

@@ -1,5 +1,15 @@
 import type { MigrationInterface, QueryRunner } from "typeorm"
-import type { Compatibility } from "./compatibility.js"
+
+/** The compatibility of a migration with the previous version of the program. */
+export interface Compatibility {
+  /**
+   * Whether the previous version works on the tables after the migration, so that both versions can run at the same
+   * time.
+   */
+  compatible: boolean
+  /** The reason, for operators. */
+  reason: string
+}
 
 /** Steps of a migration that need more than a list of statements. */
 type Work = (runner: QueryRunner) => Promise<void>
@@ -59,7 +69,7 @@ export function migration({
 }
 
 /** Returns whether the part exists on a MySQL or MariaDB server. */
-export async function isThere(runner: QueryRunner, part: Part): Promise<boolean> {
+async function isThere(runner: QueryRunner, part: Part): Promise<boolean> {
   const [view, kind, name] = "column" in part ? ["columns", "column", part.column] : ["statistics", "index", part.index]
   const rows = await runner.query(
     `SELECT 1 FROM information_schema.${view}
