@@ -41,7 +41,7 @@ export function applicationClient(replicas: readonly Replica[]) {
   const options = { url: `dns:///authwire.test:${replicas[0]?.port}`, apiKey }
   const header = headersOf(options)
   const transport = pipelineTransport({ ...options, header, resolve: async () => replicas.map(({ host }) => host) })
-  return { ...clientOver(transport, "the service", options), close: transport.close }
+  return { ...clientOver({ transport, address: "the service" }, options), close: transport.close }
 }
 
 /** The options of a write. Its idempotency key stays the same for retries at any replica. */

@@ -13,8 +13,9 @@ import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions } from "./adapter/options.js"
 import { type AccountLists, type UserLists, withLists } from "./lists.js"
+import { type Layer, layered } from "./transport/layer.js"
 import { type ConnectionOptions, defaultTimeoutMs } from "./transport/options.js"
-import { retryTransport } from "./transport/retry.js"
+import { deadline, retry } from "./transport/retry.js"
 
 /**
  * A client of the service with one connection: the adapter, and typed clients of the services that applications call.
@@ -41,19 +42,26 @@ export interface AuthwireClient extends ServiceClients {
   close(): void
 }
 
-/**
- * Creates a client over a transport.
- *
- * @param transport - Carries the calls, with the headers of the options.
- * @param address - The address of the service, for error messages.
- */
-export function clientOver(transport: Transport, address: string, options: ConnectionOptions & AdapterOptions) {
-  const calls = callsOver(transport, options)
+/** How the calls of a client reach the service. */
+export interface Connection {
+  /** Carries the calls: a pipeline, `fetch` or the transport of the application. */
+  transport: Transport
+  /** The address of the service, for error messages. */
+  address: string
+  /** The steps that not every connection has. */
+  sessionCache?: Layer | undefined
+  traced?: Layer | undefined
+  headers?: Layer | undefined
+}
+
+/** Creates a client over a connection. */
+export function clientOver(connection: Connection, options: ConnectionOptions & AdapterOptions) {
+  const calls = callsOver(connection, options)
   const clients = clientsOver(calls)
   const tokens = createClient(TokenService, calls)
   return {
-    adapter: createAdapter(clients, address, options),
-    jwt: createRemoteJwt(tokens, address),
+    adapter: createAdapter(clients, connection.address, options),
+    jwt: createRemoteJwt(tokens, connection.address),
     tokens,
     introspection: createClient(IntrospectionService, calls),
     ...withLists(clients),
@@ -62,21 +70,38 @@ export function clientOver(transport: Transport, address: string, options: Conne
 
 /** Creates only the adapter. A bundle of it contains nothing else of the client. */
 export function adapterOver(
-  transport: Transport,
-  address: string,
+  connection: Connection,
   options: ConnectionOptions & AdapterOptions,
 ): AuthwireAdapterMethods {
-  return createAdapter(clientsOver(callsOver(transport, options)), address, options)
+  return createAdapter(clientsOver(callsOver(connection, options)), connection.address, options)
 }
 
 /** Creates only the RemoteJwt. */
-export function remoteJwtOver(transport: Transport, address: string, options: ConnectionOptions): RemoteJwtMethods {
-  return createRemoteJwt(createClient(TokenService, callsOver(transport, options)), address)
+export function remoteJwtOver(connection: Connection, options: ConnectionOptions): RemoteJwtMethods {
+  return createRemoteJwt(createClient(TokenService, callsOver(connection, options)), connection.address)
 }
 
-/** Creates the transport of a client's calls: retries and deadlines, then the check of texts, then the given transport. */
-function callsOver(transport: Transport, { timeoutMs = defaultTimeoutMs }: ConnectionOptions): Transport {
-  return retryTransport(checkingTransport(transport), { timeoutMs })
+/** Returns the transport of a client's calls. Every call passes these steps from top to bottom, and its answer from bottom to top. */
+function callsOver(connection: Connection, { timeoutMs = defaultTimeoutMs }: ConnectionOptions): Transport {
+  const { sessionCache, traced, headers, transport } = connection
+  return layered(
+    [
+      // The timeout of the whole call, including its retry.
+      deadline(timeoutMs),
+      // Makes the call again if the service is unavailable or overloaded, with the same idempotency key.
+      retry,
+      // Rejects text that protobuf cannot encode.
+      wellFormed,
+      // With the option `sessionCache`: caches the sessions that are read, and evicts those that are changed.
+      sessionCache,
+      // The span of the call, if the application has an OpenTelemetry SDK.
+      traced,
+      // The API key and the other headers of the connection. A pipeline sends them once for each stream.
+      headers,
+    ],
+    // pipeline/transport.ts: a call in a pipeline, or alone over gRPC (transport/grpc.ts). In edge runtimes, transport/fetch.ts.
+    transport,
+  )
 }
 
 function clientsOver(calls: Transport): ServiceClients {
@@ -90,16 +115,12 @@ function clientsOver(calls: Transport): ServiceClients {
 }
 
 /**
- * Creates a transport that rejects requests with a lone surrogate. UTF-8 cannot encode one, and the encoder would silently
- * replace it by U+FFFD, so that a later read would not return what was written. Throws INVALID_ARGUMENT with the path of
- * the text.
+ * Rejects requests with a lone surrogate. UTF-8 cannot encode one, and the encoder would silently replace it by U+FFFD, so
+ * that a later read would not return what was written. Throws INVALID_ARGUMENT with the path of the text.
  */
-function checkingTransport(inner: Transport): Transport {
-  return {
-    unary(method, signal, timeoutMs, header, input, contextValues) {
-      checkText("", input)
-      return inner.unary(method, signal, timeoutMs, header, input, contextValues)
-    },
-    stream: (...call) => inner.stream(...call),
+const wellFormed: Layer =
+  (next) =>
+  (method, signal, timeoutMs, header, input, ...rest) => {
+    checkText("", input)
+    return next(method, signal, timeoutMs, header, input, ...rest)
   }
-}

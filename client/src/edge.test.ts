@@ -28,27 +28,16 @@ const graph = async (entry: string): Promise<string[]> =>
 /** Whether an edge runtime cannot import a module. */
 const nodeOnly = (url: string) => url.startsWith("node:") || /@grpc\/grpc-js|\/grpc-[^/]*\.ts$|connect-node/.test(url)
 
-test("nothing that @authwire/client/edge imports, directly or not, needs Node", async () => {
-  const urls = await graph("./edge.ts")
-  expect(urls.filter(nodeOnly)).toEqual([])
-  expect(urls.some((url) => url.endsWith("/client/src/adapter/adapter.ts"))).toBe(true)
-  expect(urls.some((url) => url.includes("/@connectrpc/connect/"))).toBe(true)
-})
-
-test("the check of the test above works: it finds that @authwire/client needs Node", async () => {
-  const urls = await graph("./index.ts")
-  expect(urls.filter(nodeOnly).length).toBeGreaterThan(2)
-})
-
-test("no entry point imports the rules of the schema's fields, which are larger than the client", async () => {
-  const urls = [...(await graph("./index.ts")), ...(await graph("./edge.ts"))]
-  expect(urls.filter((url) => url.includes("/buf/validate/"))).toEqual([])
-  expect(urls.filter((url) => url.endsWith("/user_service_pb.js"))).toHaveLength(2)
-})
-
-test("no entry point imports @auth/core at run time", async () => {
-  const urls = [...(await graph("./index.ts")), ...(await graph("./edge.ts"))]
-  expect(urls.filter((url) => url.includes("/@auth/core/"))).toEqual([])
+test("nothing that @authwire/client/edge imports, directly or not, needs Node, as @authwire/client does", async () => {
+  const [edge, node] = await Promise.all([graph("./edge.ts"), graph("./index.ts")])
+  expect(edge.filter(nodeOnly)).toEqual([])
+  expect(node.filter(nodeOnly).length).toBeGreaterThan(2)
+  for (const urls of [edge, node]) {
+    expect(urls.some((url) => url.endsWith("/client/src/adapter/adapter.ts"))).toBe(true)
+    expect(urls.filter((url) => url.endsWith("/user_service_pb.js"))).toHaveLength(1)
+    // The rules of the schema's fields are larger than the client, and @auth/core has only types for it.
+    expect(urls.filter((url) => /\/buf\/validate\/|\/@auth\/core\//.test(url))).toEqual([])
+  }
 })
 
 test("@authwire/client/edge works without the globals of Node", async () => {

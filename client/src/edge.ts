@@ -1,15 +1,12 @@
-import type { Transport } from "@connectrpc/connect"
 import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions } from "./adapter/options.js"
-import { type AuthwireClient, adapterOver, clientOver, remoteJwtOver } from "./client.js"
+import { type AuthwireClient, adapterOver, type Connection, clientOver, remoteJwtOver } from "./client.js"
 import { wrongOption } from "./errors/error.js"
-import { type FetchOptions, fetchAddress, fetchServer, fetchTransport } from "./transport/fetch.js"
-import { headerTransport } from "./transport/headers.js"
-import { missingOptionTransport } from "./transport/missing-option.js"
-import { type ConnectionOptions, checkOptions, headersOf, missingRequiredOption } from "./transport/options.js"
-import { callTracer } from "./transport/trace.js"
-import { tracedTransport } from "./transport/traced.js"
+import { type FetchOptions, fetchServer, fetchTransport } from "./transport/fetch.js"
+import { connectionHeaders } from "./transport/headers.js"
+import { type ConnectionOptions, checkOptions, headersOf, missingOptionTransport } from "./transport/options.js"
+import { traced } from "./transport/trace.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
 export type { SessionContext } from "./adapter/context.js"
@@ -42,7 +39,7 @@ export interface AuthwireOptions extends ConnectionOptions, FetchOptions, Adapte
  * ```
  */
 export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethods {
-  return adapterOver(...connect(options), options)
+  return adapterOver(connect(options), options)
 }
 
 /**
@@ -57,7 +54,7 @@ export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethod
  * ```
  */
 export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
-  return remoteJwtOver(...connect(options), options)
+  return remoteJwtOver(connect(options), options)
 }
 
 /**
@@ -68,20 +65,23 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
  */
 export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   // `fetch` has no connection to close.
-  return { ...clientOver(...connect(options), options), close() {} }
+  return { ...clientOver(connect(options), options), close() {} }
 }
 
-/** Returns the transport of the calls, and the address of the service for error messages. */
-function connect(options: AuthwireOptions): [transport: Transport, address: string] {
+/** Checks the options, and connects their transport or `fetch`. */
+function connect(options: AuthwireOptions): Connection {
   checkOptions(options)
   // Where an import of `@authwire/client` is this client, the compiler accepts the options of the gRPC client.
   const { sessionCache, tls }: AuthwireOptions & { tls?: unknown } = options
   for (const [name, value] of Object.entries({ sessionCache, tls }))
     if (value !== undefined) throw wrongOption(name, "needs the gRPC transport of @authwire/client in Node")
-  const missing = missingRequiredOption(options)
-  if (missing !== undefined) return [missingOptionTransport(missing), ""]
-  const address = fetchAddress(options)
-  const transport = options.transport ?? fetchTransport(options)
-  const traced = tracedTransport(transport, callTracer("connectrpc", fetchServer(options)))
-  return [headerTransport(traced, headersOf(options)), address]
+  const missing = missingOptionTransport(options)
+  if (missing !== undefined) return { transport: missing, address: "" }
+  const server = fetchServer(options)
+  return {
+    transport: options.transport ?? fetchTransport(options),
+    address: server.address,
+    traced: traced("connectrpc", server),
+    headers: connectionHeaders(headersOf(options)),
+  }
 }

@@ -5,14 +5,12 @@ import { type AuthwireClient, clientOver } from "./client.js"
 import { wrongOption } from "./errors/error.js"
 import { sharedTransport } from "./pipeline/shared.js"
 import type { PipelineOptions } from "./pipeline/transport.js"
-import { cachedAdapter, cachingTransport } from "./session-cache/caching.js"
+import { cachedAdapter, caching } from "./session-cache/caching.js"
 import { sharedCache } from "./session-cache/shared.js"
-import { type GrpcTargetOptions, grpcAddress, grpcServer } from "./transport/grpc-target.js"
-import { headerTransport } from "./transport/headers.js"
-import { missingOptionTransport } from "./transport/missing-option.js"
-import { type ConnectionOptions, checkOptions, headersOf, missingRequiredOption } from "./transport/options.js"
-import { callTracer } from "./transport/trace.js"
-import { tracedTransport } from "./transport/traced.js"
+import { type GrpcTargetOptions, grpcServer } from "./transport/grpc-target.js"
+import { connectionHeaders } from "./transport/headers.js"
+import { type ConnectionOptions, checkOptions, headersOf, missingOptionTransport } from "./transport/options.js"
+import { traced } from "./transport/trace.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
 export type { SessionContext } from "./adapter/context.js"
@@ -85,35 +83,28 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
  */
 export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   checkOptions(options)
-  const missing = missingRequiredOption(options)
-  if (missing !== undefined) return { ...clientOver(missingOptionTransport(missing), "", options), close() {} }
-  const address = grpcAddress(options)
-  const traceCall = callTracer("grpc", grpcServer(options))
+  const missing = missingOptionTransport(options)
+  if (missing !== undefined) return { ...clientOver({ transport: missing, address: "" }, options), close() {} }
+  const { url, tls, connections, sessions, sessionCache, transport } = options
+  const server = grpcServer(options)
+  const common = { address: server.address, traced: traced("grpc", server) }
   const header = headersOf(options)
-  const { url, tls, connections, sessions, sessionCache } = options
-  if (options.transport) {
+  if (transport) {
     for (const [name, value] of Object.entries({ tls, connections, sessionCache }))
       if (value !== undefined) throw wrongOption(name, "must not be combined with the option transport")
-    const transport = headerTransport(tracedTransport(options.transport, traceCall), header)
-    return { ...clientOver(transport, address, options), close() {} }
+    return { ...clientOver({ ...common, transport, headers: connectionHeaders(header) }, options), close() {} }
   }
-  const channel = sharedTransport({ url, tls, connections, header })
-  const transport = tracedTransport(channel, traceCall)
-  try {
-    if (sessionCache === undefined) return { ...clientOver(transport, address, options), close: channel.close }
-    const shared = sharedCache({ url, tls, header, options: sessionCache })
-    const client = clientOver(cachingTransport(transport, shared), address, options)
-    return {
-      ...client,
-      adapter: cachedAdapter(client.adapter, shared, sessions),
-      close() {
-        shared.leave()
-        channel.close()
-      },
-    }
-  } catch (error) {
-    // An option of the adapter is invalid. Without this call the channel would count a client that does not exist.
-    channel.close()
-    throw error
+  const pipelines = sharedTransport({ url, tls, connections, header })
+  if (sessionCache === undefined)
+    return { ...clientOver({ ...common, transport: pipelines }, options), close: pipelines.close }
+  const cache = sharedCache({ url, tls, header, options: sessionCache })
+  const client = clientOver({ ...common, transport: pipelines, sessionCache: caching(cache) }, options)
+  return {
+    ...client,
+    adapter: cachedAdapter(client.adapter, cache, sessions),
+    close() {
+      cache.leave()
+      pipelines.close()
+    },
   }
 }

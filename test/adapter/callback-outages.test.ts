@@ -60,26 +60,11 @@ describe("a call fails in the callback `jwt` of the application", () => {
     await expect(page(() => behindProxy.users.getUser(user))).rejects.toMatchObject(outage)
   })
 
-  test("the application cancels the call: an outage", async () => {
-    const signal = AbortSignal.abort()
-    for (const { users, close } of [client(), behindProxy]) {
-      await expect(page(() => users.getUser(user, { signal }))).rejects.toMatchObject(outage)
-      close()
-    }
-  })
-
   test("the client is closed: an outage", async () => {
     const { users, adapter, close } = client()
     close()
     await expect(page(() => users.getUser(user))).rejects.toMatchObject(outage)
     await expect(page(() => adapter.updateUser(user))).rejects.toMatchObject(outage)
-  })
-
-  test("the client lacks an option: an outage", async () => {
-    for (const { users, adapter } of [client({ url: "" }), client({ apiKey: "" })]) {
-      await expect(page(() => users.getUser(user))).rejects.toMatchObject(outage)
-      await expect(page(() => adapter.updateUser(user))).rejects.toMatchObject(outage)
-    }
   })
 
   test("the service answers that the user does not exist: the user is signed out", async () => {

@@ -4,7 +4,7 @@ import { AccountType, type User } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
-import { timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt"
+import { timestampMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -115,47 +115,17 @@ describe("lists", () => {
     expect(asked).toHaveLength(1)
   })
 
-  test("filters: addresses that are compared as equal, and times", async () => {
-    const { users } = clientOf(reader)
-    const found = await users.listUsers({ email: " USER-007@Example.com" })
-    expect([namesOf(found.users), found.nextPageToken]).toEqual([["user-007@example.com"], ""])
-    const [user] = found.users
-    const moment = user?.createTime as NonNullable<User["createTime"]>
-    const since = await itemsOf(users.list({ createdSince: moment }))
-    const before = await itemsOf(users.list({ createdBefore: moment }))
-    expect(namesOf([...before, ...since])).toEqual(emails)
-    expect(namesOf(since)).toContain("user-007@example.com")
-    expect((await users.countUsers({ createdSince: moment })).count).toBe(since.length)
-    expect((await users.countUsers({ email: "user-007@example.com", createdBefore: moment })).count).toBe(0)
-  })
-
   test("a page token of another list is rejected, and the error names the field", async () => {
     const { users, accounts } = clientOf(all)
-    const { users: others } = clientOf(other)
     const { nextPageToken: pageToken } = await users.listUsers({ pageSize: 1 })
     expect(pageToken).not.toContain("user")
-    const now = timestampFromDate(new Date())
-    const userId = emails[0] as string
-    const { nextPageToken: ofAccounts } = await accounts.listAccountsByUser({ userId, pageSize: 1 })
     const calls = [
       users.listUsers({ pageToken: "42" }),
-      users.listUsers({ pageToken: pageToken.slice(0, -8) }),
-      users.listUsers({ pageToken: ofAccounts }),
-      users.listUsers({ pageToken, createdBefore: now }),
-      users.listUsers({ pageToken, email: "user-007@example.com" }),
-      others.listUsers({ pageToken }),
-      accounts.listAccountsByUser({ userId, pageToken }),
-      accounts.listAccountsByUser({ userId: emails[1] as string, pageToken: ofAccounts }),
+      clientOf(other).users.listUsers({ pageToken }),
+      accounts.listAccountsByUser({ userId: emails[0] as string, pageToken }),
     ]
     expect(await Promise.all(calls.map(failureOf))).toEqual(calls.map(() => badToken))
     expect((await users.listUsers({ pageToken, pageSize: 1 })).users).toHaveLength(1)
-  })
-
-  test("another tenant lists and counts only its own users and accounts", async () => {
-    const { users, accounts } = clientOf(other)
-    expect(await itemsOf(users.list())).toEqual([])
-    expect((await users.countUsers({})).count).toBe(0)
-    expect(await itemsOf(accounts.listByUser({ userId: emails[0] as string }))).toEqual([])
   })
 
   test("accounts are listed without tokens; with tokens only for a key that may read accounts", async () => {

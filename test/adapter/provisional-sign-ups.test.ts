@@ -126,44 +126,4 @@ describe("attacks on incomplete sign-ups", () => {
     const passkey = signIn(adapter, { email, provider: "passkey", type: "webauthn" })
     await expect(passkey).rejects.toMatchObject({ name: "AccountNotLinked" })
   })
-
-  test("a user that an administrator creates with the RPC is not provisional", async () => {
-    const email = address()
-    const { user } = await authwire.client.users.createUser({ email, name: "Ada" })
-    await expect(signIn(adapter, { email, provider: "evil" })).rejects.toMatchObject(notLinked)
-    await expect(adapter.createUser({ id: "x", email, emailVerified: null })).rejects.toMatchObject({
-      reason: "EMAIL_ALREADY_EXISTS",
-    })
-    expect(await usersOf(email)).toEqual([{ id: user?.id, name: "Ada" }])
-  })
-
-  test.each<[what: string, write: (id: string) => Promise<unknown>]>([
-    ["updateUser", (id) => adapter.updateUser({ id, name: "Ada" })],
-    [
-      "createSession and deleteSession",
-      async (id) => {
-        const sessionToken = crypto.randomUUID()
-        await adapter.createSession({ sessionToken, userId: id, expires: new Date(Date.now() + 60_000) })
-        await adapter.deleteSession(sessionToken)
-      },
-    ],
-  ])("after %s in between nobody gives way", async (_, write) => {
-    const email = address()
-    const victim = await slowSignUp(adapter, { email })
-    const id = String((await usersOf(email))[0]?.id)
-    await write(id)
-    await expect(signIn(adapter, { email, provider: "evil" })).rejects.toMatchObject(notLinked)
-    expect(await victim.goOn()).toBe("signed in")
-    expect(await accountsOf(id)).toEqual(["good"])
-  })
-
-  test("addresses that only look alike are different", async () => {
-    const email = address()
-    await slowSignUp(adapter, { email })
-    const [before] = await usersOf(email)
-    for (const other of [email.replace("@", ".@"), email.replace("e", "é"), email.replace("x", "ｘ")]) {
-      await signIn(adapter, { email: other, provider: "evil" })
-    }
-    expect(await usersOf(email)).toEqual([before])
-  })
 })

@@ -31,19 +31,6 @@ describe("signing in with an OpenID Connect provider", () => {
   const sessions = (sessionToken: string | undefined) =>
     rows(stack.database, "sessions", "token_hash = ?", [hash(sessionToken)])
 
-  test("the database has the hash of the session token, and the token nowhere", async () => {
-    const browser = createBrowser()
-    await signIn(browser, "Ada")
-    expect(token(browser)).toMatch(/^\S{30,}$/)
-    expect(await sessions(token(browser))).toHaveLength(1)
-    for (const table of ["users", "accounts", "sessions"]) {
-      const dump = (await rows(stack.database, table))
-        .map((row) => Object.values(row).map(String).join("\n"))
-        .join("\n")
-      expect(dump).not.toContain(token(browser))
-    }
-  })
-
   test("the session endpoint returns the user, and never the session token", async () => {
     const browser = createBrowser()
     await signIn(browser, "Ada")
@@ -86,34 +73,6 @@ describe("signing in with an OpenID Connect provider", () => {
     expect(textOf(page, "name")).toBe(person("Robert").name)
     const [user] = await usersWithEmail(stack.database, person("Robert").email)
     expect(user?.name).toBe(person("Robert").name)
-  })
-
-  test("signing out deletes the session, and the cookie is no longer valid", async () => {
-    const browser = createBrowser()
-    const page = await signIn(browser, "Ada")
-    const stolen = token(browser)
-    expect(await sessions(stolen)).toHaveLength(1)
-    const after = await browser.submit(page, "sign-out")
-    expect(textOf(after, "name")).toBeUndefined()
-    expect(token(browser)).toBeUndefined()
-    expect(await sessions(stolen)).toEqual([])
-    const replay = await fetch(`${stack.example.appUrl}/auth/session`, {
-      headers: { cookie: `${sessionCookie}=${stolen}` },
-    })
-    expect(await replay.json()).toBeNull()
-  })
-
-  test("an expired session signs nobody in, and its row is deleted", async () => {
-    const browser = createBrowser()
-    await signIn(browser, "Ada")
-    expect(await sessions(token(browser))).toHaveLength(1)
-    await stack.database.query("UPDATE sessions SET expires = '2001-02-03 04:05:06.789' WHERE token_hash = ?", [
-      hash(token(browser)),
-    ])
-    const page = await browser.open(stack.example.appUrl)
-    expect(page.status).toBe(200)
-    expect(textOf(page, "name")).toBeUndefined()
-    expect(await sessions(token(browser))).toEqual([])
   })
 
   test("a session that is used is extended, at most once a day", async () => {

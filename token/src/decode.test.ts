@@ -2,7 +2,7 @@ import * as core from "@auth/core/jwt"
 import { describe, expect, test } from "@jest/globals"
 import { EncryptJWT } from "jose"
 import { failure } from "../test/failure.js"
-import { decode, encode, secretsFromEnvironment, TokenError } from "./index.js"
+import { decode, encode, TokenError } from "./index.js"
 import { derivedKey } from "./jwe/derived-key.js"
 
 const from = { secret: "secret", salt: "salt" }
@@ -48,27 +48,6 @@ describe("rotation", () => {
     const renewed = await encode({ secret: ["new", "old"], salt, token: { sub: "1" } })
     expect(await decode({ token: renewed, secret: "new", salt })).toMatchObject({ sub: "1" })
     expect(await failure(decode({ token: old, secret: "new", salt }))).toMatchObject({ code: "NO_MATCHING_SECRET" })
-  })
-
-  test("by environment: a higher number is newer", async () => {
-    const env = { AUTH_SECRET: "a", AUTH_SECRET_1: "b", AUTH_SECRET_2: "", AUTH_SECRET_3: "d" }
-    const secret = secretsFromEnvironment(env)
-    expect(await decode({ token: await encode({ secret, salt }), secret: "d", salt })).not.toBeNull()
-    for (const one of ["a", "b", "d"]) {
-      expect(await decode({ token: await encode({ secret: one, salt }), secret, salt })).not.toBeNull()
-    }
-  })
-
-  test("a token without kid is tried with every secret; @auth/core tries the first", async () => {
-    const { key } = await derivedKey("old", salt, "A256CBC-HS512")
-    const token = await new EncryptJWT({ sub: "1" })
-      .setProtectedHeader({ alg: "dir", enc: "A256CBC-HS512" })
-      .encrypt(key)
-    expect(await decode({ token, secret: ["newer", "new", "old"], salt })).toEqual({ sub: "1" })
-    await expect(core.decode({ token, secret: ["newer", "new", "old"], salt })).rejects.toThrow()
-    expect(await failure(decode({ token, secret: ["newer", "new"], salt }))).toMatchObject({
-      code: "NO_MATCHING_SECRET",
-    })
   })
 
   test("an expired token without kid is not tried with further secrets", async () => {

@@ -3,7 +3,7 @@ import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/pr
 import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
-import { AuthwireError, callError, invalid, isNotFound, wrongOption } from "./error.js"
+import { AuthwireError, callError, invalid } from "./error.js"
 
 const fromAuthwire = (reason: string, metadata = {}) => ({
   desc: ErrorInfoSchema,
@@ -67,13 +67,6 @@ describe("callError", () => {
     expect(error.reason).toBe("DATABASE_UNAVAILABLE")
   })
 
-  test("ignores a reason of another domain", () => {
-    const cause = new ConnectError("no", Code.PermissionDenied, undefined, [
-      { desc: ErrorInfoSchema, value: { domain: "mesh.test", reason: "DENIED" } },
-    ])
-    expect(callError("getUser", "", cause)).toMatchObject({ code: "PERMISSION_DENIED", reason: undefined })
-  })
-
   test("every gRPC code has its name", () => {
     const names = Array.from({ length: 16 }, (_, i) => callError("m", "a", new ConnectError("", i + 1)).code)
     expect(names.join(" ")).toBe(
@@ -117,37 +110,5 @@ describe("AuthwireError", () => {
   test("its fields are enumerable, for loggers that copy them", () => {
     expect({ ...error }).toMatchObject({ code: "INVALID_ARGUMENT", method: "getUser", reason: "INVALID_FIELD" })
     expect(inspect(error)).toContain("INVALID_ARGUMENT")
-  })
-})
-
-describe("isNotFound", () => {
-  const notFound = (...details: ReturnType<typeof fromAuthwire>[]) =>
-    new ConnectError("", Code.NotFound, undefined, details)
-
-  test("is true for the expected reason from the service", () => {
-    expect(isNotFound(notFound(fromAuthwire("USER_NOT_FOUND")), "USER_NOT_FOUND")).toBe(true)
-  })
-
-  test.each([
-    ["another reason", notFound(fromAuthwire("SESSION_NOT_FOUND"))],
-    ["no reason, as of a proxy", notFound()],
-    [
-      "another domain",
-      notFound({ desc: ErrorInfoSchema, value: { domain: "mesh.test", reason: "USER_NOT_FOUND", metadata: {} } }),
-    ],
-    ["another status", new ConnectError("", Code.Unavailable, undefined, [fromAuthwire("USER_NOT_FOUND")])],
-    ["another error", new Error("USER_NOT_FOUND")],
-    ["nothing", undefined],
-  ])("is false for %s", (_, error) => {
-    expect(isNotFound(error, "USER_NOT_FOUND")).toBe(false)
-  })
-})
-
-test("wrongOption names the option and the rule", () => {
-  expect(wrongOption("timeoutMs", "must be a number")).toMatchObject({
-    message: "INVALID_ARGUMENT: the option timeoutMs must be a number",
-    code: "INVALID_ARGUMENT",
-    method: undefined,
-    fieldViolations: [{ field: "timeoutMs", description: "must be a number" }],
   })
 })

@@ -110,8 +110,8 @@ export class AuthwireError extends Error {
  * Creates the error of a request value that violates a rule. It has the same form as the error of the service, so that
  * callers can handle both alike.
  */
-export function invalid(field: string, rule: string): ConnectError {
-  return new ConnectError(`${field} ${rule}`, Code.InvalidArgument, undefined, [
+export function invalid(field: string, rule: string, message = `${field} ${rule}`): ConnectError {
+  return new ConnectError(message, Code.InvalidArgument, undefined, [
     { desc: ErrorInfoSchema, value: { domain, reason: "INVALID_FIELD" } },
     { desc: BadRequestSchema, value: { fieldViolations: [{ field, description: rule }] } },
   ])
@@ -120,10 +120,7 @@ export function invalid(field: string, rule: string): ConnectError {
 /** Creates the error of a call that cannot be made because an option is missing or empty. */
 export function missingOption(option: string): ConnectError {
   const description = "is required, and was missing or empty when the client was created"
-  return new ConnectError(`the option ${option} ${description}`, Code.InvalidArgument, undefined, [
-    { desc: ErrorInfoSchema, value: { domain, reason: "INVALID_FIELD" } },
-    { desc: BadRequestSchema, value: { fieldViolations: [{ field: option, description }] } },
-  ])
+  return invalid(option, description, `the option ${option} ${description}`)
 }
 
 /** Creates the error of a response that violates the schema. */

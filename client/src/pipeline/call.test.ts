@@ -1,7 +1,8 @@
 import { GetUserResponseSchema, UserService } from "@authwire/proto"
 import { create, type DescMethodUnary, toBinary } from "@bufbuild/protobuf"
-import { Code, type Transport } from "@connectrpc/connect"
+import { Code } from "@connectrpc/connect"
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
+import type { Unary } from "../transport/layer.js"
 import { PipelinedCall } from "./call.js"
 
 beforeEach(() => {
@@ -55,11 +56,11 @@ test("a call ends at its deadline, or when it is cancelled", async () => {
   }
 })
 
-test("a call that is made over another transport has the time that is left", () => {
+test("a call that is made in another way has the time that is left", () => {
   const { call, drop } = begin()
   jest.advanceTimersByTime(400)
   const unary = jest.fn(() => new Promise(() => {}))
-  call.makeBy({ unary } as unknown as Transport)
+  call.makeBy(unary as unknown as Unary)
   expect((unary.mock.calls[0] as unknown[])[2]).toBe(600)
   expect([drop.mock.calls.length, jest.getTimerCount()]).toEqual([1, 0])
 })

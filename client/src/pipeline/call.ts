@@ -1,6 +1,8 @@
-import { create, type DescMessage, type DescMethodUnary, fromBinary, type MessageInitShape } from "@bufbuild/protobuf"
-import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
-import { cancelled, serialize } from "../transport/grpc-wire.js"
+import { create, type DescMessage, type DescMethodUnary, type MessageInitShape } from "@bufbuild/protobuf"
+import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
+import { unaryResponse } from "../transport/grpc-wire.js"
+import type { Unary } from "../transport/layer.js"
+import { cancelled, parse, serialize } from "../transport/message.js"
 
 /** The queue or stream that a call is in. */
 export interface CallOwner {
@@ -55,7 +57,7 @@ export class PipelinedCall {
     const { method, timeoutMs, signal } = options
     this.#options = options
     this.method = `${method.parent.typeName}/${method.name}`
-    this.message = serialize(method, create(method.input, options.input))
+    this.message = serialize(method.input, create(method.input, options.input))
     this.header = options.header
     let size = this.message.length
     // Names and values are ASCII. Each pair has an overhead of about 10 bytes.
@@ -86,9 +88,9 @@ export class PipelinedCall {
     this.#over()
     const { method } = this.#options
     try {
-      this.#resolve(responseOf(method, fromBinary(method.output, bytes)))
-    } catch {
-      this.#reject(new ConnectError(`the response is not a well-formed ${method.output.typeName}`, Code.Internal))
+      this.#resolve(unaryResponse(method, parse(method.output, bytes)))
+    } catch (error) {
+      this.#reject(error)
     }
   }
 
@@ -97,12 +99,12 @@ export class PipelinedCall {
     this.#reject(error)
   }
 
-  /** Makes the call over another transport, with the time that is left. */
-  makeBy(transport: Transport): void {
+  /** Makes the call in another way, with the time that is left. */
+  makeBy(unary: Unary): void {
     const { method, input, header, signal } = this.#options
     const { timeoutMs } = this
     this.#over()
-    transport.unary(method, signal, timeoutMs, header, input).then(this.#resolve, this.#reject)
+    unary(method, signal, timeoutMs, header, input).then(this.#resolve, this.#reject)
   }
 
   #expire(timeoutMs: number): void {
@@ -116,21 +118,5 @@ export class PipelinedCall {
     this.owner?.drop(this)
     this.owner = undefined
     this.slot.call = undefined
-  }
-}
-
-/** Creates a response whose headers are created when they are read, because hardly any caller reads them. */
-function responseOf(method: DescMethodUnary, message: UnaryResponse["message"]): UnaryResponse {
-  return {
-    stream: false,
-    service: method.parent,
-    method,
-    message,
-    get header() {
-      return new Headers()
-    },
-    get trailer() {
-      return new Headers()
-    },
   }
 }

@@ -236,15 +236,6 @@ describe("a member whose stream ends", () => {
     expect(member.stream?.hasSpace).toBe(false)
   })
 
-  test("before it has settings does not cancel it later", () => {
-    const { member, wire } = setUp()
-    member.open()
-    const first = wire()
-    first.finish(status.UNAVAILABLE)
-    jest.advanceTimersByTime(2_000)
-    expect(first.isCancelled).toBe(false)
-  })
-
   test("hands the calls on that it never sent, and asks for other endpoints", () => {
     const { member, openStream, unsent, seen } = setUp()
     const wire = openStream()
@@ -253,17 +244,6 @@ describe("a member whose stream ends", () => {
     seen.length = 0
     wire.finish(status.UNAVAILABLE)
     expect([unsent.map(idOf), seen]).toEqual([["a"], ["changed", "failed"]])
-  })
-
-  test("ends no longer the draining stream of another one", () => {
-    const { member, openStream } = setUp()
-    const first = openStream()
-    first.askToLeave()
-    member.open()
-    expect(member.draining).toBeDefined()
-    first.finish(status.OK)
-    expect(member.draining).toBeUndefined()
-    expect(member.stream).toBeDefined()
   })
 })
 
@@ -306,15 +286,6 @@ describe("a member whose service asks it to leave", () => {
     }
   })
 
-  test("leaves the old stream too when it is asked to leave the next one before that carries calls", () => {
-    const { member, openStream, wire } = setUp()
-    const old = openStream()
-    old.askToLeave()
-    member.open()
-    wire().askToLeave()
-    expect([old.isEnded, wire().isEnded]).toEqual([true, false])
-  })
-
   test("only listens to the stream that takes its calls", () => {
     const { member, openStream, seen } = setUp()
     const old = openStream()
@@ -336,25 +307,6 @@ describe("a member whose service asks it to leave", () => {
     openStream()
     expect(channel().watchers).toHaveLength(1)
   })
-
-  test("keeps a stream that is being opened when its proxy leaves the connection", () => {
-    const { member, channel, openStream } = setUp()
-    openStream().finish(status.OK)
-    member.open()
-    const { stream } = member
-    channel().leave(connectivityState.IDLE)
-    expect([member.stream === stream, member.draining]).toEqual([true, undefined])
-  })
-
-  test("ignores what becomes of a connection that it has given up", () => {
-    const { member, channels, openStream } = setUp()
-    openStream()
-    member.reconnect()
-    openStream()
-    channels[0]?.leave(connectivityState.SHUTDOWN)
-    expect([member.stream?.isOpen, member.draining]).toEqual([true, undefined])
-    expect(channels[1]?.watchers).toHaveLength(1)
-  })
 })
 
 describe("a member without calls", () => {
@@ -367,18 +319,6 @@ describe("a member without calls", () => {
     expect([first.isEnded, member.stream, member.isIdle]).toEqual([true, undefined, true])
     member.open()
     expect([wire() === first, member.stream?.hasSpace, member.isIdle]).toEqual([false, true, false])
-  })
-
-  test("waits for new settings if its connection is lost", () => {
-    const { member, channel, openStream, wire } = setUp()
-    openStream()
-    member.endIfIdle()
-    member.endIfIdle()
-    channel().state = connectivityState.IDLE
-    member.open()
-    expect(member.stream?.hasSpace).toBe(false)
-    wire().settle()
-    expect(member.stream?.hasSpace).toBe(true)
   })
 
   test("does not end a stream that has a call or no settings yet", () => {
@@ -425,41 +365,6 @@ describe("a member whose connection may be dead", () => {
     expect(member.isIdle).toBe(false)
   })
 
-  test("does not take the end of a stream that was being opened for a failure", () => {
-    const { member, wire, pause, seen } = setUp()
-    member.open()
-    const first = wire()
-    member.reconnect()
-    expect([first.isCancelled, member.error, member.rejectsPipeline]).toEqual([true, undefined, false])
-    expect(pause()).toBe(0)
-    expect(seen).toEqual(["changed", "failed"])
-  })
-
-  test("drops a draining stream whose calls are active", async () => {
-    const { member, openStream } = setUp()
-    const old = openStream()
-    member.stream?.send(makeCall("a"))
-    await new Promise((resolve) => setImmediate(resolve))
-    old.askToLeave()
-    member.reconnect()
-    expect([old.isCancelled, old.isEnded, member.draining]).toEqual([false, true, undefined])
-  })
-
-  test("ignores the settings of a stream on the old connection", async () => {
-    const { member, openStream, wire } = setUp()
-    openStream()
-    member.endIfIdle()
-    member.endIfIdle()
-    member.open()
-    const old = wire()
-    member.stream?.send(makeCall("a"))
-    await new Promise((resolve) => setImmediate(resolve))
-    member.reconnect()
-    openStream().askToLeave()
-    old.settle()
-    expect(member.draining?.isOpen).toBe(true)
-  })
-
   test("keeps a connection that is being established", () => {
     const { member, channel, channels } = setUp({ state: connectivityState.CONNECTING })
     member.open()
@@ -482,13 +387,4 @@ test("a closed member ends its streams and opens no other", () => {
   member.open()
   member.openNow()
   expect([wires().length, member.isIdle]).toEqual([before, false])
-})
-
-test("a closed member is not idle", () => {
-  const { member, openStream } = setUp()
-  openStream()
-  member.endIfIdle()
-  member.endIfIdle()
-  member.close()
-  expect(member.isIdle).toBe(false)
 })

@@ -151,15 +151,6 @@ describe("createPipelinePool", () => {
     expect(end.code).toBe(Code.Unavailable)
   })
 
-  test("calls that wait for a stream fail when it cannot be opened", async () => {
-    const { send, members, turn } = await setUp(["a"])
-    const ends = [send("1"), send("2")]
-    await turn()
-    members[0]!.fail()
-    await turn()
-    expect(ends.map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable])
-  })
-
   test("where pipelines are rejected, calls are made as unary calls; so is a call that is too large", async () => {
     const { send, members, fallen, streams } = await setUpOpen(["a"])
     streams[0]!.maxMessageBytes = 10

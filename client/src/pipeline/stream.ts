@@ -7,7 +7,7 @@ import {
   PipelineService,
   type PipelineSettings,
 } from "@authwire/proto/slim"
-import { fromBinary } from "@bufbuild/protobuf"
+import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { type Client, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
 import { detailsOf, toBuffer, toConnectError } from "../transport/grpc-wire.js"
@@ -49,7 +49,7 @@ const batchBytes = 64 * 1024
 const batchCancels = 64
 
 const path = `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`
-const encode = (request: PipelineRequest) => toBuffer(PipelineRequestSchema, request)
+const encode = (request: PipelineRequest) => toBuffer(toBinary(PipelineRequestSchema, request))
 const decode = (bytes: Buffer) => fromBinary(PipelineResponseSchema, bytes)
 
 /** @param settings - The settings of an earlier stream to the same endpoint. Calls are then sent without waiting for new ones. */

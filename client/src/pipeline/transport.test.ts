@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import { context, createTraceState, propagation, ROOT_CONTEXT, trace } from "@opentelemetry/api"
 import { W3CTraceContextPropagator } from "@opentelemetry/core"
 import { TracerProvider } from "@opentelemetry/sdk-trace"
-import { callTracer } from "../transport/trace.js"
-import { tracedTransport } from "../transport/traced.js"
+import { layered } from "../transport/layer.js"
+import { traced } from "../transport/trace.js"
 import { pipelineTransport } from "./transport.js"
 
 const started = new AsyncDisposableStack()
@@ -21,7 +21,7 @@ beforeAll(async () => {
   started.defer(async () => void (await server.stop()))
   const pipeline = pipelineTransport({ url: server.grpcUrl })
   started.defer(() => pipeline.close())
-  transport = tracedTransport(pipeline, callTracer("grpc", { host: "127.0.0.1", port: 50051 }))
+  transport = layered([traced("grpc", { host: "127.0.0.1", port: 50051 })], pipeline)
 })
 afterAll(() => started.disposeAsync())
 

@@ -3,9 +3,11 @@ import { Client } from "@grpc/grpc-js"
 import { wrongOption } from "../errors/error.js"
 import { explainTls } from "../errors/tls-error.js"
 import { type GrpcTransport, grpcTransport } from "../transport/grpc.js"
-import { channelOptions, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
-import { cancelled, toMetadata } from "../transport/grpc-wire.js"
-import { headerTransport } from "../transport/headers.js"
+import { channelOptions, type GrpcTarget, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
+import { toMetadata } from "../transport/grpc-wire.js"
+import { connectionHeaders } from "../transport/headers.js"
+import { layered, noStreams } from "../transport/layer.js"
+import { cancelled } from "../transport/message.js"
 import { PipelinedCall } from "./call.js"
 import { endpointsOf, type Resolve, systemResolve } from "./endpoints.js"
 import { createMember } from "./member.js"
@@ -29,8 +31,6 @@ export interface PipelineTransportOptions extends GrpcTargetOptions, PipelineOpt
   now?: () => number
   /** The time of day, in milliseconds. */
   wallClock?: () => number
-  /** A number from 0 to 1. */
-  random?: () => number
 }
 
 /** A transport that carries calls in pipelines. */
@@ -57,16 +57,14 @@ const maxHeaderLength = 4096
  */
 export function pipelineTransport(options: PipelineTransportOptions): PipelineTransport {
   const { connections = 1, header = new Headers(), resolve = systemResolve } = options
-  const { now = () => performance.now(), wallClock = Date.now, random = Math.random } = options
-  if (!Number.isInteger(connections) || connections < 1 || connections > 64)
-    throw wrongOption("connections", "must be a whole number from 1 to 64")
-  const target = grpcTarget(options)
+  const { now = () => performance.now(), wallClock = Date.now } = options
+  const target = pipelineTarget(options)
   const metadata = toMetadata(header)
   // The header names a call, so that it is not sent as one of the stream.
   const requestId = header.get("x-request-id")
   const common = requestId === null ? {} : { "x-request-id": requestId }
-  const unary = grpcTransport(options, wallClock)
-  const alone = headerTransport(unary, header)
+  const unary = grpcTransport(options)
+  const alone = layered([connectionHeaders(header)], unary)
   let closed = false
 
   const pool = createPipelinePool({
@@ -74,7 +72,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
     connections,
     now,
     wallClock,
-    fallback: (call) => call.makeBy(alone),
+    fallback: (call) => call.makeBy(alone.unary),
     member: (endpoint, events) => {
       const settings = {
         ...channelOptions,
@@ -85,7 +83,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
       }
       const connect = () => new Client(endpoint.target, target.credentials, settings)
       const explain = (error: ConnectError) => explainTls(error, target.security)
-      return createMember({ connect, explain, metadata, events, now, random })
+      return createMember({ connect, explain, metadata, events, now, random: Math.random })
     },
   })
 
@@ -104,7 +102,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
         return Promise.reject(error)
       }
     },
-    stream: (...call) => alone.stream(...call),
+    stream: noStreams,
     get isIdle() {
       return pool.isIdle
     },
@@ -114,6 +112,14 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
       unary.close()
     },
   }
+}
+
+/** Checks the options of a pipeline, and converts them to the settings of its channels. Throws AuthwireError if an option is invalid. */
+export function pipelineTarget(options: GrpcTargetOptions & PipelineOptions): GrpcTarget {
+  const { connections = 1 } = options
+  if (!Number.isInteger(connections) || connections < 1 || connections > 64)
+    throw wrongOption("connections", "must be a whole number from 1 to 64")
+  return grpcTarget(options)
 }
 
 /** Returns whether a stream can carry these headers of a call, which are all that the stream does not have. */

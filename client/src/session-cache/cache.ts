@@ -48,9 +48,6 @@ export interface SessionCache {
   grant(until: number): void
   /** Ends the lease and evicts all entries. Nothing is cached or used until the next grant. */
   cut(): void
-  readonly entries: number
-  /** Whether the lease is valid. */
-  readonly isUsable: boolean
 }
 
 interface Entry extends Answer {
@@ -102,8 +99,6 @@ export function sessionCache({ size, now, timeOfDay }: SessionCacheSettings): Se
     }
     return false
   }
-
-  const isUsable = () => until !== undefined && now() <= until
 
   function clear(): void {
     epoch++
@@ -166,14 +161,6 @@ export function sessionCache({ size, now, timeOfDay }: SessionCacheSettings): Se
     cut() {
       clear()
       until = undefined
-    },
-
-    get entries() {
-      return entries.size
-    },
-
-    get isUsable() {
-      return isUsable()
     },
   }
 }

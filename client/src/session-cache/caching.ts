@@ -8,13 +8,14 @@ import {
   UserService,
 } from "@authwire/proto/slim"
 import type { DescMethod } from "@bufbuild/protobuf"
-import type { Transport } from "@connectrpc/connect"
 import type { AuthwireAdapterMethods } from "../adapter/adapter.js"
 import * as convert from "../adapter/convert.js"
 import type { SessionAgeOptions } from "../adapter/session-access.js"
+import type { Layer } from "../transport/layer.js"
+import type { Shared } from "../transport/shared.js"
 import type { Answer, SessionCache } from "./cache.js"
 import { sessionKey, userKey } from "./keys.js"
-import type { SharedCache } from "./shared.js"
+import type { FollowedCache } from "./shared.js"
 
 /** The fields of requests and responses that identify a session or a user. Each message has only some of them. */
 interface Named {
@@ -64,55 +65,61 @@ const reads: ReadonlySet<DescMethod> = new Set([
   SessionService.method.accessSession,
 ])
 
+type SharedCache = Pick<Shared<Pick<FollowedCache, "cache" | "used">>, "use" | "opened" | "hasLeft">
+
+/** Returns the cache for a read of a session. */
+function cacheOf(shared: SharedCache): SessionCache {
+  const { cache, used } = shared.use()
+  used()
+  return cache
+}
+
 /**
- * Creates a transport that caches the sessions that it reads, and evicts the sessions and users that it changes. Reads
- * with headers of their own bypass the cache, because they may belong to another tenant.
+ * Caches the sessions that calls read, and evicts the sessions and users that they change. Reads with headers of their
+ * own bypass the cache, because they may belong to another tenant.
  */
-export function cachingTransport(inner: Transport, shared: Pick<SharedCache, "use" | "opened" | "hasLeft">): Transport {
+export function caching(shared: SharedCache): Layer {
   /** Evicts the sessions and users that a message names. Another client may have opened the cache since the last call. */
   function evict(touch: Touch, message: Named): void {
-    if (shared.opened !== undefined) touch(shared.opened, message)
+    if (shared.opened !== undefined) touch(shared.opened.cache, message)
   }
 
-  return {
-    unary(method, signal, timeoutMs, header, input, contextValues) {
-      const call = () => inner.unary(method, signal, timeoutMs, header, input, contextValues)
-      if (reads.has(method)) {
-        if (shared.hasLeft || header !== undefined) return call()
-        const cache = shared.use()
-        const mark = cache.beginRead()
-        return call().then(
-          (response) => {
-            const { extended } = response.message as Partial<AccessSessionResponse>
-            // The call has extended the session. The service will announce this change, so an entry would soon be
-            // evicted.
-            if (extended) evict(dropSession, input as Named)
-            else cache.keep(mark, answerOf(response.message as GetSessionAndUserResponse))
-            return response
-          },
-          (error: unknown) => {
-            evict(dropSession, input as Named)
-            throw error
-          },
-        )
-      }
-      const touch = writes.get(method)
-      if (touch === undefined) return call()
-      const request = input as Named
-      evict(touch, request)
+  return (next) => (method, signal, timeoutMs, header, input, contextValues) => {
+    const call = () => next(method, signal, timeoutMs, header, input, contextValues)
+    if (reads.has(method)) {
+      if (shared.hasLeft || header !== undefined) return call()
+      const cache = cacheOf(shared)
+      const mark = cache.beginRead()
       return call().then(
         (response) => {
-          evict(touch, request)
-          evict(touch, response.message as unknown as Named)
+          const { extended } = response.message as Partial<AccessSessionResponse>
+          // The call has extended the session. The service will announce this change, so an entry would soon be
+          // evicted.
+          if (extended) evict(dropSession, input as Named)
+          else cache.keep(mark, answerOf(response.message as GetSessionAndUserResponse))
           return response
         },
         (error: unknown) => {
-          evict(touch, request)
+          evict(dropSession, input as Named)
           throw error
         },
       )
-    },
-    stream: (...call) => inner.stream(...call),
+    }
+    const touch = writes.get(method)
+    if (touch === undefined) return call()
+    const request = input as Named
+    evict(touch, request)
+    return call().then(
+      (response) => {
+        evict(touch, request)
+        evict(touch, response.message as unknown as Named)
+        return response
+      },
+      (error: unknown) => {
+        evict(touch, request)
+        throw error
+      },
+    )
   }
 }
 
@@ -137,7 +144,7 @@ function answerOf({ session, user }: GetSessionAndUserResponse): Answer | undefi
  */
 export function cachedAdapter(
   adapter: AuthwireAdapterMethods,
-  shared: Pick<SharedCache, "use" | "hasLeft">,
+  shared: SharedCache,
   ages: SessionAgeOptions | undefined,
 ): AuthwireAdapterMethods {
   const { maxAge = 2_592_000, updateAge = 86_400 } = ages ?? {}
@@ -146,7 +153,7 @@ export function cachedAdapter(
     ...adapter,
     getSessionAndUser(sessionToken) {
       // A closed client must fail its calls, so it does not use the cache.
-      const kept = shared.hasLeft ? undefined : shared.use().get(sessionToken)
+      const kept = shared.hasLeft ? undefined : cacheOf(shared).get(sessionToken)
       if (kept === undefined || kept.session.expires.getTime() - freshMs <= Date.now())
         return adapter.getSessionAndUser(sessionToken)
       return Promise.resolve(kept)

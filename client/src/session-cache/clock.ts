@@ -10,12 +10,12 @@ export const suspensionMs = 50
  * day runs ahead of it. A time of day that is set forward counts as well, and durations then end too early. The clock
  * may be late by up to `suspensionMs`.
  */
-export function elapsedTime(monotonic = () => performance.now(), timeOfDay: () => number = Date.now): () => number {
-  let ahead = timeOfDay() - monotonic()
+export function elapsedTime(): () => number {
+  let ahead = Date.now() - performance.now()
   let stoodStill = 0
   return () => {
-    const now = monotonic()
-    const difference = timeOfDay() - now
+    const now = performance.now()
+    const difference = Date.now() - now
     if (difference > ahead + suspensionMs) stoodStill += difference - ahead
     if (difference > ahead + suspensionMs || difference < ahead) ahead = difference
     return now + stoodStill

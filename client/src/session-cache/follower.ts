@@ -28,8 +28,8 @@ export interface FollowStream {
 
 export interface FollowEvents {
   message(response: FollowResponse): void
-  /** Called when the stream has ended. No other event follows. */
-  ended(error: Error | undefined): void
+  /** Called when the stream has ended, for any reason. No other event follows. */
+  ended(): void
 }
 
 export interface FollowerOptions {
@@ -42,8 +42,6 @@ export interface FollowerOptions {
   connect: (events: FollowEvents) => FollowStream
   /** Returns a random number from 0 to 1. */
   random: () => number
-  /** Called with the error of a failed stream, also if the service does not support the stream. */
-  onFailure: (error: Error) => void
 }
 
 /** Keeps the lease of a cache valid while the cache is used. */
@@ -80,7 +78,7 @@ const silentMs = 3_000
  * ends for any reason.
  */
 export function follower(options: FollowerOptions): Follower {
-  const { cache, maxStaleMs, now, after, connect, random, onFailure } = options
+  const { cache, maxStaleMs, now, after, connect, random } = options
   const intervalMs = maxStaleMs / 4
   let stream: FollowStream | undefined
   let usedAt = Number.NEGATIVE_INFINITY
@@ -101,12 +99,11 @@ export function follower(options: FollowerOptions): Follower {
       if (stream === current) stream = undefined
     }
 
-    function failed(error: Error | undefined): void {
+    function failed(): void {
       over()
       const pauseMs = Math.min(maxPauseMs, minPauseMs * 2 ** failures)
       failures++
       retryAt = now() + pauseMs * (1 - random() / 2)
-      if (error !== undefined) onFailure(error)
     }
 
     function ping(first: FollowRequest = {}): void {
@@ -121,7 +118,7 @@ export function follower(options: FollowerOptions): Follower {
       sentAt = now()
       cancelTimer = after(maxStaleMs + silentMs, () => {
         if (isOver) return
-        failed(new Error("the service does not answer the pings of the session cache"))
+        failed()
         current.cancel()
       })
       current.send({ ...first, nonce })
@@ -139,8 +136,8 @@ export function follower(options: FollowerOptions): Follower {
         cancelTimer()
         cancelTimer = after(Math.max(0, sentAt + intervalMs - now()), ping)
       },
-      ended(error) {
-        if (!isOver) failed(error)
+      ended() {
+        if (!isOver) failed()
       },
     })
     stream = current

@@ -1,7 +1,7 @@
 import { FollowRequestSchema, FollowResponseSchema, SessionCacheService } from "@authwire/proto/slim"
-import { create, fromBinary } from "@bufbuild/protobuf"
-import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
-import { identity, toBuffer, toConnectError } from "../transport/grpc-wire.js"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import type { Client, ClientDuplexStream, Metadata } from "@grpc/grpc-js"
+import { identity, toBuffer } from "../transport/grpc-wire.js"
 import type { FollowEvents, FollowRequest, FollowStream } from "./follower.js"
 
 const path = `/${SessionCacheService.typeName}/${SessionCacheService.method.follow.name}`
@@ -18,30 +18,28 @@ export function openFollowStream(client: Client, metadata: Metadata, events: Fol
   const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(path, identity, identity, metadata)
   let isOver = false
 
-  function over(error: Error | undefined): void {
+  function over(): void {
     if (isOver) return
     isOver = true
     client.close()
-    events.ended(error)
+    events.ended()
   }
 
   stream.on("data", (bytes: Buffer) => {
     if (isOver) return
     try {
       events.message(fromBinary(FollowResponseSchema, bytes))
-    } catch (error) {
+    } catch {
       stream.cancel()
-      over(error as Error)
+      over()
     }
   })
   // The status event reports the same failure.
   stream.on("error", () => {})
-  stream.on("status", (end: StatusObject) =>
-    over(end.code === status.OK ? undefined : toConnectError(Object.assign(new Error(end.details), end))),
-  )
+  stream.on("status", over)
 
   function send(request: FollowRequest): void {
-    if (!isOver) stream.write(toBuffer(FollowRequestSchema, create(FollowRequestSchema, request)))
+    if (!isOver) stream.write(toBuffer(toBinary(FollowRequestSchema, create(FollowRequestSchema, request))))
   }
 
   return {

@@ -1,30 +1,25 @@
-import { expect, test } from "@jest/globals"
+import { expect, jest, test } from "@jest/globals"
 import { AuthwireError } from "../errors/error.js"
 import { sessionDeadline } from "./deadline.js"
 
-/** Makes a call that times out. Returns the bounded function, its clock and the error. */
-async function timedOut() {
-  const clock = { now: 0 }
-  const bounded = sessionDeadline(20, () => clock.now)
-  const never = () => new Promise<string>(() => {})
-  const error = await bounded("getSessionAndUser", "Ada's", never).catch((thrown: unknown) => thrown)
-  expect(error).toBeInstanceOf(AuthwireError)
-  expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED", method: "getSessionAndUser" })
-  return { clock, bounded, error }
-}
-
-test("another call for the same session fails with the same error, without a call to the service", async () => {
-  const { clock, bounded, error } = await timedOut()
-  clock.now = 19
-  await expect(bounded("decode", "Ada's", () => Promise.reject(new Error("asked")))).rejects.toBe(error)
-})
-
-test("calls for another session, and for the same session after the timeout, reach the service", async () => {
-  const { clock, bounded } = await timedOut()
-  expect(await bounded("getSessionAndUser", "Grace's", () => "Grace")).toBe("Grace")
-  expect(await bounded("encode", undefined, () => "a token")).toBe("a token")
-  clock.now = 20
-  expect(await bounded("getSessionAndUser", "Ada's", () => "Ada")).toBe("Ada")
+test("after a timeout, calls for the same session fail with the same error for as long, and others reach the service", async () => {
+  jest.useFakeTimers()
+  try {
+    const bounded = sessionDeadline(20)
+    const timedOut = bounded("getSessionAndUser", "Ada's", () => new Promise<string>(() => {})).catch((error) => error)
+    jest.advanceTimersByTime(20)
+    const error = await timedOut
+    expect(error).toBeInstanceOf(AuthwireError)
+    expect(error).toMatchObject({ code: "DEADLINE_EXCEEDED", method: "getSessionAndUser" })
+    jest.advanceTimersByTime(19)
+    await expect(bounded("decode", "Ada's", () => Promise.reject(new Error("asked")))).rejects.toBe(error)
+    expect(await bounded("getSessionAndUser", "Grace's", () => "Grace")).toBe("Grace")
+    expect(await bounded("encode", undefined, () => "a token")).toBe("a token")
+    jest.advanceTimersByTime(1)
+    expect(await bounded("getSessionAndUser", "Ada's", () => "Ada")).toBe("Ada")
+  } finally {
+    jest.useRealTimers()
+  }
 })
 
 test("other errors are not remembered", async () => {

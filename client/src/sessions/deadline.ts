@@ -8,16 +8,14 @@ export type Bounded = <T>(method: string, token: string | undefined, call: () =>
  * Limits the duration of calls about sessions: each call ends after `timeoutMs` with DEADLINE_EXCEEDED. For the same
  * time after a timeout, further calls for the same session fail at once with the same error, because one page often
  * reads its session several times in a row.
- *
- * @param now - A monotonic clock, in milliseconds.
  */
-export function sessionDeadline(timeoutMs: number, now: () => number = () => performance.now()): Bounded {
+export function sessionDeadline(timeoutMs: number): Bounded {
   // Ordered by expiry, because all entries have the same lifetime.
   const timeouts = new Map<string, { error: AuthwireError; until: number }>()
 
   function forget() {
     for (const [token, { until }] of timeouts) {
-      if (until > now()) return
+      if (until > performance.now()) return
       timeouts.delete(token)
     }
   }
@@ -36,7 +34,7 @@ export function sessionDeadline(timeoutMs: number, now: () => number = () => per
     } catch (error) {
       if (token !== undefined && error instanceof AuthwireError && error.code === "DEADLINE_EXCEEDED") {
         timeouts.delete(token)
-        timeouts.set(token, { error, until: now() + timeoutMs })
+        timeouts.set(token, { error, until: performance.now() + timeoutMs })
       }
       throw error
     } finally {

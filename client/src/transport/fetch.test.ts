@@ -165,11 +165,4 @@ describe("AuthwireAdapter over fetch", () => {
     giveUp.abort()
     await expect(call).rejects.toMatchObject({ code: Code.Canceled })
   })
-
-  test("fails after timeoutMs", async () => {
-    const fetch = (_: unknown, { signal }: RequestInit) =>
-      new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)))
-    const error = await failureOf(adapterOver(fetch, { timeoutMs: 100 }).getUser("u1"))
-    expect(error.code).toBe("DEADLINE_EXCEEDED")
-  })
 })

@@ -1,10 +1,11 @@
-import { create, type DescMessage, type MessageShape, toBinary } from "@bufbuild/protobuf"
-import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { create, type DescMessage, type DescMethodUnary } from "@bufbuild/protobuf"
+import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
 import { createMethodUrl } from "@connectrpc/connect/protocol"
-import { requestHeader } from "@connectrpc/connect/protocol-connect"
+import { errorFromJsonBytes, requestHeader, trailerDemux, validateResponse } from "@connectrpc/connect/protocol-connect"
 import { wrongOption } from "../errors/error.js"
 import { explainTls, fetchAdvice } from "../errors/tls-error.js"
-import { readAnswer } from "./connect-answer.js"
+import { noStreams } from "./layer.js"
+import { cancelled, parse, serialize } from "./message.js"
 import { parseHttpUrl, type ServerAddress, serverOf } from "./options.js"
 import { cacheMode, nonce } from "./uncached.js"
 
@@ -70,42 +71,34 @@ export function fetchTransport(options: FetchOptions): Transport {
         ending.settle()
       }
     },
-    async stream(method) {
-      throw new ConnectError(
-        `${method.name} is a streaming method: this transport supports only unary methods`,
-        Code.Unimplemented,
-      )
-    },
+    stream: noStreams,
   }
+}
+
+/**
+ * Reads the response to a unary call of the Connect protocol (https://connectrpc.com/docs/protocol#unary-response). A
+ * message is binary, an error is JSON.
+ */
+async function readAnswer<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  response: Response,
+): Promise<UnaryResponse<I, O>> {
+  const { isUnaryError, unaryError } = validateResponse("unary", true, response.status, response.headers)
+  const [header, trailer] = trailerDemux(response.headers)
+  const body = new Uint8Array(await response.arrayBuffer())
+  if (isUnaryError) throw errorFromJsonBytes(body, [...header, ...trailer], unaryError)
+  return { stream: false, service: method.parent, method, header, trailer, message: parse(method.output, body) }
 }
 
 /** The longest timeout that the request header announces, in whole milliseconds as the service requires. */
 const maxHeaderMs = 99_999_999
 
-/** Returns host and port of the service, for error messages. */
-export function fetchAddress({ url }: FetchOptions): string {
-  return parseHttpUrl(url, schemes).host
-}
-
-/** Returns host and port of the service, for traces. */
+/** Returns the address of the service. */
 export function fetchServer({ url }: FetchOptions): ServerAddress {
   return serverOf(parseHttpUrl(url, schemes))
 }
 
 const schemes = "http:// or https://"
-
-/** Serializes a message. A message that violates the schema is rejected with INVALID_ARGUMENT, as over gRPC. */
-function serialize<I extends DescMessage>(schema: I, message: MessageShape<I>) {
-  try {
-    return toBinary(schema, message)
-  } catch (error) {
-    throw ConnectError.from(error, Code.InvalidArgument)
-  }
-}
-
-function cancelled(signal: AbortSignal): ConnectError {
-  return ConnectError.from(signal.reason, Code.Canceled)
-}
 
 /** Returns a promise that is rejected when a signal aborts. */
 function rejectionAt(signal: AbortSignal): Promise<never> {

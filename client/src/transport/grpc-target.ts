@@ -81,12 +81,7 @@ export function grpcTarget({ url, tls }: GrpcTargetOptions): GrpcTarget {
   }
 }
 
-/** Returns host and port of the service, for error messages. */
-export function grpcAddress({ url }: GrpcTargetOptions): string {
-  return parseUrl(url, false).address
-}
-
-/** Returns host and port of the service, for traces. */
+/** Returns the address of the service. */
 export function grpcServer({ url }: GrpcTargetOptions): ServerAddress {
   return parseUrl(url, false).server
 }
@@ -97,15 +92,15 @@ function parseUrl(url: string, hasTls: boolean) {
     const [, host, port] = /^([^\s/?#@:]+):(\d{1,5})$/.exec(name) ?? []
     if (host === undefined || port === undefined) throw wrongOption("url", "must be of the form dns:///host:port")
     const settings = { "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }) }
-    const server = { host, port: Number(port) }
-    return { target: `dns:///${name}`, address: name, server, secure: hasTls, settings, spread: { host, port } }
+    const server = { host, port: Number(port), address: name }
+    return { target: `dns:///${name}`, server, secure: hasTls, settings, spread: { host, port } }
   }
   const parsed = parseHttpUrl(url, schemes)
   if (parsed.pathname !== "/") throw wrongOption("url", "must not have a path")
   const server = serverOf(parsed)
   const address = `${parsed.hostname}:${server.port}`
   const secure = parsed.protocol === "https:"
-  return { target: `dns:${address}`, address, server, secure, settings: {}, spread: undefined }
+  return { target: `dns:${address}`, server: { ...server, address }, secure, settings: {}, spread: undefined }
 }
 
 function tlsCredentials(tls: TlsOptions): ChannelCredentials {

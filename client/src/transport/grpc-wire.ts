@@ -1,30 +1,34 @@
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
-import { type DescMessage, type DescMethodUnary, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf"
-import { Code, ConnectError } from "@connectrpc/connect"
+import { type DescMessage, type DescMethodUnary, fromBinary, type MessageShape } from "@bufbuild/protobuf"
+import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
 import { Metadata, type ServiceError } from "@grpc/grpc-js"
 
 /** The serializer and deserializer for grpc-js: messages pass it as bytes. */
 export const identity = (bytes: Buffer) => bytes
 
-/**
- * Serializes a message before the call, because grpc-js would report a message that violates the schema as INTERNAL.
- */
-export function serialize<I extends DescMessage>(method: DescMethodUnary<I>, message: MessageShape<I>): Buffer {
-  try {
-    return toBuffer(method.input, message)
-  } catch (error) {
-    throw ConnectError.from(error, Code.InvalidArgument)
-  }
-}
-
-/** Returns the bytes of a message as the Buffer that grpc-js requires. */
-export function toBuffer<M extends DescMessage>(schema: M, message: MessageShape<M>): Buffer {
-  const bytes = toBinary(schema, message)
+/** Returns bytes as the Buffer that grpc-js requires. */
+export function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-export function cancelled(signal: AbortSignal): ConnectError {
-  return ConnectError.from(signal.reason, Code.Canceled)
+/** Creates a response whose headers are converted when they are read, because hardly any caller reads them. */
+export function unaryResponse<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodUnary<I, O>,
+  message: MessageShape<O>,
+  received: { readonly header?: Metadata; readonly trailer?: Metadata } = {},
+): UnaryResponse<I, O> {
+  return {
+    stream: false,
+    service: method.parent,
+    method,
+    message,
+    get header() {
+      return toHeaders(received.header)
+    },
+    get trailer() {
+      return toHeaders(received.trailer)
+    },
+  }
 }
 
 export function toMetadata(header: HeadersInit | undefined): Metadata {
@@ -42,7 +46,7 @@ export function toMetadata(header: HeadersInit | undefined): Metadata {
   return metadata
 }
 
-export function toHeaders(metadata: Metadata | undefined): Headers {
+function toHeaders(metadata: Metadata | undefined): Headers {
   const headers = new Headers()
   for (const [name, values] of Object.entries(metadata?.toJSON() ?? {})) {
     for (const value of values) {

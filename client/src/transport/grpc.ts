@@ -1,10 +1,12 @@
-import { create, type DescMessage, type DescMethodUnary, fromBinary, type MessageShape } from "@bufbuild/protobuf"
+import { create, type DescMessage, type DescMethodUnary, fromBinary } from "@bufbuild/protobuf"
 import type { UnaryResponse } from "@connectrpc/connect"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { type CallOptions, Client, connectivityState, type Metadata } from "@grpc/grpc-js"
 import { explainTls, type Security } from "../errors/tls-error.js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "./grpc-target.js"
-import { cancelled, identity, serialize, toConnectError, toHeaders, toMetadata } from "./grpc-wire.js"
+import { identity, toBuffer, toConnectError, toMetadata, unaryResponse } from "./grpc-wire.js"
+import { noStreams } from "./layer.js"
+import { cancelled, serialize } from "./message.js"
 import { watchSuspension } from "./suspension.js"
 
 /**
@@ -26,11 +28,9 @@ export interface GrpcTransport extends Transport {
  *
  * Supports unary methods only: a streaming method fails with UNIMPLEMENTED.
  *
- * @param wallClock - The time of day, in milliseconds, for detecting that the process was suspended. Default:
- * `Date.now`.
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
-export function grpcTransport(options: GrpcTargetOptions, wallClock: () => number = Date.now): GrpcTransport {
+export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
   const { target, credentials, settings, security } = grpcTarget(options)
   let client: Client | undefined
   let closed = false
@@ -38,7 +38,7 @@ export function grpcTransport(options: GrpcTargetOptions, wallClock: () => numbe
     // Only an established connection can have been lost during the suspension. Calls may wait for one that is being
     // established.
     if (client?.getChannel().getConnectivityState(false) === connectivityState.READY) disconnect()
-  }, wallClock)
+  })
 
   function connection(): Client {
     if (closed) throw new ConnectError("the client is closed", Code.FailedPrecondition)
@@ -61,17 +61,13 @@ export function grpcTransport(options: GrpcTargetOptions, wallClock: () => numbe
     async unary(method, signal, timeoutMs, header, input) {
       if (signal?.aborted) throw cancelled(signal)
       const metadata = toMetadata(header)
-      const bytes = serialize(method, create(method.input, input))
+      // Serialized before the call, because grpc-js would report a message that violates the schema as INTERNAL.
+      const bytes = toBuffer(serialize(method.input, create(method.input, input)))
       const callOptions =
         timeoutMs !== undefined && timeoutMs > 0 ? { deadline: Date.now() + Math.min(timeoutMs, maxTimeoutMs) } : {}
       return request(connection(), security, method, bytes, metadata, callOptions, signal)
     },
-    async stream(method) {
-      throw new ConnectError(
-        `${method.name} is a streaming method: this transport supports only unary methods`,
-        Code.Unimplemented,
-      )
-    },
+    stream: noStreams,
     close() {
       closed = true
       suspension.stop()
@@ -90,7 +86,7 @@ function request<I extends DescMessage, O extends DescMessage>(
   signal: AbortSignal | undefined,
 ): Promise<UnaryResponse<I, O>> {
   return new Promise((resolve, reject) => {
-    const received: Received = {}
+    const received: { header?: Metadata; trailer?: Metadata } = {}
     const cancel = () => call.cancel()
     const call = client.makeUnaryRequest(
       `/${method.parent.typeName}/${method.name}`,
@@ -103,7 +99,7 @@ function request<I extends DescMessage, O extends DescMessage>(
         signal?.removeEventListener("abort", cancel)
         if (error) reject(signal?.aborted ? cancelled(signal) : explainTls(toConnectError(error), security))
         else if (message === undefined) reject(new ConnectError("the response has no message", Code.Internal))
-        else resolve(toResponse(method, message, received))
+        else resolve(unaryResponse(method, message, received))
       },
     )
     call.on("metadata", (metadata) => {
@@ -115,29 +111,4 @@ function request<I extends DescMessage, O extends DescMessage>(
     })
     signal?.addEventListener("abort", cancel)
   })
-}
-
-interface Received {
-  header?: Metadata
-  trailer?: Metadata
-}
-
-/** Creates a response that converts its headers on access only, because they are rarely read. */
-function toResponse<I extends DescMessage, O extends DescMessage>(
-  method: DescMethodUnary<I, O>,
-  message: MessageShape<O>,
-  received: Received,
-): UnaryResponse<I, O> {
-  return {
-    stream: false,
-    service: method.parent,
-    method,
-    message,
-    get header() {
-      return toHeaders(received.header)
-    },
-    get trailer() {
-      return toHeaders(received.trailer)
-    },
-  }
 }

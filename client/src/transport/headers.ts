@@ -1,17 +1,15 @@
-import type { Transport } from "@connectrpc/connect"
+import type { Layer } from "./layer.js"
 
-/** Creates a transport that adds the headers of the connection to every call. Headers of the call replace them. */
-export function headerTransport(inner: Transport, connection: Headers): Transport {
-  const merged = (header: HeadersInit | undefined) => {
-    if (header === undefined) return connection
-    const whole = new Headers(connection)
-    for (const [name, value] of new Headers(header)) whole.set(name, value)
-    return whole
-  }
-  return {
-    unary: (method, signal, timeoutMs, header, ...rest) =>
-      inner.unary(method, signal, timeoutMs, merged(header), ...rest),
-    stream: (method, signal, timeoutMs, header, ...rest) =>
-      inner.stream(method, signal, timeoutMs, merged(header), ...rest),
-  }
+/** Adds the headers of the connection to every call. Headers of the call replace them. */
+export function connectionHeaders(connection: Headers): Layer {
+  return (next) =>
+    (method, signal, timeoutMs, header, ...rest) =>
+      next(method, signal, timeoutMs, header === undefined ? connection : merged(connection, header), ...rest)
+}
+
+/** Returns the headers of both. A header of `more` replaces that of `header`. */
+export function merged(header: HeadersInit | undefined, more: HeadersInit): Headers {
+  const whole = new Headers(header)
+  for (const [name, value] of new Headers(more)) whole.set(name, value)
+  return whole
 }

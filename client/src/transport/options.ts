@@ -1,5 +1,5 @@
 import type { Transport } from "@connectrpc/connect"
-import { wrongOption } from "../errors/error.js"
+import { missingOption, wrongOption } from "../errors/error.js"
 
 /** Options of the connection to the service that apply to every transport. */
 export interface ConnectionOptions {
@@ -59,13 +59,15 @@ export function checkOptions(options: ConnectionOptions): void {
 }
 
 /**
- * Returns the name of the option that prevents every call: a missing or empty `url`, or an empty `apiKey`. Each call
- * reports it, instead of the creation of the client, because applications are also built without their environment
+ * Returns a transport on which every call fails, if `url` is missing or empty or `apiKey` is empty. The calls report the
+ * option, instead of the creation of the client, because applications are also built without their environment
  * variables, and the build loads this module.
  */
-export function missingRequiredOption({ url, apiKey }: ConnectionOptions): "url" | "apiKey" | undefined {
-  if (url === undefined || url === null || url === "") return "url"
-  return apiKey === "" ? "apiKey" : undefined
+export function missingOptionTransport({ url, apiKey }: ConnectionOptions): Transport | undefined {
+  const isMissing = url === undefined || url === null || url === ""
+  if (!isMissing && apiKey !== "") return undefined
+  const fail = () => Promise.reject(missingOption(isMissing ? "url" : "apiKey"))
+  return { unary: fail, stream: fail }
 }
 
 function checkHeaders(headers: Readonly<Record<string, string>>, hasApiKey: boolean): void {
@@ -89,16 +91,19 @@ export function headersOf({ apiKey, headers }: ConnectionOptions): Headers {
   return result
 }
 
-/** The host and port of the service. */
+/** The address of the service. */
 export interface ServerAddress {
   /** A name or an IP address. An IPv6 address has no brackets. */
   readonly host: string
   readonly port: number
+  /** Both as in the URL, for error messages. */
+  readonly address: string
 }
 
-/** Returns the host and port of an `http:` or `https:` URL. Without a port, it is the default port of the scheme. */
-export function serverOf({ protocol, hostname, port }: URL): ServerAddress {
-  return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || (protocol === "https:" ? 443 : 80)) }
+/** Returns the address in an `http:` or `https:` URL. Without a port, it is the default port of the scheme. */
+export function serverOf({ protocol, host, hostname, port }: URL): ServerAddress {
+  const number = Number(port || (protocol === "https:" ? 443 : 80))
+  return { host: hostname.replace(/^\[|\]$/g, ""), port: number, address: host }
 }
 
 /** Checks and parses an `http:` or `https:` URL. Errors do not contain the URL, because it might hold a password. */

@@ -1,25 +1,23 @@
 import { repeatable, SessionService, TokenService, UserService } from "@authwire/proto"
 import { ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
 import { durationFromMs } from "@bufbuild/protobuf/wkt"
-import {
-  type CallOptions,
-  Code,
-  ConnectError,
-  createClient,
-  createRouterTransport,
-  type Transport,
-} from "@connectrpc/connect"
-import { describe, expect, test } from "@jest/globals"
-import { repeatableNumber, retryTransport } from "./retry.js"
+import { type CallOptions, Code, ConnectError, createClient, createRouterTransport } from "@connectrpc/connect"
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals"
+import { type Layer, layered } from "./layer.js"
+import { deadline, repeatableNumber, retry } from "./retry.js"
 
-/**
- * Creates a service that fails the first calls, a clock that advances only with calls and pauses, and a log of the
- * calls.
- */
+beforeEach(() => {
+  jest.useFakeTimers()
+})
+afterEach(() => {
+  jest.useRealTimers()
+  jest.restoreAllMocks()
+})
+
+/** Creates a service that fails the first calls, on a clock that advances only with calls and pauses, and a log of the calls. */
 function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0, random = 0.5 } = {}) {
-  let time = 0
   const timeouts: (number | undefined)[] = []
-  const pauses: number[] = []
+  const times: number[] = []
   const keys: (string | null)[] = []
   const traces: (string | null)[] = []
   const answer = () => {
@@ -32,62 +30,73 @@ function setUp({ failures = [] as ConnectError[], timeoutMs = 1_000, callMs = 0,
     service(SessionService, { getSessionAndUser: answer, createSession: () => answer() && {} })
     service(TokenService, { encode: () => answer() && {} })
   })
-  const inner: Transport = {
-    ...router,
-    unary(method, signal, timeout, header, input, contextValues) {
+  jest.spyOn(Math, "random").mockReturnValue(random)
+  const record: Layer =
+    (next) =>
+    (method, signal, timeout, header, ...rest) => {
       timeouts.push(timeout)
       keys.push(new Headers(header).get("idempotency-key"))
       traces.push(new Headers(header).get("traceparent"))
-      time += callMs
-      return router.unary(method, signal, undefined, header, input, contextValues)
-    },
-  }
-  const transport = retryTransport(inner, {
-    timeoutMs,
-    now: () => time,
-    random: () => random,
-    pause: async (ms) => {
-      pauses.push(ms)
-      time += ms
-    },
-  })
+      times.push(performance.now())
+      jest.advanceTimersByTime(callMs)
+      return next(method, signal, undefined, header, ...rest)
+    }
+  const transport = layered([deadline(timeoutMs), retry, record], router)
   const users = createClient(UserService, transport)
   const sessions = createClient(SessionService, transport)
   const tokens = createClient(TokenService, transport)
-  const getUser = (options?: CallOptions) => users.getUser({ id: "u1" }, options)
+  const getUser = (options?: CallOptions) => settled(users.getUser({ id: "u1" }, options))
+  const pauses = () => times.slice(1).map((time, index) => time - (times[index] as number) - callMs)
   return { users, sessions, tokens, timeouts, pauses, keys, traces, getUser }
 }
 
-const unavailable = () => new ConnectError("gone", Code.Unavailable)
+/** Lets the time pass until a call has its outcome. */
+async function settled<T>(call: Promise<T>): Promise<T> {
+  let isOver = false
+  call
+    .catch(() => {})
+    .finally(() => {
+      isOver = true
+    })
+  while (!isOver) await jest.advanceTimersToNextTimerAsync()
+  return call
+}
 
-describe("retryTransport", () => {
+const unavailable = () => new ConnectError("gone", Code.Unavailable)
+const overloaded = (ms: number, domain = "authwire") =>
+  new ConnectError("too much", Code.ResourceExhausted, undefined, [
+    { desc: ErrorInfoSchema, value: { domain, reason: "OVERLOADED" } },
+    { desc: RetryInfoSchema, value: { retryDelay: durationFromMs(ms) } },
+  ])
+
+describe("retry", () => {
   test("a call that succeeds is made once, with the deadline", async () => {
     const { getUser, timeouts, pauses } = setUp()
     await getUser()
     expect(timeouts).toEqual([1_000])
-    expect(pauses).toEqual([])
+    expect(pauses()).toEqual([])
   })
 
   test("a method without side effects is retried once, after a pause, within the deadline", async () => {
     const { getUser, timeouts, pauses } = setUp({ failures: [unavailable()], callMs: 200 })
     expect((await getUser()).user?.id).toBe("u1")
-    expect(pauses).toEqual([100])
+    expect(pauses()).toEqual([100])
     expect(timeouts).toEqual([1_000, 700])
   })
 
   test("an idempotent method is retried", async () => {
     const { sessions, users, timeouts } = setUp({ failures: [unavailable()] })
-    await sessions.getSessionAndUser({})
+    await settled(sessions.getSessionAndUser({}))
     expect(timeouts).toHaveLength(2)
-    await users.deleteUser({})
+    await settled(users.deleteUser({}))
     expect(timeouts).toHaveLength(3)
   })
 
   test("any other write is retried with the same idempotency key, and each call has its own key", async () => {
     const { users, sessions, keys } = setUp({ failures: [unavailable()] })
-    await users.createUser({})
-    await sessions.createSession({})
-    await users.deleteUser({})
+    await settled(users.createUser({}))
+    await settled(sessions.createSession({}))
+    await settled(users.deleteUser({}))
     expect(keys).toEqual(Array(4).fill(expect.stringMatching(/^[\x21-\x7e]{16,255}$/)))
     expect(keys[1]).toBe(keys[0])
     expect(new Set(keys).size).toBe(3)
@@ -95,13 +104,13 @@ describe("retryTransport", () => {
 
   test("an idempotency key of the caller is kept", async () => {
     const { users, keys } = setUp({ failures: [unavailable()] })
-    await users.createUser({}, { headers: { "Idempotency-Key": "of-the-caller-0001" } })
+    await settled(users.createUser({}, { headers: { "Idempotency-Key": "of-the-caller-0001" } }))
     expect(keys).toEqual(["of-the-caller-0001", "of-the-caller-0001"])
   })
 
   test("a write with other headers has a key too, and keeps these headers", async () => {
     const { users, keys, traces } = setUp({ failures: [unavailable()] })
-    await users.createUser({}, { headers: { traceparent: "of the caller" } })
+    await settled(users.createUser({}, { headers: { traceparent: "of the caller" } }))
     expect(keys[0]).toEqual(expect.stringMatching(/^[\x21-\x7e]{16,255}$/))
     expect(keys[1]).toBe(keys[0])
     expect(traces).toEqual(["of the caller", "of the caller"])
@@ -110,99 +119,47 @@ describe("retryTransport", () => {
   test("a read has no idempotency key", async () => {
     const { getUser, sessions, keys } = setUp()
     await getUser()
-    await sessions.getSessionAndUser({})
+    await settled(sessions.getSessionAndUser({}))
     expect(keys).toEqual([null, null])
   })
 
-  test("a method that is neither repeatable nor idempotent is never retried", async () => {
-    const { tokens, keys } = setUp({ failures: [unavailable()] })
-    await expect(tokens.encode({})).rejects.toMatchObject({ code: Code.Unavailable })
-    expect(keys).toEqual([null])
+  test.each<[string, ConnectError, number, number]>([
+    ["an outage, at the earliest", unavailable(), 0, 50],
+    ["an outage, at the latest", unavailable(), 1, 150],
+    ["a rejection with a delay, at the earliest", overloaded(400), 0, 400],
+    ["a rejection with a delay, at the latest", overloaded(400), 1, 600],
+    ["a rejection with a delay of 0 ms", overloaded(0), 0, 50],
+  ])("the pause after %s", async (_, failure, random, pauseMs) => {
+    const { getUser, pauses, timeouts } = setUp({ failures: [failure], callMs: 100, random })
+    expect((await getUser()).user?.id).toBe("u1")
+    expect(pauses()).toEqual([pauseMs])
+    expect(timeouts).toEqual([1_000, 900 - pauseMs])
   })
 
-  test("retries only once", async () => {
-    const { getUser, timeouts } = setUp({ failures: [unavailable(), unavailable()] })
-    await expect(getUser()).rejects.toMatchObject({ code: Code.Unavailable })
-    expect(timeouts).toHaveLength(2)
+  test.each<[string, ConnectError, number]>([
+    ["an outage, if the deadline leaves no time", unavailable(), 900],
+    ["a rejection, if the deadline is before the retry", overloaded(1_000), 0],
+    ["a rejection that the service itself did not send", overloaded(100, "mesh.test"), 0],
+    ...[Code.DeadlineExceeded, Code.Internal, Code.NotFound, Code.ResourceExhausted, Code.Aborted, Code.Unknown].map(
+      (code): [string, ConnectError, number] => [`code ${code}`, new ConnectError("", code), 0],
+    ),
+  ])("there is no retry after %s", async (_, failure, callMs) => {
+    const { getUser, timeouts } = setUp({ failures: [failure], callMs })
+    await expect(getUser()).rejects.toMatchObject({ code: failure.code })
+    expect(timeouts).toHaveLength(1)
   })
 
-  test.each([Code.DeadlineExceeded, Code.Internal, Code.NotFound, Code.ResourceExhausted, Code.Aborted, Code.Unknown])(
-    "does not retry on code %s",
-    async (code) => {
-      const { getUser, timeouts } = setUp({ failures: [new ConnectError("", code)] })
-      await expect(getUser()).rejects.toMatchObject({ code })
-      expect(timeouts).toHaveLength(1)
+  test.each([unavailable(), overloaded(100)])(
+    "a call is retried only once, and only if it may run twice: %s",
+    async (failure) => {
+      const { getUser, tokens, timeouts, keys } = setUp({ failures: [failure, failure, failure] })
+      await expect(getUser()).rejects.toMatchObject({ code: failure.code })
+      expect(timeouts).toHaveLength(2)
+      await expect(settled(tokens.encode({}))).rejects.toMatchObject({ code: failure.code })
+      expect(timeouts).toHaveLength(3)
+      expect(keys).toEqual([null, null, null])
     },
   )
-
-  describe("a rejection with a retry delay", () => {
-    const overloaded = (ms: number, domain = "authwire") =>
-      new ConnectError("too much", Code.ResourceExhausted, undefined, [
-        { desc: ErrorInfoSchema, value: { domain, reason: "OVERLOADED" } },
-        { desc: RetryInfoSchema, value: { retryDelay: durationFromMs(ms) } },
-      ])
-
-    test("is retried once, after the delay and at most half of it later, within the deadline", async () => {
-      for (const [random, pause] of [
-        [0, 400],
-        [1, 600],
-      ] as const) {
-        const { getUser, pauses, timeouts } = setUp({ failures: [overloaded(400)], callMs: 100, random })
-        expect((await getUser()).user?.id).toBe("u1")
-        expect(pauses).toEqual([pause])
-        expect(timeouts).toEqual([1_000, 900 - pause])
-      }
-    })
-
-    test("is thrown if the retry is rejected too", async () => {
-      const { getUser, timeouts } = setUp({ failures: [overloaded(400), overloaded(400)] })
-      await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
-      expect(timeouts).toHaveLength(2)
-    })
-
-    test("is thrown at once if the deadline is before the retry", async () => {
-      const { getUser, timeouts, pauses } = setUp({ failures: [overloaded(1_000)] })
-      await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
-      expect(timeouts).toHaveLength(1)
-      expect(pauses).toEqual([])
-    })
-
-    test("is thrown for a call that may not run twice", async () => {
-      const { tokens, timeouts } = setUp({ failures: [overloaded(100)] })
-      await expect(tokens.encode({})).rejects.toMatchObject({ code: Code.ResourceExhausted })
-      expect(timeouts).toHaveLength(1)
-    })
-
-    test("is thrown if the service itself did not send it", async () => {
-      const { getUser, timeouts } = setUp({ failures: [overloaded(100, "mesh.test")] })
-      await expect(getUser()).rejects.toMatchObject({ code: Code.ResourceExhausted })
-      expect(timeouts).toHaveLength(1)
-    })
-
-    test("of 0 ms is retried after the minimum pause", async () => {
-      const { getUser, pauses } = setUp({ failures: [overloaded(0)], random: 0 })
-      await getUser()
-      expect(pauses).toEqual([50])
-    })
-  })
-
-  test("does not retry if the deadline leaves no time", async () => {
-    const { getUser, timeouts, pauses } = setUp({ failures: [unavailable()], callMs: 900, timeoutMs: 1_000 })
-    await expect(getUser()).rejects.toMatchObject({ code: Code.Unavailable })
-    expect(timeouts).toHaveLength(1)
-    expect(pauses).toEqual([])
-  })
-
-  test("the pause is 50 to 150 ms", async () => {
-    for (const [random, pause] of [
-      [0, 50],
-      [1, 150],
-    ] as const) {
-      const { getUser, pauses } = setUp({ failures: [unavailable()], random })
-      await getUser()
-      expect(pauses).toEqual([pause])
-    }
-  })
 
   test("the timeout of a call takes precedence over the default; zero means none", async () => {
     const { getUser, timeouts } = setUp({ failures: [unavailable()], callMs: 10 })
@@ -212,6 +169,7 @@ describe("retryTransport", () => {
   })
 
   test("an abort ends the pause", async () => {
+    jest.spyOn(Math, "random").mockReturnValue(100)
     const controller = new AbortController()
     let calls = 0
     const inner = createRouterTransport(({ service }) => {
@@ -224,8 +182,8 @@ describe("retryTransport", () => {
         },
       })
     })
-    const transport = retryTransport(inner, { timeoutMs: 60_000, random: () => 100 })
-    const call = createClient(UserService, transport).getUser({ id: "u1" }, { signal: controller.signal })
+    const { getUser } = createClient(UserService, layered([deadline(60_000), retry], inner))
+    const call = settled(getUser({ id: "u1" }, { signal: controller.signal }))
     await expect(call).rejects.toMatchObject({ code: Code.Canceled })
     expect(calls).toBe(1)
   })

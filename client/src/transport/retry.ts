@@ -1,7 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt"
-import { Code, ConnectError, type Transport } from "@connectrpc/connect"
+import { Code, ConnectError } from "@connectrpc/connect"
 import { retryAfterMs } from "../errors/error.js"
+import { merged } from "./headers.js"
+import type { Layer } from "./layer.js"
+import { cancelled } from "./message.js"
 
 /** The bounds of the random pause before the second try, in milliseconds. */
 const minPauseMs = 50
@@ -12,22 +15,16 @@ const spread = 0.5
 /** The header by which the service recognizes the repetition of a call. */
 const keyHeader = "idempotency-key"
 
-/** Options of deadlines and retries. */
-export interface RetryOptions {
-  /** The deadline of a call that has none of its own, in milliseconds. It includes the second try. */
-  timeoutMs: number
-  /** A monotonic clock, in milliseconds. Default: `performance.now`. */
-  now?: () => number
-  /** A random number from 0 to 1. Default: `Math.random`. */
-  random?: () => number
-  /** Waits; returns early when the signal aborts. Default: a timer. */
-  pause?: (ms: number, signal: AbortSignal | undefined) => Promise<void>
+/** Gives a timeout to each call that has none of its own. The call ends within it, including its retry. */
+export function deadline(defaultTimeoutMs: number): Layer {
+  return (next) =>
+    (method, signal, timeoutMs = defaultTimeoutMs, ...rest) =>
+      next(method, signal, timeoutMs, ...rest)
 }
 
 /**
- * A transport that gives every call a deadline and retries a unary call once when the service is UNAVAILABLE, if the schema allows it and
- * the deadline leaves time for it. A retry makes sense for every cause of UNAVAILABLE: another connection, another replica or
- * the database may be available a moment later.
+ * Retries a call once when the service is UNAVAILABLE, if the schema allows it and the timeout leaves time for it. A retry makes sense
+ * for every cause of UNAVAILABLE: another connection, another replica or the database may be available a moment later.
  *
  * A call that reads may run twice (`idempotency_level`). A call that writes may have been carried out although its answer was lost. It
  * therefore carries an idempotency key (`repeatable`), which is generated unless the caller gives one. The service then answers the
@@ -37,29 +34,24 @@ export interface RetryOptions {
  * that the service names. Without such a time, or when the deadline comes first, the rejection is thrown. So an overloaded service gets
  * each call at most once more, and not within that time.
  */
-export function retryTransport(inner: Transport, options: RetryOptions): Transport {
-  const { timeoutMs: defaultTimeoutMs, now = () => performance.now(), random = Math.random, pause = timer } = options
-  return {
-    async unary(method, signal, timeoutMs = defaultTimeoutMs, header, input, contextValues) {
-      // As everywhere in Connect, a timeout of zero or less means none.
-      const end = timeoutMs > 0 ? now() + timeoutMs : Number.POSITIVE_INFINITY
-      const sent = isRepeatable(method) ? withKey(header) : header
-      try {
-        return await inner.unary(method, signal, timeoutMs, sent, input, contextValues)
-      } catch (error) {
-        const pauseMs = mayRepeat(method) ? pauseAfter(error, random) : undefined
-        if (pauseMs === undefined || now() + pauseMs >= end) throw error
-        await pause(pauseMs, signal)
-        if (signal?.aborted) throw ConnectError.from(signal.reason, Code.Canceled)
-        const leftMs = Math.floor(end - now())
-        if (leftMs < 1) throw error
-        return inner.unary(method, signal, Math.min(leftMs, timeoutMs), sent, input, contextValues)
-      }
-    },
-    stream: (method, signal, timeoutMs, header, input, contextValues) =>
-      inner.stream(method, signal, timeoutMs, header, input, contextValues),
+export const retry: Layer =
+  (next) =>
+  async (method, signal, timeoutMs = 0, header, input, contextValues) => {
+    // As everywhere in Connect, a timeout of zero or less means none.
+    const end = timeoutMs > 0 ? performance.now() + timeoutMs : Number.POSITIVE_INFINITY
+    const sent = isRepeatable(method) ? withKey(header) : header
+    try {
+      return await next(method, signal, timeoutMs, sent, input, contextValues)
+    } catch (error) {
+      const pauseMs = mayRepeat(method) ? pauseAfter(error) : undefined
+      if (pauseMs === undefined || performance.now() + pauseMs >= end) throw error
+      await pause(pauseMs, signal)
+      if (signal?.aborted) throw cancelled(signal)
+      const leftMs = Math.floor(end - performance.now())
+      if (leftMs < 1) throw error
+      return next(method, signal, Math.min(leftMs, timeoutMs), sent, input, contextValues)
+    }
   }
-}
 
 function mayRepeat(method: DescMethod): boolean {
   const { idempotency } = method
@@ -75,22 +67,21 @@ function isRepeatable({ proto }: DescMethod): boolean {
 }
 
 function withKey(header: HeadersInit | undefined): HeadersInit {
-  if (header === undefined) return { [keyHeader]: crypto.randomUUID() }
-  const headers = new Headers(header)
-  if (!headers.has(keyHeader)) headers.set(keyHeader, crypto.randomUUID())
-  return headers
+  const key = { [keyHeader]: crypto.randomUUID() }
+  return header === undefined ? key : merged(key, header)
 }
 
 /** Returns the pause before the retry, in milliseconds; undefined if the call must not be retried. */
-function pauseAfter(error: unknown, random: () => number): number | undefined {
+function pauseAfter(error: unknown): number | undefined {
   if (!(error instanceof ConnectError)) return undefined
-  if (error.code === Code.Unavailable) return minPauseMs + random() * (maxPauseMs - minPauseMs)
+  if (error.code === Code.Unavailable) return minPauseMs + Math.random() * (maxPauseMs - minPauseMs)
   if (error.code !== Code.ResourceExhausted) return undefined
   const afterMs = retryAfterMs(error)
-  return afterMs === undefined ? undefined : Math.max(afterMs, minPauseMs) * (1 + random() * spread)
+  return afterMs === undefined ? undefined : Math.max(afterMs, minPauseMs) * (1 + Math.random() * spread)
 }
 
-function timer(ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Waits. Returns early when the signal aborts. */
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timeout)

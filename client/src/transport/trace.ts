@@ -1,4 +1,3 @@
-import type { DescMethod } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import {
   type Attributes,
@@ -12,21 +11,9 @@ import {
   trace,
 } from "@opentelemetry/api"
 import { statusNames } from "../errors/error.js"
+import { merged } from "./headers.js"
+import type { Layer } from "./layer.js"
 import type { ServerAddress } from "./options.js"
-
-/** The span of a call in a trace of the application. */
-export interface CallTrace {
-  /** The headers that propagate the trace to the service (W3C Trace Context). */
-  readonly header: Readonly<Record<string, string>>
-  /** Ends the span with the outcome of the call, and returns that outcome. */
-  end<T>(outcome: Promise<T>): Promise<T>
-}
-
-/**
- * Starts the span of a call. Returns undefined if the call belongs to no trace, for example without an OpenTelemetry
- * SDK.
- */
-export type TraceCall = (method: DescMethod) => CallTrace | undefined
 
 /**
  * Propagates only the trace. Baggage belongs to the application and may contain personal data. A value that no header
@@ -39,43 +26,39 @@ const setter: TextMapSetter<Record<string, string>> = {
 }
 
 /**
- * Creates a function that starts a span for each call, as a child of the active span, with the OpenTelemetry SDK that
- * the application has registered.
+ * Starts a span for each call, as a child of the active span, with the OpenTelemetry SDK that the application has
+ * registered, and propagates it to the service (W3C Trace Context). Without an SDK a call has no span.
  *
  * @param system - The name of the protocol in the semantic conventions.
  * @param server - Host and port of the service.
  */
-export function callTracer(system: "grpc" | "connectrpc", { host, port }: ServerAddress): TraceCall {
-  const serverAttributes: Attributes = { "server.address": host, "server.port": port }
-  return (method) => {
+export function traced(system: "grpc" | "connectrpc", { host, port }: Pick<ServerAddress, "host" | "port">): Layer {
+  const attributes: Attributes = { "rpc.system.name": system, "server.address": host, "server.port": port }
+  const statusOf = (code: Code | undefined) => {
+    const status = statusNames[code ?? 0] ?? "UNKNOWN"
+    return system === "grpc" ? status : status.toLowerCase()
+  }
+  // Not an async function, because its additional promise would delay every call by one microtask.
+  return (next) => (method, signal, timeoutMs, header, input, contextValues) => {
     const active = context.active()
     const name = `${method.parent.typeName}/${method.name}`
     // The tracer is looked up for each call, because the SDK may be registered after this module is loaded, and by
     // another copy of the API.
     const span = trace.getTracer("@authwire/client").startSpan(name, { kind: SpanKind.CLIENT }, active)
-    if (!isSpanContextValid(span.spanContext())) return undefined
-    const header: Record<string, string> = {}
-    propagation.inject(trace.setSpan(active, span), header, setter)
-    if (!span.isRecording()) return { header, end: (outcome) => outcome }
-    span.setAttributes({ "rpc.system.name": system, "rpc.method": name, ...serverAttributes })
-    const statusOf = (code: Code | undefined) => {
-      const status = statusNames[code ?? 0] ?? "UNKNOWN"
-      return system === "grpc" ? status : status.toLowerCase()
-    }
-    return {
-      header,
-      end(outcome) {
-        outcome.then(
-          () => end(span, statusOf(undefined)),
-          (error: unknown) => {
-            const { code } = ConnectError.from(error)
-            // NOT_FOUND is a regular response and not an error.
-            end(span, statusOf(code), code !== Code.NotFound)
-          },
-        )
-        return outcome
+    if (!isSpanContextValid(span.spanContext())) return next(method, signal, timeoutMs, header, input, contextValues)
+    span.setAttributes({ ...attributes, "rpc.method": name })
+    const propagated: Record<string, string> = {}
+    propagation.inject(trace.setSpan(active, span), propagated, setter)
+    const outcome = next(method, signal, timeoutMs, merged(header, propagated), input, contextValues)
+    outcome.then(
+      () => end(span, statusOf(undefined)),
+      (error: unknown) => {
+        const { code } = ConnectError.from(error)
+        // NOT_FOUND is a regular response and not an error.
+        end(span, statusOf(code), code !== Code.NotFound)
       },
-    }
+    )
+    return outcome
   }
 }
 

@@ -3,8 +3,9 @@ import { createClient, type Transport } from "@connectrpc/connect"
 import type { AuthwireAdapterMethods } from "../../../client/src/adapter/adapter.js"
 import { sessionFromWire, userFromWire } from "../../../client/src/adapter/convert.js"
 import { sessionCache } from "../../../client/src/session-cache/cache.js"
-import { cachedAdapter, cachingTransport } from "../../../client/src/session-cache/caching.js"
+import { cachedAdapter, caching } from "../../../client/src/session-cache/caching.js"
 import { follower } from "../../../client/src/session-cache/follower.js"
+import { layered } from "../../../client/src/transport/layer.js"
 import { Process, type Simulation } from "../simulation.js"
 import { tokens, userIds } from "./database.js"
 import type { Network } from "./network.js"
@@ -59,19 +60,12 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
     after: process.after,
     connect: (events) => network.connect(process, events),
     random: simulation.random,
-    onFailure: () => {},
   })
   const unary = (...[method, , , , input]: Parameters<Transport["unary"]>) =>
     process.see(service.serve(method.name, input as never))
-  const shared = {
-    use() {
-      used()
-      return cache
-    },
-    opened: cache,
-    hasLeft: false,
-  }
-  const transport = cachingTransport({ unary } as unknown as Transport, shared)
+  const opened = { cache, used }
+  const shared = { use: () => opened, opened, hasLeft: false }
+  const transport = layered([caching(shared)], { unary } as unknown as Transport)
   const sessions = createClient(SessionService, transport)
   const users = createClient(UserService, transport)
   const uncached = {

@@ -74,7 +74,7 @@ export function createNetwork(
           client.do(() => {
             if (isOver) return
             isOver = true
-            events.ended(new Error("the stream was cut"))
+            events.ended()
           }),
         )
     }

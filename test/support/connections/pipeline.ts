@@ -10,7 +10,7 @@ import { type ServerProcess, startServer } from "../processes/server.js"
 export function pipelineClient(options: ConnectionOptions & Omit<PipelineTransportOptions, "header">) {
   const header = headersOf(options)
   const transport = pipelineTransport({ ...options, header })
-  return { ...clientOver(transport, "the service", options), close: transport.close }
+  return { ...clientOver({ transport, address: "the service" }, options), close: transport.close }
 }
 
 export type PipelineClient = ReturnType<typeof pipelineClient>

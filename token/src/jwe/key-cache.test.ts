@@ -1,4 +1,5 @@
-import { describe, expect, test } from "@jest/globals"
+import { describe, expect, jest, test } from "@jest/globals"
+import { freeze } from "../../test/clock.js"
 import { keyCache } from "./key-cache.js"
 
 /** Creates a derivation that records its calls. */
@@ -74,34 +75,20 @@ describe("keyCache", () => {
     expect(calls).toBe(2)
   })
 
-  test("holds 32 keys, and evicts the least recently used one", async () => {
+  test("holds 32 keys, and removes keys that were not used for an hour", async () => {
     const { calls, derive } = counting()
     const key = keyCache(derive)
+    freeze(0)
     for (let n = 0; n < 32; n++) await key(`${n}`, "salt", "A")
     await key("0", "salt", "A")
     await key("32", "salt", "A")
+    freeze(3_600)
     calls.length = 0
-    await key("0", "salt", "A")
-    await key("2", "salt", "A")
-    expect(calls).toEqual([])
-    await key("1", "salt", "A")
+    for (const name of ["0", "2", "1"]) await key(name, "salt", "A")
     expect(calls).toEqual(['["1","salt","A"]'])
-  })
-
-  test("removes keys that were not used for an hour", async () => {
-    const { calls, derive } = counting()
-    let time = 0
-    const key = keyCache(derive, { now: () => time })
-    await key("idle", "salt", "A")
-    await key("busy", "salt", "A")
-    time = 3_600_000
-    await key("busy", "salt", "A")
-    time = 3_600_001
-    await key("busy", "salt", "A")
-    calls.length = 0
-    await key("busy", "salt", "A")
-    expect(calls).toEqual([])
-    await key("idle", "salt", "A")
-    expect(calls).toEqual(['["idle","salt","A"]'])
+    freeze(3_600.001)
+    for (const name of ["0", "3"]) await key(name, "salt", "A")
+    expect(calls).toEqual(['["1","salt","A"]', '["3","salt","A"]'])
+    jest.useRealTimers()
   })
 })

@@ -6,8 +6,6 @@ export interface Bounds {
   maxSize?: number
   /** The idle time after which a value expires, in milliseconds. Expired values are removed at the next call. */
   maxIdleMs: number
-  /** The clock, in milliseconds. Default: Date. */
-  now?: (() => number) | undefined
 }
 
 /**
@@ -39,7 +37,7 @@ interface Entry<Value> {
 }
 
 export function lru<Value>(bounds: Bounds): Lru<Value> {
-  const { maxEntries, maxSize = Number.POSITIVE_INFINITY, maxIdleMs, now = () => Date.now() } = bounds
+  const { maxEntries, maxSize = Number.POSITIVE_INFINITY, maxIdleMs } = bounds
   const entries = new Map<string, Entry<Value>>()
   // A linked list holds the order of use. The order of a Map would suffice, but finding its first entry takes longer
   // the more entries were removed before it.
@@ -74,9 +72,9 @@ export function lru<Value>(bounds: Bounds): Lru<Value> {
   }
 
   return {
-    peek: (key) => find(key, now())?.value,
+    peek: (key) => find(key, Date.now())?.value,
     get(key) {
-      const usedAt = now()
+      const usedAt = Date.now()
       const entry = find(key, usedAt)
       if (entry === undefined) return undefined
       entry.usedAt = usedAt
@@ -85,7 +83,7 @@ export function lru<Value>(bounds: Bounds): Lru<Value> {
       return entry.value
     },
     set(key, value, size = 0) {
-      const usedAt = now()
+      const usedAt = Date.now()
       const known = find(key, usedAt)
       if (known !== undefined) remove(known)
       if (maxEntries < 1 || size > maxSize) return

@@ -51,9 +51,9 @@ export interface TokenCache {
  *
  * @throws TypeError if the size is not a whole number from 0.
  */
-export function tokenCache(size: number = defaultCacheSize, now?: () => number): TokenCache {
+export function tokenCache(size: number = defaultCacheSize): TokenCache {
   if (!Number.isSafeInteger(size) || size < 0) throw new TypeError("cacheSize must be a whole number from 0")
-  const entries = lru<CachedToken>({ maxEntries: size, maxSize: size * bytesPerToken, maxIdleMs, now })
+  const entries = lru<CachedToken>({ maxEntries: size, maxSize: size * bytesPerToken, maxIdleMs })
   return {
     peek: entries.peek,
     use: entries.get,
