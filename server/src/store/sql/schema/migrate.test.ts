@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys } from "../../conformance/context.js"
 import {
   applyMigrations,
@@ -11,6 +11,7 @@ import {
   pendingMigrations,
   revertLastMigration,
 } from "../index.js"
+import { merged } from "./migrations/index.js"
 import { migration } from "./migrations/migration.js"
 
 const names = readdirSync(new URL("./migrations", import.meta.url))
@@ -228,6 +229,35 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     expect([isNow(user?.created), isNow(user?.updated)]).toEqual([true, true])
     await empty.query("DELETE FROM sessions")
     await empty.query("DELETE FROM users")
+  })
+
+  describe("the tables of a build before the first release", () => {
+    /** Records the migrations that such a build had after the first one. */
+    const record = async (count: number) => {
+      for (const [index, name] of merged.slice(0, count).entries()) {
+        await empty.query(
+          `INSERT INTO authwire_migrations (timestamp, name) VALUES (${index + 2}, '${name}-${`${index + 2}`.padStart(13, "0")}')`,
+        )
+      }
+    }
+    afterEach(() => empty.query("DELETE FROM authwire_migrations WHERE timestamp > 1"))
+
+    test("are those of this version if it had all of its migrations; only that build reverts them", async () => {
+      await record(merged.length)
+      expect(await pendingMigrations(database)).toEqual([])
+      expect((await migrationStatus(database)).every(({ known }) => known)).toBe(true)
+      expect(await applyMigrations(database)).toEqual([])
+      await expect(revertLastMigration(database)).rejects.toThrow("revert them with it")
+      expect(await tablesThere()).toEqual(tables)
+    })
+
+    test("are rejected if it lacked some, and nothing is changed", async () => {
+      await record(8)
+      for (const use of [pendingMigrations, applyMigrations]) {
+        await expect(use(database)).rejects.toThrow("without 0010-token-refreshes, 0011-caches")
+      }
+      expect(await tablesThere()).toEqual(tables)
+    })
   })
 
   // This example has the form of the next migration of the folder.

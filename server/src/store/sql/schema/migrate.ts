@@ -1,5 +1,7 @@
 import { MigrationExecutor, type MigrationInterface } from "typeorm"
 import type { Database } from "../database.js"
+import { StatementError } from "../query/statement-error.js"
+import { merged } from "./migrations/index.js"
 import type { Compatibility } from "./migrations/migration.js"
 
 export interface MigrationState {
@@ -22,7 +24,9 @@ export function migrationStatus(database: Database): Promise<MigrationState[]> {
     const executor = new MigrationExecutor(database.dataSource, runner)
     const migrations: (MigrationInterface & { previousVersion?: Compatibility })[] = database.dataSource.migrations
     const known = new Map(migrations.map((migration) => [nameOf(migration), migration.previousVersion]))
-    const applied = (await executor.getExecutedMigrations()).map(nameOf)
+    const executed = (await executor.getExecutedMigrations()).map(nameOf)
+    checkMerged(executed)
+    const applied = executed.filter((name) => !merged.includes(name))
     return [...new Set([...known.keys(), ...applied])].sort().map((name) => ({
       name,
       applied: applied.includes(name),
@@ -46,6 +50,7 @@ export function applyMigrations(database: Database): Promise<string[]> {
   return database.withSchemaLock(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
     executor.transaction = transactionOf(database)
+    checkMerged((await executor.getExecutedMigrations()).map(nameOf))
     return (await executor.executePendingMigrations()).map(nameOf)
   })
 }
@@ -57,9 +62,23 @@ export function revertLastMigration(database: Database): Promise<string | undefi
     executor.transaction = transactionOf(database)
     const [last] = await executor.getExecutedMigrations()
     if (last === undefined) return undefined
+    if (merged.includes(nameOf(last))) {
+      throw new StatementError("fault", "a build before the first release has made these tables: revert them with it")
+    }
     await executor.undoLastMigration()
     return nameOf(last)
   })
+}
+
+/** Throws if the tables are those of a build before the first release that had not all of its migrations. */
+function checkMerged(executed: readonly string[]): void {
+  if (!executed.some((name) => merged.includes(name)) && !executed.includes("0001-tables")) return
+  const missing = merged.filter((name) => !executed.includes(name))
+  if (missing.length === 0 || missing.length === merged.length) return
+  throw new StatementError(
+    "fault",
+    `a build before the first release has made these tables, without ${missing.join(", ")}: apply these with it first`,
+  )
 }
 
 /**

@@ -2,3 +2,20 @@ import { tables } from "./0001-tables.js"
 
 /** All migrations, in their order. */
 export const migrations = [tables]
+
+/**
+ * The migrations that builds before the first release had after `0001-tables`, which makes the tables that they made all
+ * together.
+ */
+export const merged = [
+  "0002-lists",
+  "0003-idempotency",
+  "0004-leases",
+  "0005-provisional-users",
+  "0006-expired-verification-tokens",
+  "0007-session-handles",
+  "0008-row-times",
+  "0009-events",
+  "0010-token-refreshes",
+  "0011-caches",
+]
