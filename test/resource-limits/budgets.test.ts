@@ -46,7 +46,7 @@ const pool = defaultOf("database-pool-size")
 const bounds = [
   ["connections", "listener and worker", count(defaultOf("max-connections"))],
   [
-    "time for a TLS handshake, for the first bytes, and for a header of HTTP/1.1",
+    "time for a TLS handshake, for the first bytes, and for the first header of HTTP/1.1",
     "connection",
     `${seconds(defaultOf("handshake-timeout-ms"))} each`,
   ],

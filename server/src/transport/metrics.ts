@@ -1,6 +1,7 @@
 import http from "node:http"
 import { endRequest } from "./closing/end-request.js"
 import { answerClientErrors, http1Response, rejectExpectations, securityHeaders } from "./connect/response-headers.js"
+import { limits } from "./limits/limits.js"
 import { listen } from "./listener/listen.js"
 import type { Listener, ListenerOptions } from "./listener/listener.js"
 
@@ -25,6 +26,8 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
     // each time, and Node accepts only one connection per turn of the event loop.
     ServerResponse: http1Response(securityHeaders, () => true),
   })
+  // Closes connections whose clients read nothing of the data that is queued for them.
+  server.timeout = limits.socketMs
   answerClientErrors(server, securityHeaders)
   rejectExpectations(server)
   // Requests need no key and have no rate limit, so concurrent requests share one reading.
@@ -53,10 +56,7 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
   const listener = await listen(server, options)
   return {
     address: listener.address,
-    stopAccepting() {
-      listener.stop()
-      server.closeIdleConnections()
-    },
+    stopAccepting: listener.stop,
     closed: listener.closed,
   }
 }

@@ -11,6 +11,7 @@ import { closeWhenAnswered, endWhenReset, markAdmitted } from "../closing/close-
 import { endRequest } from "../closing/end-request.js"
 import { acquireSlot, type Connection } from "../limits/connection.js"
 import type { OpenMethods } from "../limits/open-methods.js"
+import { RequestBody } from "../limits/request-body.js"
 import { usageOf } from "../limits/request-usage.js"
 import { clampTimeouts } from "../listener/timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
@@ -177,10 +178,9 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     })
     const state: HttpRequest = { method, connection, openMethods, rejection, usage, closing, cut }
     contextValues.set(requestKey, state)
-    // The request must not be destroyed when the iteration ends early, because the error still has to be sent.
-    const iterator = request.iterator({ destroyOnReturn: false })
-    const body = arriving(iterator, usage, () => callOf(state).call)
-    handler({ ...asked, body })
+    const source = "stream" in request ? request.stream : request
+    const body = new RequestBody(source, usage)
+    handler({ ...asked, body: arriving(body, () => callOf(state).call) })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
           if (state.call === undefined) {
@@ -192,6 +192,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       })
       // The client has disconnected or does not read, so it cannot receive an answer.
       .catch(() => response.destroy())
+      .finally(() => body.discard())
   }
 }
 

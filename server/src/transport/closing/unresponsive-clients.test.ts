@@ -2,7 +2,8 @@ import { once } from "node:events"
 import http2 from "node:http2"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
-import { closeUnresponsive } from "./close-unresponsive.js"
+import { Connection } from "../limits/connection.js"
+import { superviseSession } from "./supervise-session.js"
 
 let server: http2.Http2Server
 let sessions: http2.ServerHttp2Session[]
@@ -16,7 +17,7 @@ beforeEach(async () => {
   server.on("sessionError", () => {})
   server.on("session", (session) => {
     sessions.push(session)
-    closeUnresponsive(session, accepted, 200)
+    superviseSession(session, accepted, new Connection(1_000_000, undefined), { idleMs: 60_000, pingMs: 200 })
   })
   server.on("stream", (stream) => {
     stream.on("error", () => {})
