@@ -82,11 +82,7 @@ const bounds = [
   ["message", "request", bytes(defaultOf("max-message-bytes"))],
   ["request bytes that are incomplete, or whose calls have not ended", "connection", bytes(limits.requestBytes)],
   ["these request bytes, as long as further requests are read", "connection", bytes(limits.requestBytesForMore)],
-  [
-    "overhead that each chunk of a request counts in addition, and each whole message of a stream until it is read",
-    "chunk, message",
-    bytes(limits.chunkBytes),
-  ],
+  ["overhead that each chunk of a request counts in addition", "chunk", bytes(limits.chunkBytes)],
   ["response bytes that the client has not read", "connection", bytes(limits.answerBytes)],
   ["these response bytes, as long as further calls are made", "connection", bytes(limits.answerBytesForMore)],
   [

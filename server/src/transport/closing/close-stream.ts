@@ -84,9 +84,14 @@ function linger(stream: Http2Stream): void {
   let left: number = isAdmitted(stream) ? Number.POSITIVE_INFINITY : limits.lingerBytes
   stream.on("data", (chunk: Buffer) => {
     left -= chunk.length
-    if (left < 0) stream.close()
+    // Closing the stream at once could lose a status that HTTP/2 has not sent yet.
+    if (left < 0 && !stream.closed) stream.pause()
   })
-  const timer = setTimeout(() => stream.close(), limits.lingerMs)
+  const end = () => {
+    stream.close()
+    stream.resume()
+  }
+  const timer = setTimeout(end, limits.lingerMs)
   stream.once("close", () => {
     count.streams--
     clearTimeout(timer)

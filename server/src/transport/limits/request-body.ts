@@ -28,6 +28,7 @@ export class RequestBody {
       if (this.#source.destroyed) throw new Failure("CANCELLED")
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
+      this.#usage.awaited()
       this.#read()
       await promise
     }
