@@ -8,7 +8,6 @@ import type { Call, Implementation } from "../rpc/call.js"
 import { idempotencyHeader } from "../rpc/interceptors/idempotency.js"
 import { type Rejecter, sizeOf } from "../rpc/rejection.js"
 import type { Inside, Method } from "../rpc/router.js"
-import { keyOf } from "../rpc/running.js"
 import { inOwnMemory } from "../transport/limits/own-memory.js"
 import { type Outbox, outbox } from "./send-queue.js"
 
@@ -88,7 +87,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   /** Returns the reason to reject a call before it begins. Otherwise counts its request against the budget. */
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
     if (active.size >= maxInFlight) return tooManyCalls
-    if (method.rejects(keyOf(stream))) return limitReached
+    if (method.rejects(stream.limitKey)) return limitReached
     // The rate limits of keys do not apply to health, the only service whose unary methods need no key.
     const retryAfterMs = method.isOpen ? (budgets?.takeHealthRequest() ?? 0) : 0
     if (retryAfterMs > 0) return new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })

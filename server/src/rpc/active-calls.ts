@@ -1,22 +1,17 @@
 import { setMaxListeners } from "node:events"
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
-import { Call, type CallOptions, type YieldWhile } from "./call.js"
-
-export interface Kind {
-  isPipeline?: boolean
-  yieldWhile?: YieldWhile | undefined
-}
+import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
+import { Call, type CallOptions } from "./call.js"
 
 /** The calls that have begun and not ended. */
 export interface ActiveCalls {
   /**
    * Starts a call. A call that arrives while the service drains fails with SHUTTING_DOWN.
    *
-   * @param kind.isPipeline Whether it is a stream that carries calls. Default: false.
-   * @param kind.yieldWhile Gives the call's slot in the concurrency limit to other calls while it waits.
+   * @param isPipeline Whether it is a stream that carries calls. Default: false.
    */
-  begin(method: DescMethod, options: CallOptions, kind?: Kind): Call
+  begin(method: DescMethod, options: CallOptions, limit?: ConcurrencyLimit, isPipeline?: boolean): Call
   /** Aborts when the service begins to drain. A stream that carries calls then asks its client to move to another one. */
   readonly draining: AbortSignal
   /**
@@ -49,7 +44,7 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
   return {
     draining: drain.signal,
 
-    begin(method, options, { isPipeline = false, yieldWhile } = {}) {
+    begin(method, options, limit, isPipeline = false) {
       const abort = new AbortController()
       const { rejection } = options
       const unary = method.methodKind === "unary"
@@ -70,7 +65,7 @@ export function activeCalls(maxDeadlineMs: number): ActiveCalls {
       return new Call(method, options, {
         deadline,
         abort,
-        yieldWhile,
+        limit,
         onEnd: () => {
           clearTimeout(timer)
           running.delete(entry)

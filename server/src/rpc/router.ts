@@ -6,7 +6,7 @@ import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf } from "./codec.js"
 import { streamHandler, unaryHandler } from "./handlers.js"
 import type { Interceptor, Observer, Stream, Unary } from "./interceptor.js"
-import { admission, keyOf, type Read, runStream, runUnary } from "./running.js"
+import { admission, type Read, runStream, runUnary } from "./running.js"
 
 /** One method, as the listeners serve it. */
 export interface Method {
@@ -98,15 +98,20 @@ export function createRouter(options: RouterOptions): Router {
       }
       const admissions = interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? [])
       const limit = method.methodKind === "unary" ? limitOf(method) : undefined
-      const yieldWhile = limit && (<T>(call: Call, waited: Promise<T>) => limit.yieldWhile(keyOf(call), waited))
-      const kind = { isPipeline, yieldWhile }
-      const parts = { admit: admission(admissions), unary, limit, observed: observer.of(method), pauseAfter }
+      const parts = {
+        admit: admission(admissions),
+        unary,
+        limit,
+        clock: observer.clock,
+        ended: observer.of(method),
+        pauseAfter,
+      }
       const codec = codecOf(method)
       return {
         desc: method,
         isOpen: access.admit?.(method) === undefined,
         rejects: limit === undefined ? () => false : limit.rejects,
-        begin: (one) => active.begin(method, one, kind),
+        begin: (one) => active.begin(method, one, limit, isPipeline),
         unary: runUnary(parts, unchanged, unchanged),
         unaryBytes: runUnary(parts, codec.decode, codec.encode),
         stream: runStream(method, parts, stream),

@@ -40,7 +40,7 @@ export function serveUnary(request: GrpcRequest): void {
       if (!usage.answers(answer.length)) throw new Failure("ANSWERS_NOT_TAKEN")
       endWithAnswer(stream, answer)
     })
-    .catch((error: unknown) => endWithStatus(stream, messages.fault ?? statusOf(toFailure(error), call.requestId)))
+    .catch((error: unknown) => endWithStatus(stream, statusOf(toFailure(error), call.requestId)))
     .finally(() => {
       body.discard()
       call.end()
@@ -70,7 +70,7 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
     sendHeader(stream)
     endWithStatus(stream, ok)
   } catch (thrown) {
-    endWithStatus(stream, messages.fault ?? statusOf(toFailure(thrown), call.requestId))
+    endWithStatus(stream, statusOf(toFailure(thrown), call.requestId))
   } finally {
     waits.end()
     body.discard()

@@ -1,5 +1,3 @@
-import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
-import { create } from "@bufbuild/protobuf"
 import { Code } from "@connectrpc/connect"
 import { Failure } from "../../errors/failure.js"
 import type { RequestBody } from "../limits/request-body.js"
@@ -9,8 +7,6 @@ const prefixBytes = 5
 
 /** The messages of a gRPC request. No byte of it is read before the first message is asked for. */
 export class RequestMessages {
-  /** The status that the client gets if the request breaks gRPC's own rules, in place of that of the failure. */
-  fault: Status | undefined
   readonly #body: RequestBody
   readonly #maxMessageBytes: number
   /** What was received and belongs to no message that was returned. */
@@ -46,14 +42,9 @@ export class RequestMessages {
   async only(): Promise<Uint8Array> {
     const message = await this.next()
     if (message === undefined || (await this.next()) !== undefined) {
-      throw this.#broken(Code.Unimplemented, "the request must have one message")
+      throw broken(Code.Unimplemented, "the request must have one message")
     }
     return message
-  }
-
-  #broken(code: Code, message: string): Failure {
-    this.fault = create(StatusSchema, { code, message })
-    return unreadable("cannot be read")
   }
 
   /** Reads the prefix of the next message. Throws if the message will not be read. */
@@ -65,10 +56,10 @@ export class RequestMessages {
     }
     const length = new DataView(first.buffer, first.byteOffset, prefixBytes).getUint32(1)
     if (first[0] !== 0)
-      throw this.#broken(Code.Unimplemented, "the request has a compressed message, and compression is not supported")
+      throw broken(Code.Unimplemented, "the request has a compressed message, and compression is not supported")
     if (length > this.#maxMessageBytes) {
       const message = `the request has a message of ${length} bytes, the limit is ${this.#maxMessageBytes}`
-      throw this.#broken(Code.ResourceExhausted, message)
+      throw broken(Code.ResourceExhausted, message)
     }
     return length
   }
@@ -76,6 +67,11 @@ export class RequestMessages {
   #joined(): Uint8Array {
     return this.#chunks.length === 1 ? (this.#chunks[0] as Uint8Array) : Buffer.concat(this.#chunks)
   }
+}
+
+/** Creates the failure of a request that breaks gRPC's own rules. */
+function broken(code: Code, message: string): Failure {
+  return new Failure("INVALID_FIELD", { code, message })
 }
 
 function unreadable(description: string): Failure {
