@@ -66,12 +66,6 @@ describe("outbox", () => {
     await space
   })
 
-  test("counts an overhead for items without bytes of their own", async () => {
-    const box = outbox<string>()
-    for (let index = 0; index < 100_000; index++) box.put("a", 0, true)
-    expect(await isSettled(box.space())).toBe(false)
-  })
-
   test("hands on the waiting items after it is closed, and then ends", async () => {
     const box = outbox<string>()
     box.put("a", 1, true)
