@@ -36,13 +36,8 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     const connection = connectionOf(stream)
     // The connection was closed at the same moment.
     if (connection === undefined) return
-    const { usage, rejection } = usageOf(stream, {
-      method,
-      connection,
-      openMethods,
-      maxDeadlineMs,
-      cut: () => cut(stream),
-    })
+    const exchange = { connection, closing: stream, cut: () => cut(stream) }
+    const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs })
     const callOptions: CallOptions = {
       transport: "grpc",
       timeoutMs: grpcTimeout(headers),

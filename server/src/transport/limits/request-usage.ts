@@ -117,37 +117,25 @@ export class RequestUsage {
   }
 }
 
-export interface UsageOfOptions {
-  method: Method
-  connection: Connection
-  openMethods: OpenMethods
-  /** The longest duration of a unary call, in milliseconds. */
-  maxDeadlineMs: number
-  /** Aborts the request at once. */
-  cut: () => void
-}
-
 /**
  * Creates the usage of a request, and the rejection of the call if it exceeds the limits of methods that require no
  * key.
  *
- * @param closing The HTTP/2 stream or the HTTP/1.1 response. It ends when it closes.
+ * @param request.closing The HTTP/2 stream or the HTTP/1.1 response. The usage ends when it closes.
+ * @param request.cut Aborts the request at once.
+ * @param options.maxDeadlineMs The longest duration of a unary call, in milliseconds.
  */
 export function usageOf(
-  closing: EventEmitter,
-  { method, connection, openMethods, maxDeadlineMs, cut }: UsageOfOptions,
+  { connection, closing, cut }: { connection: Connection; closing: EventEmitter; cut: () => void },
+  { method, openMethods, maxDeadlineMs }: { method: Method; openMethods: OpenMethods; maxDeadlineMs: number },
 ): { usage: RequestUsage; rejection: Failure | undefined } {
   const { isOpen, desc } = method
   const lifetimeMs = desc.methodKind === "unary" ? maxDeadlineMs + limits.closeMs : undefined
   const usage = new RequestUsage({ connection, isOpen, lifetimeMs, cut })
-  if (!isOpen) {
-    closing.once("close", () => usage.end())
-    return { usage, rejection: undefined }
-  }
   const stream = { cut }
   closing.once("close", () => {
     usage.end()
-    openMethods.leave(desc, connection, stream)
+    if (isOpen) openMethods.leave(desc, connection, stream)
   })
-  return { usage, rejection: openMethods.enter(desc, connection, stream) }
+  return { usage, rejection: isOpen ? openMethods.enter(desc, connection, stream) : undefined }
 }
