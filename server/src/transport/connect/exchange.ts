@@ -1,8 +1,6 @@
 import type { EventEmitter } from "node:events"
-import type { ServerResponse } from "node:http"
 import type { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { closeWhenAnswered, cut, endWhenReset } from "../closing/close-stream.js"
-import { endRequest } from "../closing/end-request.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
 import type { NodeResponse } from "./answer.js"
@@ -29,7 +27,7 @@ export class HttpExchange {
     if ("stream" in request) {
       closeWhenAnswered(request.stream)
       endWhenReset(request.stream)
-    } else endRequest(request, response as ServerResponse)
+    }
   }
 
   get path(): string {
