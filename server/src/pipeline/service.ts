@@ -9,7 +9,7 @@ import { idempotencyHeader } from "../rpc/interceptors/idempotency.js"
 import { type Rejecter, sizeOf } from "../rpc/rejection.js"
 import type { Inside, Method } from "../rpc/router.js"
 import { inOwnMemory } from "../transport/limits/own-memory.js"
-import { type Outbox, outbox } from "./send-queue.js"
+import { SendQueue } from "./send-queue.js"
 
 export interface PipelineOptions extends Inside {
   /** The most active calls of one stream. */
@@ -33,7 +33,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
   const { draining, maxInFlight, maxMessageBytes } = options
   return {
     async *pipeline(requests, call) {
-      const waiting = outbox<PipelineAnswer>()
+      const waiting = new SendQueue<PipelineAnswer>()
       const calls = carriedCalls(options, call, waiting)
       let moving: NodeJS.Timeout | undefined
       /** Whether the next message asks the client to move. */
@@ -66,7 +66,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 }
 
 /** The calls that one stream carries. */
-function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer>) {
+function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue<PipelineAnswer>) {
   const { methods, maxInFlight, pauseAfter } = options
   // The entries drop their call when they are removed (see Entry in rpc/active-calls.ts).
   const active = new Map<number, { call: Call | undefined }>()
@@ -202,7 +202,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
           if (space !== undefined) await space
         }
       }
-      reading().then(finish, answers.fail)
+      reading().then(finish, (error) => answers.fail(error))
     },
     /** Returns the memory of sent answers to the budget. */
     sent(answers: readonly PipelineAnswer[]): void {

@@ -1,7 +1,7 @@
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
-import { activeCalls } from "./active-calls.js"
+import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf } from "./codec.js"
 import { streamHandler, unaryHandler } from "./handlers.js"
@@ -82,7 +82,7 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf, pauseAfter } = options
   const interceptors = [access, ...options.interceptors]
-  const active = activeCalls(maxDeadlineMs)
+  const active = new ActiveCalls(maxDeadlineMs)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({
     desc,
@@ -127,7 +127,7 @@ export function createRouter(options: RouterOptions): Router {
     const { draining } = active
     services.push(serve(options.pipeline({ methods, draining }), true))
   }
-  return { services, maxDeadlineMs, rejected: observer.rejected, drain: active.drain }
+  return { services, maxDeadlineMs, rejected: observer.rejected, drain: (graceMs) => active.drain(graceMs) }
 }
 
 function unchanged(message: Message): Message {
