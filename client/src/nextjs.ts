@@ -49,7 +49,8 @@ type Call = (...args: unknown[]) => unknown
  *
  * - `auth()` and `getSession()` throw SessionUnavailable in server components, actions and the Pages Router;
  * - `auth` around `proxy.ts` or a route handler, and the handlers of Auth.js, respond with 503 and `Retry-After`;
- * - no cookie is removed, and a service that does not respond delays a page by `sessionTimeoutMs`.
+ * - no cookie is removed, and a service that does not respond delays a page by `sessionTimeoutMs`;
+ * - the provider's tokens are stored at every sign-in, as `storeTokens` of `@authwire/client` does.
  *
  * @param nextAuth - The default export of `next-auth`.
  * @param config - The configuration of NextAuth.

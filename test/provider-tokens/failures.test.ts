@@ -84,10 +84,11 @@ describe("the error of a caller, and the time for which the provider is not aske
   }
 
   test.each([
-    [400, "invalid_grant", ["FailedPrecondition", "REFRESH_REFUSED", {}], 900],
+    // First, because a refresh that succeeded would prove that the client is accepted.
     [401, "invalid_client", ["FailedPrecondition", "CLIENT_REFUSED", { oauth_error: "invalid_client" }], 60],
-    [400, "a word of the provider", ["Unavailable", "PROVIDER_UNAVAILABLE", { failure: "status" }], 5],
-    [500, "invalid_grant", ["Unavailable", "PROVIDER_UNAVAILABLE", { failure: "status" }], 5],
+    [400, "invalid_grant", ["FailedPrecondition", "REFRESH_REFUSED", { oauth_error: "invalid_grant" }], 900],
+    [400, "a word of the provider", ["FailedPrecondition", "REFRESH_REFUSED", {}], 900],
+    [500, undefined, ["Unavailable", "PROVIDER_UNAVAILABLE", { failure: "status" }], 5],
     [200, undefined, ["Unavailable", "PROVIDER_UNAVAILABLE", { failure: "malformed" }], 5],
     [302, undefined, ["Unavailable", "PROVIDER_UNAVAILABLE", { failure: "status" }], 5],
   ] as const)("status %s with the error %s", async (status, error, expected, seconds) => {
@@ -96,7 +97,8 @@ describe("the error of a caller, and the time for which the provider is not aske
     for (let count = 0; count < 3; count++) {
       const { code, infos, details } = await failed(account)
       const { request_id: _, ...metadata } = infos[0]?.metadata ?? {}
-      expect([code, infos[0]?.reason, metadata]).toEqual(expected)
+      const [expectedCode, reason, more] = expected
+      expect([code, infos[0]?.reason, metadata]).toEqual([expectedCode, reason, { ...more, http_status: `${status}` }])
       expect(details).toEqual(["google.rpc.ErrorInfo", "google.rpc.RetryInfo"])
     }
     expect(asked).toBe(1)

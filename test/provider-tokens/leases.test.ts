@@ -40,8 +40,11 @@ beforeAll(async () => {
     tokenEndpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`,
     issuer: undefined,
     clientId: "app",
-    authMethod: "none",
-    clientSecret: undefined,
+    clientIdName: "client_id",
+    credentials: { method: "none" },
+    bodyFormat: "form",
+    parameters: {},
+    errorCodes: new Map(),
     timeoutMs: 10_000,
   }
 })
@@ -97,7 +100,7 @@ describe(`on ${target}`, () => {
   const setEnd = ({ providerAccountId }: Account, ms: number) =>
     database.sql(`UPDATE accounts SET refresh_until = ? ${where}`, [database.moment(ms), providerAccountId])
   const get = (tokens: ReturnType<typeof replica>, account: Account, signal?: AbortSignal, asked = () => {}) =>
-    tokens.get({ ...anyone, signal }, account, 60_000, asked)
+    tokens.get({ ...anyone, signal }, account, { minValidityMs: 60_000 }, asked)
 
   describe("a lease that expired without being released", () => {
     const gone = "a replica"
@@ -260,9 +263,9 @@ describe(`on ${target}`, () => {
 
   test("a new refresh token is stored even if the answer has no usable access token, and is used next", async () => {
     const account = await linked()
-    answer = { ...rotated, token_type: "mac" }
+    answer = { refresh_token: "r2" }
     const tokens = replica()
-    const unusable = { reason: "PROVIDER_UNAVAILABLE", metadata: { failure: "malformed" } }
+    const unusable = { reason: "REFRESH_REFUSED", metadata: { failure: "no_access_token" } }
     await expect(get(tokens, account)).rejects.toMatchObject(unusable)
     const { access_token, refresh_token, expires_at } = account
     expect(await store.accounts.get(anyone, account)).toMatchObject({ access_token, expires_at, refresh_token: "r2" })

@@ -18,7 +18,7 @@ import type { Client } from "@connectrpc/connect"
 import { callError, isNotFound, wrongOption } from "../errors/error.js"
 import { contextToWire } from "./context.js"
 import * as convert from "./convert.js"
-import { counter, text } from "./field.js"
+import { counter, providedText, text } from "./field.js"
 import type { AdapterOptions } from "./options.js"
 import { sessionAccess } from "./session-access.js"
 
@@ -273,6 +273,6 @@ export function adapterMethods(address: string) {
 function accountKey({ provider, providerAccountId }: AccountKey) {
   return {
     provider: text("provider", provider),
-    providerAccountId: text("providerAccountId", providerAccountId),
+    providerAccountId: providedText("providerAccountId", providerAccountId),
   }
 }

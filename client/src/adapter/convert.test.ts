@@ -257,6 +257,38 @@ describe("updates", () => {
   })
 })
 
+describe("what Auth.js passes on as a provider has sent it", () => {
+  test("ids, tokens and profiles that are integers become their decimal text", () => {
+    const numbers = { access_token: 1, refresh_token: Number.MAX_SAFE_INTEGER, id_token: -1, scope: 0, token_type: 7n }
+    const given = { ...minimal.account, providerAccountId: 12_345_678_901, ...numbers }
+    expect(convert.accountToWire(given as unknown as AdapterAccount)).toMatchObject({
+      providerAccountId: "12345678901",
+      accessToken: "1",
+      refreshToken: "9007199254740991",
+      idToken: "-1",
+      scope: "0",
+      tokenType: "7",
+    })
+    expect(convert.userToWire({ ...minimal.user, name: 42 as never })).toMatchObject({ name: "42" })
+  })
+
+  test("a lifetime or an expiry is a number or its digits, and anything else is unknown", () => {
+    for (const [given, expected] of [
+      [3_600, 3_600],
+      ["3600", 3_600],
+      ["-1", -1],
+      [Number.NaN, undefined],
+      ["1 hour", undefined],
+      ["0x10", undefined],
+      [{}, undefined],
+    ] as const) {
+      const expiry = { expires_in: given, expires_at: given } as object
+      const wire = convert.accountToWire({ ...minimal.account, ...expiry })
+      expect([wire.expiresIn, wire.expiresAt]).toEqual([expected, expected])
+    }
+  })
+})
+
 describe("the error of a named property of the wrong type contains its name and rule", () => {
   const users = (fields: object) => () => convert.userToWire({ ...minimal.user, ...fields })
   const updates = (fields: object) => () => convert.userUpdateToWire({ id: "u1", ...fields })
@@ -266,7 +298,7 @@ describe("the error of a named property of the wrong type contains its name and 
   const authenticators = (fields: object) => () => convert.authenticatorToWire({ ...minimal.authenticator, ...fields })
 
   test.each([
-    [users({ name: 123 }), "name must be a string"],
+    [users({ name: 1.5 }), "name must be a string"],
     [users({ email: {} }), "email must be a string"],
     [users({ image: "\ud800" }), "image must be well-formed Unicode"],
     [users({ id: 7 }), "id must be a string"],
@@ -282,9 +314,12 @@ describe("the error of a named property of the wrong type contains its name and 
     [sessionUpdates({ userId: null }), "userId must be a string"],
     [accounts({ type: "credentials" }), "type must be one of oauth, oidc, email, webauthn"],
     [accounts({ type: "constructor" }), "type must be one of oauth, oidc, email, webauthn"],
-    [accounts({ expires_at: "1700000000" }), "expires_at must be a finite number"],
-    [accounts({ expires_in: Number.NaN }), "expires_in must be a finite number"],
-    [accounts({ access_token: 1 }), "access_token must be a string"],
+    [
+      accounts({ providerAccountId: 2 ** 53 }),
+      "providerAccountId must be a string, because an integer above 2^53 is not exact",
+    ],
+    [accounts({ access_token: Number.NaN }), "access_token must be a string"],
+    [accounts({ access_token: true }), "access_token must be a string"],
     [accounts({ authorization_details: {} }), "authorization_details must be an array of objects"],
     [accounts({ authorization_details: [{}, "a"] }), "authorization_details[1] must be an object"],
     [

@@ -24,11 +24,12 @@ import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
 import { timestampDate } from "@bufbuild/protobuf/wkt"
 import { invalid, malformed } from "../errors/error.js"
 import { extraToWire, isPlain, jsonObject } from "./extra.js"
-import { counter, date, finite, flag, optional, text, time } from "./field.js"
+import { counter, date, flag, optional, providedNumber, providedText, text, time } from "./field.js"
 
 const optionalText = optional(text)
 const optionalTime = optional(time)
-const optionalNumber = optional(finite)
+const optionalNumber = optional(providedNumber)
+const optionalProvided = optional(providedText)
 
 const accountTypes = {
   oauth: AccountType.OAUTH,
@@ -66,10 +67,10 @@ export function userUpdateToWire(
 
 function userFields({ email, emailVerified, name, image }: Record<string, unknown>) {
   return {
-    email: optionalText("email", email),
+    email: optionalProvided("email", email),
     emailVerified: optionalTime("emailVerified", emailVerified),
-    name: optionalText("name", name),
-    image: optionalText("image", image),
+    name: optionalProvided("name", name),
+    image: optionalProvided("image", image),
   }
 }
 
@@ -92,12 +93,12 @@ export function accountToWire(account: AdapterAccount): MessageInitShape<typeof 
     userId: text("userId", userId),
     type: accountType(type),
     provider: text("provider", provider),
-    providerAccountId: text("providerAccountId", providerAccountId),
-    accessToken: optionalText("access_token", access_token),
-    tokenType: optionalText("token_type", token_type),
-    idToken: optionalText("id_token", id_token),
-    refreshToken: optionalText("refresh_token", refresh_token),
-    scope: optionalText("scope", scope),
+    providerAccountId: providedText("providerAccountId", providerAccountId),
+    accessToken: optionalProvided("access_token", access_token),
+    tokenType: optionalProvided("token_type", token_type),
+    idToken: optionalProvided("id_token", id_token),
+    refreshToken: optionalProvided("refresh_token", refresh_token),
+    scope: optionalProvided("scope", scope),
     expiresIn: optionalNumber("expires_in", expires_in),
     expiresAt: optionalNumber("expires_at", expires_at),
     authorizationDetails: optional(details)("authorization_details", authorization_details),
@@ -193,7 +194,7 @@ export function authenticatorToWire(
   return {
     credentialId: text("credentialID", credentialID),
     userId: text("userId", userId),
-    providerAccountId: text("providerAccountId", providerAccountId),
+    providerAccountId: providedText("providerAccountId", providerAccountId),
     credentialPublicKey: text("credentialPublicKey", credentialPublicKey),
     counter: counter("counter", count),
     credentialDeviceType: text("credentialDeviceType", credentialDeviceType),

@@ -16,9 +16,28 @@ export const text: Check<string> = (name, value) => {
   return value
 }
 
-export const finite: Check<number> = (name, value) => {
-  if (typeof value !== "number" || !Number.isFinite(value)) throw invalid(name, "must be a finite number")
-  return value
+/**
+ * Accepts a text that Auth.js passes on as a provider has sent it, such as an id or a token: also an integer, as its
+ * decimal digits. Larger integers are not exact in JavaScript.
+ */
+export const providedText: Check<string> = (name, value) => {
+  if (typeof value === "bigint" || Number.isSafeInteger(value)) return String(value)
+  if (typeof value === "number") {
+    const rule = Number.isInteger(value)
+      ? "must be a string, because an integer above 2^53 is not exact"
+      : "must be a string"
+    throw invalid(name, rule)
+  }
+  return text(name, value)
+}
+
+/**
+ * Accepts the lifetime or the expiry of a token, which Auth.js passes on as a provider has sent it: a number or its
+ * digits. Anything else says nothing, so the expiry is unknown.
+ */
+export const providedNumber: Check<number | undefined> = (_name, value) => {
+  const number = typeof value === "string" && /^-?\d{1,15}$/.test(value) ? Number(value) : value
+  return typeof number === "number" && Number.isFinite(number) ? number : undefined
 }
 
 export const counter: Check<number> = (name, value) => {

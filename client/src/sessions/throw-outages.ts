@@ -5,6 +5,7 @@ import { wrongOption } from "../errors/error.js"
 import { type Bounded, sessionDeadline } from "./deadline.js"
 import { type FailedReads, failedReads } from "./failed-reads.js"
 import { logError } from "./log.js"
+import { storeTokens, type TokenConfig } from "./store-tokens.js"
 import { SessionUnavailable, toSessionUnavailable } from "./unavailable.js"
 
 /** Options for the timeout of session calls. */
@@ -18,7 +19,7 @@ export interface SessionOptions {
 }
 
 /** The properties of an Auth.js configuration that are changed here. */
-export type SessionConfig = Pick<AuthConfig, "adapter" | "jwt" | "logger">
+export type SessionConfig = Pick<AuthConfig, "jwt" | "logger"> & TokenConfig
 
 /** The longest delay of a JavaScript timer, in milliseconds. */
 const maxTimeoutMs = 2 ** 31 - 1
@@ -31,6 +32,8 @@ const maxTimeoutMs = 2 ** 31 - 1
  *
  * This includes failed calls of the adapter and of typed clients in the callbacks `jwt` and `session`, except if the
  * service itself has answered about its data, for example that a user does not exist, or has rejected a token.
+ *
+ * It also stores the provider's tokens at every sign-in, as `storeTokens` does.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  * @example
@@ -55,7 +58,8 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
     throw wrongOption("sessionTimeoutMs", `must be a number of milliseconds from 1 to ${maxTimeoutMs}`)
   const bounded = sessionDeadline(sessionTimeoutMs)
   const failures = failedReads()
-  return <Config extends SessionConfig>(config: Config): Config => {
+  return <Config extends SessionConfig>(given: Config): Config => {
+    const config = storeTokens(given)
     const { adapter, jwt, logger } = config
     const { error: log = logError, warn, debug } = logger ?? {}
     return {

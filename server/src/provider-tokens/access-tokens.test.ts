@@ -39,8 +39,11 @@ beforeAll(async () => {
     tokenEndpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`,
     issuer: undefined,
     clientId: "app",
-    authMethod: "none",
-    clientSecret: undefined,
+    clientIdName: "client_id",
+    credentials: { method: "none" },
+    bodyFormat: "form",
+    parameters: {},
+    errorCodes: new Map(),
     timeoutMs: 20_000,
   }
 })
@@ -49,6 +52,7 @@ afterAll(() => {
   server.close()
 })
 
+let ageMs: number
 let accounts: Map<string, RefreshableAccount>
 let tokens: AccessTokens
 let begun: number
@@ -75,7 +79,7 @@ function stored(
     expires_at: seconds,
     ...more,
   }
-  accounts.set(`${tenant} ${userId} ${account.provider}`, { account, refresh })
+  accounts.set(`${tenant} ${userId} ${account.provider}`, { account, refresh, ageMs })
   return { userId, provider: account.provider, providerAccountId: undefined } as unknown as UserAccountKey
 }
 
@@ -84,9 +88,13 @@ beforeEach(() => {
   answers = answer
   accounts = new Map()
   begun = 0
+  ageMs = 60_000
   gate = Promise.resolve()
   const tokenRefreshes: TokenRefreshStore = {
-    get: async (caller, key) => accounts.get(nameOf(caller, key)) ?? null,
+    get: async (caller, key) => {
+      const found = accounts.get(nameOf(caller, key))
+      return found === undefined ? null : { ...found, ageMs }
+    },
     async begin(caller, read) {
       begun++
       await gate
@@ -95,7 +103,7 @@ beforeEach(() => {
     release: async () => {},
     async complete(caller, sent, _, { access_token, expires_at }) {
       const account = { ...sent, access_token, expires_at } as Account
-      accounts.set(nameOf(caller, sent as UserAccountKey), { account, refresh: { kind: "idle" } })
+      accounts.set(nameOf(caller, sent as UserAccountKey), { account, refresh: { kind: "idle" }, ageMs })
       return account
     },
     fail: async (_, sent) => sent,
@@ -110,7 +118,7 @@ beforeEach(() => {
 })
 
 const get = (tenant: string, key: UserAccountKey, signal?: AbortSignal) =>
-  tokens.get({ tenant, signal }, key, 0, nobodyAsked).then(({ access_token }) => access_token)
+  tokens.get({ tenant, signal }, key, { minValidityMs: 0 }, nobodyAsked).then(({ access_token }) => access_token)
 
 test("calls share a refresh only if tenant, user and provider are the same", async () => {
   const owners = [
@@ -142,10 +150,51 @@ test.each([
   ["for more than half of its lifetime", { expires_at: seconds + 51, expires_in: 100 }, "old"],
   ["for half of its lifetime", { expires_at: seconds + 50, expires_in: 100 }, "new r of one u"],
   ["forever, as far as is known", { expires_at: undefined }, "old"],
+  ["for a lifetime of zero", { expires_at: undefined, expires_in: 0 }, "new r of one u"],
+  ["for long enough, in milliseconds", { expires_at: now + 300_000 }, "old"],
+  ["for too short a time, in milliseconds", { expires_at: now + 299_000 }, "new r of one u"],
 ])("a token that is valid %s", async (_, validity, expected) => {
   const key = stored("one", "u", validity)
-  const { access_token } = await tokens.get({ tenant: "one" }, key, 300_000, nobodyAsked)
+  const { access_token } = await tokens.get({ tenant: "one" }, key, { minValidityMs: 300_000 }, nobodyAsked)
   expect(access_token).toBe(expected)
+})
+
+test("force: a token that seems to be valid is refreshed, unless it was written a moment ago", async () => {
+  const key = stored("one", "u", { expires_at: seconds + 3_600 })
+  const forced = async () =>
+    (await tokens.get({ tenant: "one" }, key, { minValidityMs: 0, force: true }, nobodyAsked)).access_token
+  expect(await Promise.all([forced(), forced()])).toEqual(["new r of one u", "new r of one u"])
+  expect(received).toHaveLength(1)
+  ageMs = 29_999
+  expect(await forced()).toBe("new r of one u")
+  expect(received).toHaveLength(1)
+  ageMs = 30_000
+  await forced()
+  expect(received).toHaveLength(2)
+})
+
+test("a provider that asks for a pause is asked for no account; the other providers are not affected", async () => {
+  answers = (response, token) =>
+    token === "r of one u1" ? response.writeHead(503, { "retry-after": "20" }).end() : answer(response, token)
+  await expect(get("one", stored("one", "u1"))).rejects.toMatchObject({ reason: "PROVIDER_UNAVAILABLE" })
+  await expect(get("one", stored("one", "u2"))).rejects.toMatchObject({ metadata: { failure: "paused" } })
+  expect(received).toHaveLength(1)
+  expect(await get("one", stored("one", "u3", { expires_at: seconds + 60 }))).toBe("old")
+  expect(await get("one", stored("one", "u4", { provider: "q" }))).toBe("new r of one u4")
+})
+
+test("a slow provider fails its own waiting calls when it is paused, and does not delay another provider", async () => {
+  const timeoutMs = provider.timeoutMs
+  Object.assign(provider, { timeoutMs: 300 })
+  answers = (response, token) => void (token.startsWith("fast") && answer(response, token))
+  const slow = Promise.allSettled(Array.from({ length: 300 }, (_, n) => get("one", stored("one", `u${n}`))))
+  const fast = await get("one", stored("one", "v", { provider: "q", refresh_token: "fast" }))
+  expect(fast).toBe("new fast")
+  const failures = (await slow).map((one) => (one.status === "rejected" ? one.reason.metadata.failure : "none"))
+  // Those that were asked at the same time, and perhaps a few that began before the fifth failed.
+  expect(failures.filter((failure) => failure === "timeout").length).toBeLessThanOrEqual(36)
+  expect(new Set(failures)).toEqual(new Set(["timeout", "paused"]))
+  Object.assign(provider, { timeoutMs })
 })
 
 test("while the refresh token has failed, the provider is not asked", async () => {
@@ -214,8 +263,8 @@ test("a call gives up if the tokens keep changing without a valid one", async ()
       async begin(_, read) {
         changes++
         const account = { ...read, access_token: `old ${changes}` }
-        accounts.set("one u p", { account, refresh: { kind: "idle" } })
-        return { account, refresh: { kind: "idle" }, taken: false }
+        accounts.set("one u p", { account, refresh: { kind: "idle" }, ageMs })
+        return { account, refresh: { kind: "idle" }, ageMs, taken: false }
       },
     } as Partial<TokenRefreshStore> as TokenRefreshStore,
     providers: { of: () => provider },
@@ -223,6 +272,8 @@ test("a call gives up if the tokens keep changing without a valid one", async ()
     now: () => now,
     clock: () => performance.now(),
   })
-  await expect(changing.get({ tenant: "one" }, key, 0, nobodyAsked)).rejects.toMatchObject({ reason: "CONFLICT" })
+  await expect(changing.get({ tenant: "one" }, key, { minValidityMs: 0 }, nobodyAsked)).rejects.toMatchObject({
+    reason: "CONFLICT",
+  })
   expect([changes, received]).toEqual([10, []])
 })

@@ -3,10 +3,11 @@ import { Failure } from "../errors/failure.js"
 import type { Caller, TokenRefreshStore } from "../store/store.js"
 import type { Account, UserAccountKey } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
-import { failureOf } from "./failed.js"
+import { expiryOf } from "./expiry.js"
+import { errorOf } from "./failed.js"
 import type { Providers } from "./provider.js"
+import { type ProviderLoad, providerLoad } from "./provider-load.js"
 import { type RefreshTarget, tokenRefresh, type WaitingCall } from "./refresh.js"
-import { type Semaphore, semaphore } from "./semaphore.js"
 
 /** Access tokens of accounts. They are refreshed when necessary. */
 export interface AccessTokens {
@@ -15,10 +16,16 @@ export interface AccessTokens {
    * Throws ACCOUNT_NOT_FOUND, INVALID_FIELD, REFRESH_TOKEN_MISSING, PROVIDER_NOT_CONFIGURED, REFRESH_REFUSED,
    * CLIENT_REFUSED, PROVIDER_UNAVAILABLE, OVERLOADED and the errors of the store.
    *
+   * @param options.force Refreshes an access token that seems to be valid, unless it was written in the last 30 seconds.
    * @param asked Called just before the provider is asked. For each refresh, it is called for only one of the calls that
    * wait for it.
    */
-  get(caller: Caller, key: UserAccountKey, minValidityMs: number, asked: () => void): Promise<Account>
+  get(
+    caller: Caller,
+    key: UserAccountKey,
+    options: { minValidityMs: number; force?: boolean },
+    asked: () => void,
+  ): Promise<Account>
   /** Waits at most `ms` milliseconds for the refreshes in progress. The remaining ones give up soon afterwards. */
   stop(ms: number): Promise<void>
 }
@@ -35,8 +42,6 @@ export interface AccessTokensOptions {
   maxPauseMs?: number
 }
 
-/** The maximum number of accounts of one provider of a tenant that one process refreshes at the same time. */
-const refreshesAtOnce = 32
 /**
  * The maximum number of calls of one process that wait for one provider of a tenant, and of accounts that they wait
  * for.
@@ -44,18 +49,13 @@ const refreshesAtOnce = 32
 const maxWaiting = 1_000
 /** The number of times that a call may find changed tokens without a valid one, before it fails with CONFLICT. */
 const maxRounds = 10
+/** How long a refresh cannot be forced after the account's tokens were written, in milliseconds. */
+const forcedPauseMs = 30_000
 
 /** A refresh of one account, shared by all calls in this process that wait for it. */
 interface SharedRefresh {
   promise: Promise<Account | undefined>
   readonly calls: Set<WaitingCall>
-}
-
-/** What one process does at one provider of a tenant: the calls that wait, and the accounts that are refreshed. */
-interface ProviderLoad {
-  readonly permits: Semaphore
-  calls: number
-  accounts: number
 }
 
 /**
@@ -65,7 +65,7 @@ interface ProviderLoad {
  * cancelled. If no call waits any more, the provider is not asked; if it was asked before, its answer is stored.
  */
 export function accessTokens(options: AccessTokensOptions): AccessTokens {
-  const { tokenRefreshes, providers, now, maxPauseMs = 1_000 } = options
+  const { tokenRefreshes, providers, now, clock, maxPauseMs = 1_000 } = options
   const refreshes = new Map<string, SharedRefresh>()
   /** By tenant and name of the provider. There are at most as many as in the providers file. */
   const loads = new Map<string, ProviderLoad>()
@@ -74,7 +74,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
 
   function loadOf(tenant: string, provider: string): ProviderLoad {
     const name = JSON.stringify([tenant, provider])
-    const load = loads.get(name) ?? { permits: semaphore(refreshesAtOnce), calls: 0, accounts: 0 }
+    const load = loads.get(name) ?? providerLoad(clock)
     loads.set(name, load)
     return load
   }
@@ -87,6 +87,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     const provider = providers.of(caller.tenant, account.provider)
     if (provider === undefined) throw new Failure("PROVIDER_NOT_CONFIGURED")
     const load = loadOf(caller.tenant, account.provider)
+    load.checkPause()
     if (load.calls >= maxWaiting) throw overloaded()
     const name = JSON.stringify([caller.tenant, account.userId, account.provider, account.providerAccountId])
     const shared = refreshes.get(name) ?? begin(name, { tenant: caller.tenant, provider, account }, load)
@@ -118,7 +119,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     load.accounts++
     // Starts in a later microtask, so that the first call is counted before.
     shared.promise = Promise.resolve()
-      .then(() => refresh(target, { permits: load.permits, waitingCall }))
+      .then(() => refresh(target, { load, waitingCall }))
       .finally(() => {
         load.accounts--
         forget()
@@ -128,14 +129,15 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
   }
 
   return {
-    async get(caller, key, minValidityMs, asked) {
+    async get(caller, key, { minValidityMs, force = false }, asked) {
       for (let round = 0; round < maxRounds; round++) {
         const found = await tokenRefreshes.get(caller, key)
         if (found === null) throw new Failure("ACCOUNT_NOT_FOUND")
-        const { account } = found
-        if (isGood(account, minValidityMs, now())) return account
+        const { account, ageMs } = found
+        const isForced = force && ageMs >= forcedPauseMs
+        if (!isForced && isGood(account, minValidityMs, now())) return account
         if (!account.refresh_token) throw new Failure("REFRESH_TOKEN_MISSING")
-        if (found.refresh.kind === "failed") throw failureOf(found.refresh)
+        if (found.refresh.kind === "failed") throw errorOf(found.refresh)
         const fresh = await refreshed(caller, account, asked)
         if (fresh !== undefined) return fresh
       }
@@ -155,10 +157,11 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
  * that has more than half of its lifetime left, because a token with a short lifetime would otherwise never be valid
  * for long enough.
  */
-function isGood({ access_token, expires_at, expires_in }: Account, minValidityMs: number, now: number): boolean {
+function isGood(account: Account, minValidityMs: number, now: number): boolean {
+  const { access_token, expires_at, expires_in } = account
   if (!access_token) return false
-  if (expires_at === undefined) return true
-  const leftMs = expires_at * 1000 - now
+  if (expires_at === undefined) return expires_in === undefined || expires_in > 0
+  const leftMs = (expiryOf(account) ?? Number.POSITIVE_INFINITY) - now
   return leftMs > 0 && (leftMs >= minValidityMs || (expires_in !== undefined && leftMs > expires_in * 500))
 }
 

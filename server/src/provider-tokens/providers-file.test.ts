@@ -1,19 +1,28 @@
 import { execFileSync } from "node:child_process"
+import { generateKeyPairSync } from "node:crypto"
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, test } from "@jest/globals"
+import type { Provider } from "./provider.js"
 import { parseProviders } from "./providers-file.js"
 
 const folder = mkdtempSync(join(tmpdir(), "authwire-providers-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 writeFileSync(join(folder, "secret"), "of a file\n")
 writeFileSync(join(folder, "empty"), "\n")
+writeFileSync(
+  join(folder, "ec"),
+  generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "sec1", format: "pem" }),
+)
 const sources = { env: { SECRET: "of the environment", EMPTY: "" }, folder }
 const entry = { token_endpoint: "https://p.example/token", client_id: "app", client_secret_env: "SECRET" }
 const parse = (content: unknown) => parseProviders(JSON.stringify(content), sources)
 const { client_secret_env: _, ...bare } = entry
+
+const secretOf = async (provider: Provider | undefined) =>
+  provider?.credentials.method === "client_secret_basic" ? provider.credentials.secret() : undefined
 
 describe("a file of providers", () => {
   test("each tenant has its own, and none of another", async () => {
@@ -25,12 +34,16 @@ describe("a file of providers", () => {
     expect(providers.of("default", "github")).toMatchObject({
       tokenEndpoint: "https://p.example/token",
       clientId: "app",
-      authMethod: "client_secret_basic",
+      clientIdName: "client_id",
+      credentials: { method: "client_secret_basic" },
+      bodyFormat: "form",
+      parameters: {},
+      errorCodes: new Map(),
       timeoutMs: 10_000,
       issuer: undefined,
     })
-    expect(await providers.of("default", "github")?.clientSecret?.()).toBe("of the environment")
-    expect(providers.of("default", "keycloak:main")).toMatchObject({ authMethod: "none", clientSecret: undefined })
+    expect(await secretOf(providers.of("default", "github"))).toBe("of the environment")
+    expect(providers.of("default", "keycloak:main")?.credentials).toEqual({ method: "none" })
     expect(providers.of("acme", "github")).toMatchObject({
       clientId: "acme",
       timeoutMs: 3_000,
@@ -83,13 +96,13 @@ describe("a file of providers", () => {
     const path = join(folder, "changing")
     writeFileSync(path, " one \r\n")
     const provider = parse({ default: { p: { ...bare, client_secret_file: "changing" } } }).of("default", "p")
-    expect(await provider?.clientSecret?.()).toBe(" one ")
+    expect(await secretOf(provider)).toBe(" one ")
     writeFileSync(path, "two")
-    expect(await provider?.clientSecret?.()).toBe("two")
+    expect(await secretOf(provider)).toBe("two")
     renameSync(path, join(folder, "away"))
-    expect(await provider?.clientSecret?.()).toBe("two")
+    expect(await secretOf(provider)).toBe("two")
     writeFileSync(path, "")
-    expect(await provider?.clientSecret?.()).toBe("two")
+    expect(await secretOf(provider)).toBe("two")
   })
 
   test("concurrent uses of a secret of a file share one read, so that a read that hangs blocks one thread only", async () => {
@@ -99,15 +112,57 @@ describe("a file of providers", () => {
     rmSync(path)
     // Opening a pipe blocks until its other side is opened too. Of several reads, only one would get the content.
     execFileSync("mkfifo", [path])
-    const uses = [provider?.clientSecret?.(), provider?.clientSecret?.()]
+    const uses = [secretOf(provider), secretOf(provider)]
     await writeFile(path, "two")
     expect(await Promise.all(uses)).toEqual(["two", "two"])
     rmSync(path)
     writeFileSync(path, "three")
-    expect(await provider?.clientSecret?.()).toBe("three")
+    expect(await secretOf(provider)).toBe("three")
   })
 
+  test("a provider that differs: its key, parameters, names and error codes", () => {
+    const different = {
+      auth_method: "private_key_jwt",
+      private_key_file: "ec",
+      private_key_algorithm: "ES256",
+      private_key_id: "k1",
+      body_format: "json",
+      client_id_parameter: "client_key",
+      parameters: { audience: "a" },
+      error_codes: { weird: "client" },
+    }
+    expect(parse({ default: { p: { ...bare, ...different } } }).of("default", "p")).toMatchObject({
+      credentials: { method: "private_key_jwt", keyId: "k1" },
+      bodyFormat: "json",
+      clientIdName: "client_key",
+      parameters: { audience: "a" },
+      errorCodes: new Map([["weird", "client"]]),
+    })
+  })
+
+  const jwt = { ...bare, auth_method: "private_key_jwt" }
   test.each<[unknown, string]>([
+    [{ default: { p: jwt } }, "default.p: must have one of private_key_env and private_key_file"],
+    [{ default: { p: { ...jwt, client_secret_env: "SECRET" } } }, "default.p: must have one of private_key_env and"],
+    [{ default: { p: { ...entry, private_key_file: "ec" } } }, "default.p: must have one of client_secret_env and"],
+    [
+      { default: { p: { ...jwt, private_key_env: "SECRET" } } },
+      "default.p.private_key_env: must be a private key of the",
+    ],
+    [
+      { default: { p: { ...jwt, private_key_file: "ec" } } },
+      "default.p.private_key_file: must be a private key of the type rsa",
+    ],
+    [{ default: { p: { ...entry, body_format: "xml" } } }, "default.p.body_format: must be one of form, json"],
+    [
+      { default: { p: { ...entry, parameters: { client_secret: "S3cret!" } } } },
+      "default.p.parameters: must have names of",
+    ],
+    [{ default: { p: { ...entry, parameters: { a: 1 } } } }, "default.p.parameters: must be a string"],
+    [
+      { default: { p: { ...entry, error_codes: { weird: "retry" } } } },
+      "default.p.error_codes: must be one of refused",
+    ],
     [[], "must be a JSON object"],
     [null, "must be a JSON object"],
     [{ "S3cret!": {} }, "name 1: must be that of a tenant and match"],

@@ -1,14 +1,19 @@
-import { readFileSync } from "node:fs"
-import { readFile } from "node:fs/promises"
-import { resolve } from "node:path"
 import { z } from "zod"
 import { tenantName } from "../auth/key-fields.js"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { isLoopback } from "../util/address.js"
 import { isObject, parsedJson } from "../util/json.js"
-import { authMethods, type Provider, type Providers } from "./provider.js"
+import { checkPrivateKey, importPrivateKey, signingAlgorithms } from "./private-key.js"
+import {
+  authMethods,
+  bodyFormats,
+  type ClientCredentials,
+  errorKinds,
+  type Provider,
+  type Providers,
+} from "./provider.js"
+import { type SecretSources, secretOf } from "./secret-source.js"
 
-const maxSecretBytes = 16_384
 const defaultTimeoutSeconds = 10
 
 const text = (max: number) =>
@@ -23,13 +28,46 @@ const httpsUrl = text(2048).refine(
   "must be a URL that begins with https://, or with http:// on loopback, without a user, a password and a fragment",
 )
 
+const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  z.enum(values, `must be one of ${values.join(", ")}`)
+
+/** Parameters that the service sets by itself. */
+const ownParameters = new Set([
+  "grant_type",
+  "refresh_token",
+  "client_id",
+  "client_secret",
+  "client_assertion",
+  "client_assertion_type",
+])
+const parameterName = /^[\w.-]{1,64}$/
 const fields = {
   token_endpoint: httpsUrl,
   issuer: httpsUrl.optional(),
   client_id: text(1024),
-  auth_method: z.enum(authMethods, `must be one of ${authMethods.join(", ")}`).default("client_secret_basic"),
+  client_id_parameter: text(64).regex(parameterName, "must have letters, digits and _ . - only").default("client_id"),
+  auth_method: oneOf(authMethods).default("client_secret_basic"),
   client_secret_env: text(255).optional(),
   client_secret_file: text(4096).optional(),
+  private_key_env: text(255).optional(),
+  private_key_file: text(4096).optional(),
+  private_key_id: text(255).optional(),
+  private_key_algorithm: oneOf(signingAlgorithms).default("RS256"),
+  body_format: oneOf(bodyFormats).default("form"),
+  parameters: z
+    .record(z.string(), text(4096), "must be an object")
+    .refine(
+      (given) => Object.keys(given).every((name) => parameterName.test(name) && !ownParameters.has(name)),
+      `must have names of letters, digits and _ . - other than ${[...ownParameters].join(", ")}`,
+    )
+    .default({}),
+  error_codes: z
+    .record(z.string(), oneOf(errorKinds), "must be an object")
+    .refine(
+      (given) => Object.keys(given).every((code) => /^[\w.-]{1,32}$/.test(code)),
+      "must have error codes as names",
+    )
+    .default({}),
   timeout_seconds: z
     .int("must be a whole number from 1 to 30")
     .min(1, "must be a whole number from 1 to 30")
@@ -37,13 +75,6 @@ const fields = {
     .default(defaultTimeoutSeconds),
 }
 const entry = z.strictObject(fields, "must be an object")
-
-/** The sources of secrets. */
-export interface SecretSources {
-  env: Readonly<Record<string, string | undefined>>
-  /** The folder to which relative paths in the file refer. */
-  folder: string
-}
 
 /**
  * Parses the providers of tenants, such as `{"default": {"github": {"token_endpoint": "https://…", "client_id": "…",
@@ -78,68 +109,40 @@ export function parseProviders(json: string, sources: SecretSources): Providers 
 function readProvider(label: string, value: unknown, sources: SecretSources): Provider {
   const { data, error } = entry.safeParse(value)
   if (error !== undefined) throw new InvalidValueError(problemOf(label, value, error))
-  const { client_secret_env: variable, client_secret_file: file, auth_method: authMethod } = data
-  const count = [variable, file].filter((source) => source !== undefined).length
-  if (authMethod === "none" && count > 0) {
-    throw new InvalidValueError(
-      `${label}: the auth_method none must not be combined with client_secret_env or client_secret_file`,
-    )
-  }
-  if (authMethod !== "none" && count !== 1) {
-    throw new InvalidValueError(`${label}: must have one of client_secret_env and client_secret_file`)
-  }
   return {
     tokenEndpoint: data.token_endpoint,
     issuer: data.issuer,
     clientId: data.client_id,
-    authMethod,
-    clientSecret: authMethod === "none" ? undefined : secretOf(label, { variable, file }, sources),
+    clientIdName: data.client_id_parameter,
+    credentials: credentialsOf(label, data, sources),
+    bodyFormat: data.body_format,
+    parameters: data.parameters,
+    errorCodes: new Map(Object.entries(data.error_codes)),
     timeoutMs: data.timeout_seconds * 1000,
   }
 }
 
-function secretOf(
-  label: string,
-  { variable, file }: { variable: string | undefined; file: string | undefined },
-  { env, folder }: SecretSources,
-): () => Promise<string> {
-  if (file === undefined) {
-    const secret = env[variable as string]
-    if (!secret) throw new InvalidValueError(`${label}.client_secret_env: the environment variable is not set or empty`)
-    return async () => secret
+/** The fields that name the source of a secret. */
+const secretFields = ["client_secret_env", "client_secret_file", "private_key_env", "private_key_file"] as const
+
+function credentialsOf(name: string, data: z.infer<typeof entry>, sources: SecretSources): ClientCredentials {
+  const method = data.auth_method
+  const given = secretFields.filter((field) => data[field] !== undefined)
+  if (method === "none") {
+    if (given.length === 0) return { method }
+    throw new InvalidValueError(`${name}: the auth_method none must not be combined with ${given.join(", ")}`)
   }
-  const path = resolve(folder, file)
-  const checked = (content: string): string => {
-    const secret = content.replace(/\r?\n$/, "")
-    if (secret === "" || Buffer.byteLength(secret) > maxSecretBytes) {
-      throw new InvalidValueError(`${label}.client_secret_file: the file must have 1 to ${maxSecretBytes} bytes`)
-    }
-    return secret
+  const prefix = method === "private_key_jwt" ? "private_key" : "client_secret"
+  const [source] = given
+  if (given.length !== 1 || !source?.startsWith(prefix)) {
+    throw new InvalidValueError(`${name}: must have one of ${prefix}_env and ${prefix}_file, and no other secret`)
   }
-  let known: string
-  try {
-    known = checked(readFileSync(path, "utf8"))
-  } catch (error) {
-    if (error instanceof InvalidValueError) throw error
-    const { code = "unknown" } = error as NodeJS.ErrnoException
-    throw new InvalidValueError(`${label}.client_secret_file: the file cannot be read (${code})`)
-  }
-  let reading: Promise<string> | undefined
-  // A replaced secret is used at once. While the file is missing, as it is briefly during a replacement, the last
-  // secret is used.
-  const read = async () => {
-    try {
-      known = checked(await readFile(path, "utf8"))
-    } catch {}
-    reading = undefined
-    return known
-  }
-  // Concurrent refreshes share one read, because each read of a file system that does not answer blocks a thread of
-  // Node's thread pool. Four of them would block the whole process.
-  return () => {
-    reading ??= read()
-    return reading
-  }
+  const label = `${name}.${source}`
+  const isFile = source.endsWith("_file")
+  if (method !== "private_key_jwt") return { method, secret: secretOf(label, data[source] as string, isFile, sources) }
+  const { private_key_id: keyId, private_key_algorithm: algorithm } = data
+  const text = secretOf(label, data[source] as string, isFile, sources, (key) => checkPrivateKey(key, algorithm))
+  return { method, keyId, key: async () => importPrivateKey(await text(), algorithm) }
 }
 
 function problemOf(label: string, value: unknown, { issues: [issue] }: z.ZodError): string {

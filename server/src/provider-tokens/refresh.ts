@@ -5,9 +5,9 @@ import { Failure } from "../errors/failure.js"
 import { StoreError, type StoreErrorReason } from "../errors/store-error.js"
 import type { TokenRefreshStore } from "../store/store.js"
 import type { Account, RefreshableAccount } from "../store/types.js"
-import { type Failed, failedOf, failureOf } from "./failed.js"
-import type { Provider } from "./provider.js"
-import type { Semaphore } from "./semaphore.js"
+import { errorOf, failedOf } from "./failed.js"
+import type { ErrorKind, Provider } from "./provider.js"
+import type { ProviderLoad } from "./provider-load.js"
 import { refreshAtEndpoint } from "./token-endpoint.js"
 
 /** An account as it was read before its refresh, its tenant and its provider. */
@@ -15,6 +15,14 @@ export interface RefreshTarget {
   readonly tenant: string
   readonly provider: Provider
   readonly account: Account
+}
+
+/** What the log says about a refresh. */
+interface LoggedOutcome {
+  readonly outcome: "refreshed" | ErrorKind
+  readonly failure?: string | undefined
+  readonly oauth_error?: string | undefined
+  readonly http_status?: number | undefined
 }
 
 /** A call that waits for a refresh. */
@@ -25,8 +33,8 @@ export interface WaitingCall {
 }
 
 export interface RefreshOptions {
-  /** Limits the refreshes at the provider. */
-  permits: Semaphore
+  /** What this process does at the provider. */
+  load: ProviderLoad
   /** Returns a call that still waits. Without one the refresh ends. */
   waitingCall: () => WaitingCall | undefined
 }
@@ -81,10 +89,7 @@ const temporaryErrors: ReadonlySet<StoreErrorReason> = new Set([
 export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
   const { tokenRefreshes, log, now, clock, maxPauseMs, stopped } = options
 
-  async function refresh(
-    target: RefreshTarget,
-    { permits, waitingCall }: RefreshOptions,
-  ): Promise<Account | undefined> {
+  async function refresh(target: RefreshTarget, { load, waitingCall }: RefreshOptions): Promise<Account | undefined> {
     const holder = randomUUID()
     const { account: read } = target
     const ms = target.provider.timeoutMs + leaseMarginMs
@@ -92,9 +97,10 @@ export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
     let lease: { usableAt: number; holdMs: number } | undefined
     let pauseMs = minPauseMs
     for (;;) {
-      const release = await permits.acquire()
+      const release = await load.permits.acquire()
       try {
         if (lease === undefined && waitingCall() === undefined) throw cancelled()
+        if (lease === undefined) load.checkPause()
         const start = clock()
         const begun = await tokenRefreshes.begin(target, read, { holder, ms })
         if (begun === null) throw new Failure("ACCOUNT_NOT_FOUND")
@@ -108,7 +114,7 @@ export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
             const waiting = waitingCall()
             if (waiting !== undefined) {
               waiting.asked()
-              return await ask(target, begun.account, holder)
+              return await ask(target, load, begun, holder)
             }
             await releaseLease(target, holder)
             throw cancelled()
@@ -140,26 +146,35 @@ export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
   }
 
   /** Asks the provider, and stores its answer before anything else is done. */
-  async function ask(target: RefreshTarget, sent: Account, holder: string): Promise<Account | undefined> {
+  async function ask(
+    target: RefreshTarget,
+    load: ProviderLoad,
+    { account: sent, lastFailure }: RefreshableAccount,
+    holder: string,
+  ): Promise<Account | undefined> {
     const start = clock()
-    const outcome = await refreshAtEndpoint(target.provider, sent.refresh_token as string, now())
+    const answer = await refreshAtEndpoint(target.provider, sent.refresh_token as string, now())
+    const outcome = load.judged(JSON.stringify([sent.userId, sent.providerAccountId]), answer)
     if (outcome.kind === "tokens") {
       const { tokens } = outcome
       const stored = await retryWhileTemporary(() => tokenRefreshes.complete(target, sent, holder, tokens))
-      logOutcome(target, "refreshed", start)
+      logOutcome(target, { outcome: "refreshed" }, start)
       if (stored === null) throw new Failure("ACCOUNT_NOT_FOUND")
       return stored.access_token === tokens.access_token ? stored : undefined
     }
-    const failed: Failed = failedOf(outcome)
-    logOutcome(target, failed.failure, start)
+    const failed = failedOf(outcome, lastFailure)
+    const { kind, failure, code, status } = outcome
+    logOutcome(target, { outcome: kind, failure, oauth_error: code, http_status: status }, start)
     const account = await retryWhileTemporary(() => tokenRefreshes.fail(target, sent, holder, failed))
-    if (account !== null && differ(account, sent)) return undefined
-    throw failureOf(failed)
+    // Tokens that were kept are no other tokens to try: the provider has just answered with them.
+    if (account !== null && failed.kept === undefined && differ(account, sent)) return undefined
+    throw errorOf(failed)
   }
 
-  function logOutcome({ tenant, account }: RefreshTarget, outcome: string, start: number): void {
-    const entry = { tenant, provider: account.provider, outcome, duration_ms: Math.round(clock() - start) }
-    if (outcome === "refreshed" || outcome === "refused") log.info(entry, "requested tokens from a provider")
+  function logOutcome({ tenant, account }: RefreshTarget, outcome: LoggedOutcome, start: number): void {
+    const entry = { tenant, provider: account.provider, ...outcome, duration_ms: Math.round(clock() - start) }
+    if (outcome.outcome === "refreshed" || outcome.outcome === "refused")
+      log.info(entry, "requested tokens from a provider")
     else log.warn(entry, "requested tokens from a provider")
   }
 
@@ -186,7 +201,7 @@ export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
 /** Whether an account's tokens have changed, so that no refresh is needed. Throws the reason if the refresh failed. */
 function isOver({ account, refresh }: RefreshableAccount, read: Account): boolean {
   if (differ(account, read)) return true
-  if (refresh.kind === "failed") throw failureOf(refresh)
+  if (refresh.kind === "failed") throw errorOf(refresh)
   return false
 }
 

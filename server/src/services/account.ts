@@ -40,7 +40,8 @@ export function accountService(deps: {
       const asked = () => {
         call.hasWritten = true
       }
-      return fromAccessToken(await accessTokens.get(call, toUserAccountKey(request), toMinValidity(request), asked))
+      const wanted = { minValidityMs: toMinValidity(request), force: request.force }
+      return fromAccessToken(await accessTokens.get(call, toUserAccountKey(request), wanted, asked))
     },
   }
 }

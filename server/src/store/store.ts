@@ -9,6 +9,7 @@ import type {
   EventHistory,
   EventPosition,
   KeptSessions,
+  KeptTokens,
   ListedAccount,
   ListedAuthenticator,
   ListedSession,
@@ -241,16 +242,16 @@ export interface TokenRefreshStore {
   complete(caller: Caller, sent: Account, holder: string, tokens: RefreshedTokens): Promise<Account | null>
   /**
    * Records for `ms` milliseconds that the refresh token of `sent` failed, and why (at most 64 bytes), and releases the
-   * lease. Records nothing if the account has another refresh token by now or another holder has the lease. If the
-   * provider has replaced the refresh token in an answer that is otherwise unusable, `failed.refreshToken` is the new
-   * one. It is stored while the account still has the one sent, and the failure is recorded for the new one. Returns the
-   * current account, or null if the user no longer has it.
+   * lease. Records nothing if the account has another refresh token by now or another holder has the lease.
+   * `failed.kept` are tokens of an answer without a usable access token. They are stored while the account still has the
+   * refresh token sent, and the failure is recorded for the refresh token that the account then has. Returns the current
+   * account, or null if the user no longer has it.
    */
   fail(
     caller: Caller,
     sent: Account,
     holder: string,
-    failed: { failure: string; ms: number; refreshToken?: string | undefined },
+    failed: { failure: string; ms: number; kept?: KeptTokens | undefined },
   ): Promise<Account | null>
 }
 

@@ -99,6 +99,10 @@ export interface UserAccountKey {
 export interface RefreshableAccount {
   account: Account
   refresh: RefreshState
+  /** The time since the account was written, in milliseconds. */
+  ageMs: number
+  /** The failure of the last refresh with the account's current refresh token, also after its pause is over. */
+  lastFailure?: string | undefined
 }
 
 /** The state of a token refresh. `ms` is the longest time that the state lasts from now on. */
@@ -119,6 +123,9 @@ export interface RefreshedTokens {
   expires_in?: number | undefined
   expires_at?: number | undefined
 }
+
+/** Tokens of a provider's answer that has no usable access token. */
+export type KeptTokens = { [Name in keyof RefreshedTokens]?: RefreshedTokens[Name] | undefined }
 
 /** The sign-in of a user on one device. */
 export interface Session {

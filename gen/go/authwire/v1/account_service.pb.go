@@ -588,7 +588,10 @@ type GetAccessTokenRequest struct {
 	// The minimum time for which the token must stay valid from now on, at most one hour. Absent: 60 seconds. If the account
 	// has `expires_in`, a token with more than half of its lifetime left is always accepted. Otherwise a token with a short
 	// lifetime would be refreshed at every call.
-	MinValidity   *durationpb.Duration `protobuf:"bytes,4,opt,name=min_validity,json=minValidity,proto3" json:"min_validity,omitempty"`
+	MinValidity *durationpb.Duration `protobuf:"bytes,4,opt,name=min_validity,json=minValidity,proto3" json:"min_validity,omitempty"`
+	// Refreshes the access token although it seems to be valid, because the resource server has rejected it. Has no effect
+	// for 30 seconds after the account's tokens were written, so that concurrent callers cause one refresh.
+	Force         bool `protobuf:"varint,5,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -649,6 +652,13 @@ func (x *GetAccessTokenRequest) GetMinValidity() *durationpb.Duration {
 		return x.MinValidity
 	}
 	return nil
+}
+
+func (x *GetAccessTokenRequest) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
 }
 
 // Response of AccountService.GetAccessToken.
@@ -788,14 +798,15 @@ const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\x0einclude_tokens\x18\x04 \x01(\bR\rincludeTokens\"v\n" +
 	"\x1aListAccountsByUserResponse\x120\n" +
 	"\baccounts\x18\x01 \x03(\v2\x14.authwire.v1.AccountR\baccounts\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xf7\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x8d\x02\n" +
 	"\x15GetAccessTokenRequest\x12'\n" +
 	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12*\n" +
 	"\bprovider\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\bprovider\x12<\n" +
 	"\x13provider_account_id\x18\x03 \x01(\tB\f\xbaH\tr\a(\xf8\n" +
 	"\xba\x01\x01\x00R\x11providerAccountId\x12K\n" +
 	"\fmin_validity\x18\x04 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
-	"\xaa\x01\a\"\x03\b\x90\x1c2\x00R\vminValidity\"\xa6\x01\n" +
+	"\xaa\x01\a\"\x03\b\x90\x1c2\x00R\vminValidity\x12\x14\n" +
+	"\x05force\x18\x05 \x01(\bR\x05force\"\xa6\x01\n" +
 	"\x16GetAccessTokenResponse\x12!\n" +
 	"\faccess_token\x18\x01 \x01(\tR\vaccessToken\x12\x1d\n" +
 	"\n" +

@@ -120,17 +120,20 @@ const (
 	// FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of providers
 	// (`--providers-file`) does not have the provider for the tenant of the key.
 	ErrorReason_ERROR_REASON_PROVIDER_NOT_CONFIGURED ErrorReason = 41
-	// FAILED_PRECONDITION: the provider has rejected the refresh token of the account (`invalid_grant`): it has expired or was
-	// revoked or replaced. The user must sign in with the provider again. A google.rpc.RetryInfo gives the time during which
-	// the service does not try this refresh token again.
+	// FAILED_PRECONDITION: the provider rejects the grant of the account: the refresh token has expired or was revoked or
+	// replaced, or the provider requires an action of the user. The user must sign in with the provider again. The metadata
+	// `oauth_error` and `http_status` of the ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives
+	// the time during which the service does not try this refresh token again.
 	ErrorReason_ERROR_REASON_REFRESH_REFUSED ErrorReason = 42
-	// FAILED_PRECONDITION: the provider rejects the service as a client, or its request. The metadata `oauth_error` of the
-	// ErrorInfo gives the provider's error (`invalid_client`, …). The operator must check the file of providers. A
-	// google.rpc.RetryInfo gives the time during which the service does not try again.
+	// FAILED_PRECONDITION: the provider rejects the service as a client. The metadata `oauth_error` and `http_status` of the
+	// ErrorInfo give the provider's error code (`invalid_client`, …) and status. The operator must check the file of providers.
+	// A google.rpc.RetryInfo gives the time during which the service does not try again.
 	ErrorReason_ERROR_REASON_CLIENT_REFUSED ErrorReason = 43
 	// UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
-	// `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo
-	// gives the time during which the service does not try again.
+	// `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new token
+	// had expired already), `paused` (the provider is not asked for any account, because it was not available or asked for a
+	// pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the time during
+	// which the service does not try again.
 	ErrorReason_ERROR_REASON_PROVIDER_UNAVAILABLE ErrorReason = 44
 	// OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database.
 	ErrorReason_ERROR_REASON_CURSOR_EXPIRED ErrorReason = 45

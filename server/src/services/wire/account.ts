@@ -7,12 +7,10 @@ import {
 } from "@authwire/proto"
 import type { JsonObject } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { expiryOf } from "../../provider-tokens/expiry.js"
 import { checkJson } from "../../rpc/json.js"
 import type * as domain from "../../store/types.js"
 import { fromExtra, timesOf, toExtra, toMilliseconds, type Whole, type WholeMessage } from "./values.js"
-
-/** The largest value of a Timestamp, the end of the year 9999, in seconds. */
-const maxTimestampSeconds = 253_402_300_799
 
 export function toUserAccountKey(request: GetAccessTokenRequest): domain.UserAccountKey {
   const { userId, provider, providerAccountId } = request
@@ -26,9 +24,9 @@ export function toMinValidity({ minValidity }: GetAccessTokenRequest): number {
 
 /** Converts an account whose access token is valid. */
 export function fromAccessToken(account: domain.Account): WholeMessage<typeof GetAccessTokenResponseSchema> {
-  const { access_token: accessToken = "", token_type: tokenType = "", scope = "", expires_at } = account
-  const isDate = expires_at !== undefined && Math.abs(expires_at) <= maxTimestampSeconds
-  return { accessToken, tokenType, scope, expires: isDate ? timestampFromMs(Math.floor(expires_at * 1000)) : undefined }
+  const { access_token: accessToken = "", token_type: tokenType = "", scope = "" } = account
+  const expiry = expiryOf(account)
+  return { accessToken, tokenType, scope, expires: expiry === undefined ? undefined : timestampFromMs(expiry) }
 }
 
 const accountTypes = {

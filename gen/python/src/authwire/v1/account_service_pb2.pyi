@@ -337,12 +337,17 @@ class GetAccessTokenRequest(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     PROVIDER_ACCOUNT_ID_FIELD_NUMBER: _builtins.int
     MIN_VALIDITY_FIELD_NUMBER: _builtins.int
+    FORCE_FIELD_NUMBER: _builtins.int
     user_id: _builtins.str
     """Identifier of the user."""
     provider: _builtins.str
     """Identifier of the provider."""
     provider_account_id: _builtins.str
     """Identifier of the account at the provider. Empty: the user's only account at this provider."""
+    force: _builtins.bool
+    """Refreshes the access token although it seems to be valid, because the resource server has rejected it. Has no effect
+    for 30 seconds after the account's tokens were written, so that concurrent callers cause one refresh.
+    """
     @_builtins.property
     def min_validity(self) -> _duration_pb2.Duration:
         """The minimum time for which the token must stay valid from now on, at most one hour. Absent: 60 seconds. If the account
@@ -357,10 +362,11 @@ class GetAccessTokenRequest(_message.Message):
         provider: _builtins.str = ...,
         provider_account_id: _builtins.str = ...,
         min_validity: _duration_pb2.Duration | None = ...,
+        force: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["min_validity", b"min_validity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["min_validity", b"min_validity", "provider", b"provider", "provider_account_id", b"provider_account_id", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["force", b"force", "min_validity", b"min_validity", "provider", b"provider", "provider_account_id", b"provider_account_id", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -71,9 +71,11 @@ class AccountServiceServicer:
     """
 
     def LinkAccount(self, request, context):
-        """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
-        fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-        often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+        """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds, and
+        the fields that are given replace the stored ones. With an `access_token`, everything that describes the token is
+        replaced: `token_type`, `expires_at`, `expires_in`, `scope`, `id_token` and `authorization_details` are cleared if they
+        are not given. Other fields that are not given keep their values: a provider often sends a refresh token only the first
+        time. The returned account has `access_token`, `refresh_token`, `id_token` and
         `extra` only if the key has the scope `accounts:read` too.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
@@ -127,12 +129,15 @@ class AccountServiceServicer:
         INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
         REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
         PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
-        REFRESH_REFUSED (FAILED_PRECONDITION): the provider no longer accepts the refresh token (`invalid_grant`). The refresh
-        is not tried again before the time in the google.rpc.RetryInfo, unless the account is linked again.
-        CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. The refresh is tried
-        again after the time in the google.rpc.RetryInfo.
+        REFRESH_REFUSED (FAILED_PRECONDITION): the provider rejects the grant, so the user has to sign in again. The refresh is
+        not tried again before the time in the google.rpc.RetryInfo, unless the account is linked with a refresh token.
+        CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client. The refresh is tried again after the
+        time in the google.rpc.RetryInfo.
         PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable response. The refresh is tried again after the time in
         the google.rpc.RetryInfo.
+        These three have the metadata `http_status` (of the provider's response), `oauth_error` (the provider's error code) and
+        `failure` (what else is wrong: `network`, `timeout`, `status`, `malformed`, `too_large`, `no_access_token`, `expired`,
+        `paused`), as far as they apply.
         OVERLOADED (RESOURCE_EXHAUSTED): the number of calls that wait for providers has reached the service's limit.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

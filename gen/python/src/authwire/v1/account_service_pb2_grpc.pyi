@@ -37,9 +37,11 @@ class AccountServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> AccountServiceAsyncStub: ...
     LinkAccount: _grpc.UnaryUnaryMultiCallable[_account_service_pb2.LinkAccountRequest, _account_service_pb2.LinkAccountResponse]
-    """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
-    fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-    often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+    """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds, and
+    the fields that are given replace the stored ones. With an `access_token`, everything that describes the token is
+    replaced: `token_type`, `expires_at`, `expires_in`, `scope`, `id_token` and `authorization_details` are cleared if they
+    are not given. Other fields that are not given keep their values: a provider often sends a refresh token only the first
+    time. The returned account has `access_token`, `refresh_token`, `id_token` and
     `extra` only if the key has the scope `accounts:read` too.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
@@ -77,12 +79,15 @@ class AccountServiceStub:
     INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
     REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
     PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
-    REFRESH_REFUSED (FAILED_PRECONDITION): the provider no longer accepts the refresh token (`invalid_grant`). The refresh
-    is not tried again before the time in the google.rpc.RetryInfo, unless the account is linked again.
-    CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. The refresh is tried
-    again after the time in the google.rpc.RetryInfo.
+    REFRESH_REFUSED (FAILED_PRECONDITION): the provider rejects the grant, so the user has to sign in again. The refresh is
+    not tried again before the time in the google.rpc.RetryInfo, unless the account is linked with a refresh token.
+    CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client. The refresh is tried again after the
+    time in the google.rpc.RetryInfo.
     PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable response. The refresh is tried again after the time in
     the google.rpc.RetryInfo.
+    These three have the metadata `http_status` (of the provider's response), `oauth_error` (the provider's error code) and
+    `failure` (what else is wrong: `network`, `timeout`, `status`, `malformed`, `too_large`, `no_access_token`, `expired`,
+    `paused`), as far as they apply.
     OVERLOADED (RESOURCE_EXHAUSTED): the number of calls that wait for providers has reached the service's limit.
     """
 
@@ -95,9 +100,11 @@ class AccountServiceAsyncStub(AccountServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     LinkAccount: _aio.UnaryUnaryMultiCallable[_account_service_pb2.LinkAccountRequest, _account_service_pb2.LinkAccountResponse]  # type: ignore[assignment]
-    """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
-    fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-    often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+    """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds, and
+    the fields that are given replace the stored ones. With an `access_token`, everything that describes the token is
+    replaced: `token_type`, `expires_at`, `expires_in`, `scope`, `id_token` and `authorization_details` are cleared if they
+    are not given. Other fields that are not given keep their values: a provider often sends a refresh token only the first
+    time. The returned account has `access_token`, `refresh_token`, `id_token` and
     `extra` only if the key has the scope `accounts:read` too.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
@@ -135,12 +142,15 @@ class AccountServiceAsyncStub(AccountServiceStub):
     INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
     REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
     PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
-    REFRESH_REFUSED (FAILED_PRECONDITION): the provider no longer accepts the refresh token (`invalid_grant`). The refresh
-    is not tried again before the time in the google.rpc.RetryInfo, unless the account is linked again.
-    CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. The refresh is tried
-    again after the time in the google.rpc.RetryInfo.
+    REFRESH_REFUSED (FAILED_PRECONDITION): the provider rejects the grant, so the user has to sign in again. The refresh is
+    not tried again before the time in the google.rpc.RetryInfo, unless the account is linked with a refresh token.
+    CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client. The refresh is tried again after the
+    time in the google.rpc.RetryInfo.
     PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable response. The refresh is tried again after the time in
     the google.rpc.RetryInfo.
+    These three have the metadata `http_status` (of the provider's response), `oauth_error` (the provider's error code) and
+    `failure` (what else is wrong: `network`, `timeout`, `status`, `malformed`, `too_large`, `no_access_token`, `expired`,
+    `paused`), as far as they apply.
     OVERLOADED (RESOURCE_EXHAUSTED): the number of calls that wait for providers has reached the service's limit.
     """
 
@@ -156,9 +166,11 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _account_service_pb2.LinkAccountRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_account_service_pb2.LinkAccountResponse, _abc.Awaitable[_account_service_pb2.LinkAccountResponse]]:
-        """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds: the
-        fields that are given replace the stored ones, and the fields that are not given keep their values, because a provider
-        often sends a refresh token only the first time. The returned account has `access_token`, `refresh_token`, `id_token` and
+        """Links an account to a user and returns it. Atomic. Linking an account again to the user who already has it succeeds, and
+        the fields that are given replace the stored ones. With an `access_token`, everything that describes the token is
+        replaced: `token_type`, `expires_at`, `expires_in`, `scope`, `id_token` and `authorization_details` are cleared if they
+        are not given. Other fields that are not given keep their values: a provider often sends a refresh token only the first
+        time. The returned account has `access_token`, `refresh_token`, `id_token` and
         `extra` only if the key has the scope `accounts:read` too.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
@@ -220,12 +232,15 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
         REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
         PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
-        REFRESH_REFUSED (FAILED_PRECONDITION): the provider no longer accepts the refresh token (`invalid_grant`). The refresh
-        is not tried again before the time in the google.rpc.RetryInfo, unless the account is linked again.
-        CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client, or its request. The refresh is tried
-        again after the time in the google.rpc.RetryInfo.
+        REFRESH_REFUSED (FAILED_PRECONDITION): the provider rejects the grant, so the user has to sign in again. The refresh is
+        not tried again before the time in the google.rpc.RetryInfo, unless the account is linked with a refresh token.
+        CLIENT_REFUSED (FAILED_PRECONDITION): the provider rejects the service as a client. The refresh is tried again after the
+        time in the google.rpc.RetryInfo.
         PROVIDER_UNAVAILABLE (UNAVAILABLE): the provider gave no usable response. The refresh is tried again after the time in
         the google.rpc.RetryInfo.
+        These three have the metadata `http_status` (of the provider's response), `oauth_error` (the provider's error code) and
+        `failure` (what else is wrong: `network`, `timeout`, `status`, `malformed`, `too_large`, `no_access_token`, `expired`,
+        `paused`), as far as they apply.
         OVERLOADED (RESOURCE_EXHAUSTED): the number of calls that wait for providers has reached the service's limit.
         """
 

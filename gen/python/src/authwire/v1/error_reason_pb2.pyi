@@ -127,19 +127,22 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     (`--providers-file`) does not have the provider for the tenant of the key.
     """
     ERROR_REASON_REFRESH_REFUSED: _ErrorReason.ValueType  # 42
-    """FAILED_PRECONDITION: the provider has rejected the refresh token of the account (`invalid_grant`): it has expired or was
-    revoked or replaced. The user must sign in with the provider again. A google.rpc.RetryInfo gives the time during which
-    the service does not try this refresh token again.
+    """FAILED_PRECONDITION: the provider rejects the grant of the account: the refresh token has expired or was revoked or
+    replaced, or the provider requires an action of the user. The user must sign in with the provider again. The metadata
+    `oauth_error` and `http_status` of the ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives
+    the time during which the service does not try this refresh token again.
     """
     ERROR_REASON_CLIENT_REFUSED: _ErrorReason.ValueType  # 43
-    """FAILED_PRECONDITION: the provider rejects the service as a client, or its request. The metadata `oauth_error` of the
-    ErrorInfo gives the provider's error (`invalid_client`, …). The operator must check the file of providers. A
-    google.rpc.RetryInfo gives the time during which the service does not try again.
+    """FAILED_PRECONDITION: the provider rejects the service as a client. The metadata `oauth_error` and `http_status` of the
+    ErrorInfo give the provider's error code (`invalid_client`, …) and status. The operator must check the file of providers.
+    A google.rpc.RetryInfo gives the time during which the service does not try again.
     """
     ERROR_REASON_PROVIDER_UNAVAILABLE: _ErrorReason.ValueType  # 44
     """UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
-    `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo
-    gives the time during which the service does not try again.
+    `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new token
+    had expired already), `paused` (the provider is not asked for any account, because it was not available or asked for a
+    pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the time during
+    which the service does not try again.
     """
     ERROR_REASON_CURSOR_EXPIRED: _ErrorReason.ValueType  # 45
     """OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database."""
@@ -260,19 +263,22 @@ ERROR_REASON_PROVIDER_NOT_CONFIGURED: ErrorReason.ValueType  # 41
 (`--providers-file`) does not have the provider for the tenant of the key.
 """
 ERROR_REASON_REFRESH_REFUSED: ErrorReason.ValueType  # 42
-"""FAILED_PRECONDITION: the provider has rejected the refresh token of the account (`invalid_grant`): it has expired or was
-revoked or replaced. The user must sign in with the provider again. A google.rpc.RetryInfo gives the time during which
-the service does not try this refresh token again.
+"""FAILED_PRECONDITION: the provider rejects the grant of the account: the refresh token has expired or was revoked or
+replaced, or the provider requires an action of the user. The user must sign in with the provider again. The metadata
+`oauth_error` and `http_status` of the ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives
+the time during which the service does not try this refresh token again.
 """
 ERROR_REASON_CLIENT_REFUSED: ErrorReason.ValueType  # 43
-"""FAILED_PRECONDITION: the provider rejects the service as a client, or its request. The metadata `oauth_error` of the
-ErrorInfo gives the provider's error (`invalid_client`, …). The operator must check the file of providers. A
-google.rpc.RetryInfo gives the time during which the service does not try again.
+"""FAILED_PRECONDITION: the provider rejects the service as a client. The metadata `oauth_error` and `http_status` of the
+ErrorInfo give the provider's error code (`invalid_client`, …) and status. The operator must check the file of providers.
+A google.rpc.RetryInfo gives the time during which the service does not try again.
 """
 ERROR_REASON_PROVIDER_UNAVAILABLE: ErrorReason.ValueType  # 44
 """UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
-`failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo
-gives the time during which the service does not try again.
+`failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new token
+had expired already), `paused` (the provider is not asked for any account, because it was not available or asked for a
+pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the time during
+which the service does not try again.
 """
 ERROR_REASON_CURSOR_EXPIRED: ErrorReason.ValueType  # 45
 """OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database."""

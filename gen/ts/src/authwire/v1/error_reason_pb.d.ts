@@ -321,18 +321,19 @@ export enum ErrorReason {
   PROVIDER_NOT_CONFIGURED = 41,
 
   /**
-   * FAILED_PRECONDITION: the provider has rejected the refresh token of the account (`invalid_grant`): it has expired or was
-   * revoked or replaced. The user must sign in with the provider again. A google.rpc.RetryInfo gives the time during which
-   * the service does not try this refresh token again.
+   * FAILED_PRECONDITION: the provider rejects the grant of the account: the refresh token has expired or was revoked or
+   * replaced, or the provider requires an action of the user. The user must sign in with the provider again. The metadata
+   * `oauth_error` and `http_status` of the ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives
+   * the time during which the service does not try this refresh token again.
    *
    * @generated from enum value: ERROR_REASON_REFRESH_REFUSED = 42;
    */
   REFRESH_REFUSED = 42,
 
   /**
-   * FAILED_PRECONDITION: the provider rejects the service as a client, or its request. The metadata `oauth_error` of the
-   * ErrorInfo gives the provider's error (`invalid_client`, …). The operator must check the file of providers. A
-   * google.rpc.RetryInfo gives the time during which the service does not try again.
+   * FAILED_PRECONDITION: the provider rejects the service as a client. The metadata `oauth_error` and `http_status` of the
+   * ErrorInfo give the provider's error code (`invalid_client`, …) and status. The operator must check the file of providers.
+   * A google.rpc.RetryInfo gives the time during which the service does not try again.
    *
    * @generated from enum value: ERROR_REASON_CLIENT_REFUSED = 43;
    */
@@ -340,8 +341,10 @@ export enum ErrorReason {
 
   /**
    * UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
-   * `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`. A google.rpc.RetryInfo
-   * gives the time during which the service does not try again.
+   * `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new token
+   * had expired already), `paused` (the provider is not asked for any account, because it was not available or asked for a
+   * pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the time during
+   * which the service does not try again.
    *
    * @generated from enum value: ERROR_REASON_PROVIDER_UNAVAILABLE = 44;
    */

@@ -140,7 +140,7 @@ export function accountContract(context: ContractContext): void {
   })
 
   describe("link again", () => {
-    test("replaces the given fields and leaves the others unchanged", async () => {
+    test("replaces the access token with all that describes it; the refresh token stays if none is given", async () => {
       const account = everything(await newUserId())
       await context.store.accounts.link(anyone, account)
       const again: Account = {
@@ -153,12 +153,23 @@ export function accountContract(context: ContractContext): void {
         authorization_details: [],
         extra: { added: true },
       }
-      const linked = { ...account, ...again, extra: { ...account.extra, added: true } }
+      const { token_type, id_token, scope, expires_in, ...others } = account
+      const linked = { ...others, ...again, extra: { ...account.extra, added: true } }
       expect(await context.store.accounts.link(anyone, again)).toEqual(linked)
       expect(await context.other.accounts.get(anyone, account)).toEqual(linked)
       expect(await rowsOf(account)).toMatchObject([
         { type: "oauth", access_token: "new", refresh_token: "refresh", expires_at: 2, authorization_details: "[]" },
       ])
+    })
+
+    test("without an access token replaces only the given fields", async () => {
+      const account = everything(await newUserId())
+      await context.store.accounts.link(anyone, account)
+      const { provider, providerAccountId, userId } = account
+      const again: Account = { provider, providerAccountId, userId, type: "oauth", scope: "new", extra: {} }
+      const linked = { ...account, type: "oauth", scope: "new" }
+      expect(await context.store.accounts.link(anyone, again)).toEqual(linked)
+      expect(await context.other.accounts.get(anyone, account)).toEqual(linked)
     })
 
     test("clears a field that is null in extra, until it is given again", async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { describe, expect, test } from "@jest/globals"
-import type { Account, RefreshedTokens } from "../../types.js"
+import type { Account, KeptTokens, RefreshedTokens } from "../../types.js"
 import { anyone, type ContractContext, newAccount, newId, newUser, oddText, range } from "../context.js"
 
 export function tokenRefreshContract(context: ContractContext): void {
@@ -43,9 +43,18 @@ export function tokenRefreshContract(context: ContractContext): void {
       const account = await linked()
       const { userId, provider } = account
       await context.store.accounts.link(anyone, newAccount(userId, { provider: "Github" }))
-      const found = { account, refresh: { kind: "idle" } }
+      const found = { account, refresh: { kind: "idle" }, ageMs: expect.any(Number) }
       expect(await context.store.tokenRefreshes.get(anyone, { userId, provider })).toEqual(found)
       expect(await context.store.tokenRefreshes.get(anyone, account)).toEqual(found)
+    })
+
+    test("the time since the account was written", async () => {
+      const account = await linked()
+      const ageOf = async () => (await context.store.tokenRefreshes.get(anyone, account))?.ageMs as number
+      const where = "WHERE provider_account_id = ?"
+      const moment = context.database.moment(Date.now() - hour)
+      await context.database.sql(`UPDATE accounts SET updated = ? ${where}`, [moment, account.providerAccountId])
+      expect(Math.abs((await ageOf()) - hour)).toBeLessThan(60_000)
     })
 
     test("null: no such user, provider or account, or it is another user's or tenant's", async () => {
@@ -135,7 +144,7 @@ export function tokenRefreshContract(context: ContractContext): void {
       for (const change of [{ access_token: "a2" }, { refresh_token: "r2" }, { expires_at: 2_000 }]) {
         const account = await linked()
         const now = await context.store.accounts.link(anyone, { ...account, ...change })
-        expect(await begin(account)).toEqual({ account: now, refresh: { kind: "idle" }, taken: false })
+        expect(await begin(account)).toMatchObject({ account: now, refresh: { kind: "idle" }, taken: false })
         expect(await rowOf(account)).toEqual(none)
       }
     })
@@ -253,7 +262,7 @@ export function tokenRefreshContract(context: ContractContext): void {
 
   describe("fail", () => {
     const refused = { failure: "refused", ms: hour }
-    const fail = (account: Account, holder: string, failed: typeof refused & { refreshToken?: string } = refused) =>
+    const fail = (account: Account, holder: string, failed: typeof refused & { kept?: KeptTokens } = refused) =>
       context.store.tokenRefreshes.fail(anyone, account, holder, failed)
 
     test("is visible to all processes for its time; then the lease is free", async () => {
@@ -272,16 +281,28 @@ export function tokenRefreshContract(context: ContractContext): void {
       await fail(second, "h", { failure: "unavailable:timeout", ms: 1 })
       await delay(5)
       expect(await stateOf(second)).toEqual({ kind: "idle" })
-      expect(await begin(second, "next")).toMatchObject({ taken: true })
+      // The next holder learns of it, so that it can lengthen the pause. A success ends that.
+      const next = await begin(second, "next")
+      expect(next).toMatchObject({ taken: true, lastFailure: "unavailable:timeout" })
+      await fail(second, "next", { failure: "unavailable:timeout:2", ms: 1 })
+      await delay(5)
+      expect(await begin(second, "third")).toMatchObject({ lastFailure: "unavailable:timeout:2" })
+      await context.store.tokenRefreshes.complete(anyone, second, "third", tokens)
+      expect((await context.store.tokenRefreshes.get(anyone, second))?.lastFailure).toBeUndefined()
     })
 
     test("a failure belongs to the refresh token: a new one may be tried at once", async () => {
       const account = await linked()
       await begin(account, "h")
       await fail(account, "h")
-      // A link with the same refresh token does not change the failure.
-      await context.other.accounts.link(anyone, { ...account, access_token: "a2" })
+      // A link without a refresh token does not change the failure.
+      await context.other.accounts.link(anyone, { ...account, access_token: "a2", refresh_token: undefined })
       expect(await stateOf(account)).toMatchObject({ kind: "failed" })
+      // Some providers return the same refresh token at the next sign-in.
+      await context.other.accounts.link(anyone, account)
+      expect(await rowOf(account)).toEqual(none)
+      await begin(account, "h")
+      await fail(account, "h")
       const now = await context.other.accounts.link(anyone, { ...account, refresh_token: "r2" })
       expect(await stateOf(account)).toEqual({ kind: "idle" })
       expect(await begin(now)).toMatchObject({ taken: true })
@@ -299,19 +320,38 @@ export function tokenRefreshContract(context: ContractContext): void {
       const account = await linked()
       await begin(account, "h")
       const changed = { ...account, refresh_token: "r2" }
-      expect(await fail(account, "h", { ...refused, refreshToken: "r2" })).toEqual(changed)
+      expect(await fail(account, "h", { ...refused, kept: { refresh_token: "r2" } })).toEqual(changed)
       expect(await context.other.accounts.get(anyone, account)).toEqual(changed)
       expect(await stateOf(account)).toMatchObject({ kind: "failed", failure: "refused" })
       // A call that repeats the write because its answer was lost changes nothing.
-      expect(await fail(account, "h", { ...refused, refreshToken: "r2" })).toEqual(changed)
+      expect(await fail(account, "h", { ...refused, kept: { refresh_token: "r2" } })).toEqual(changed)
       expect(await stateOf(account)).toMatchObject({ kind: "failed", failure: "refused" })
+    })
+
+    test("stores what there is of the other tokens; the access token is replaced with its expiry", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      const { id_token, ...kept } = { id_token: "i2", access_token: "a2", token_type: "bearer", expires_at: 7 }
+      const first = { ...account, id_token }
+      expect(await fail(account, "h", { ...refused, kept: { id_token } })).toEqual(first)
+      expect(await stateOf(account)).toMatchObject({ kind: "failed" })
+      const { expires_in: _, ...second } = { ...first, ...kept }
+      expect(await fail(account, "h", { ...refused, kept })).toEqual(second)
+      expect(await context.other.accounts.get(anyone, account)).toEqual(second)
+    })
+
+    test("a link leaves the lease of a refresh", async () => {
+      const account = await linked()
+      await begin(account, "h")
+      await context.other.accounts.link(anyone, { ...account, refresh_token: "r2" })
+      expect(await rowOf(account)).toMatchObject({ refresh_holder: "h" })
     })
 
     test("does not store a new refresh token if the account has another one meanwhile", async () => {
       const account = await linked()
       await begin(account, "h")
       const now = await context.other.accounts.link(anyone, { ...account, refresh_token: "r9" })
-      expect(await fail(account, "h", { ...refused, refreshToken: "r2" })).toEqual(now)
+      expect(await fail(account, "h", { ...refused, kept: { refresh_token: "r2" } })).toEqual(now)
       expect(await context.other.accounts.get(anyone, account)).toEqual(now)
       expect(await rowOf(account)).toEqual(none)
     })
@@ -321,7 +361,9 @@ export function tokenRefreshContract(context: ContractContext): void {
       await begin(account, "frozen", 1)
       await delay(5)
       await begin(account, "next")
-      expect(await fail(account, "frozen", { ...refused, refreshToken: "r2" })).toMatchObject({ refresh_token: "r2" })
+      expect(await fail(account, "frozen", { ...refused, kept: { refresh_token: "r2" } })).toMatchObject({
+        refresh_token: "r2",
+      })
       expect(await rowOf(account)).toMatchObject({ refresh_holder: "next", refresh_failure: null })
     })
 

@@ -14,16 +14,11 @@ import type { ProvisionalUsers } from "../users/provisional-users.js"
 import { userNotFound } from "../users/user-not-found.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
-const nullableFields = [
-  "access_token",
-  "token_type",
-  "id_token",
-  "refresh_token",
-  "scope",
-  "expires_in",
-  "expires_at",
-  "authorization_details",
-] as const
+/** What describes an access token, and is replaced with it. */
+const tokenFields = ["token_type", "id_token", "scope", "expires_in", "expires_at", "authorization_details"] as const
+/** The columns of a failed refresh. */
+const failureColumns = ["refreshUntil", "refreshFailure", "refreshMark"] as const
+const nullableFields = ["access_token", "refresh_token", ...tokenFields] as const
 
 export function accountStore(
   database: Database,
@@ -63,6 +58,16 @@ export function accountStore(
     ...accounts.key,
   )
 
+  /** A refresh token that is given again may be valid again. A lease stays. */
+  const forgetFailure = accounts.statement(
+    accounts
+      .updateOf(...failureColumns)
+      .where(accounts.keyIs())
+      .andWhere("refreshHolder IS NULL"),
+    ...accounts.key,
+    ...failureColumns,
+  )
+
   const deleteSessions = sessions.statement(
     sessions.deleteFrom().where("tenant = :tenant AND userId = :userId"),
     "tenant",
@@ -99,6 +104,7 @@ export function accountStore(
       checkJsonSize("extra", linked.extra)
       const changed = { ...sealed.seal(linked, caller.tenant), updated: new Date(clock()) }
       await sql.write(accounts.update, changed, eventOf(caller, "account.updated", linked))
+      if (account.refresh_token !== undefined) await sql.write(forgetFailure, { ...keyOf(caller, account) })
       return linked
     })
 
@@ -155,17 +161,21 @@ export function accountStore(
   }
 }
 
-/** Replaces the stored fields with the given ones. A field that is null in `extra` is cleared. */
+/**
+ * Replaces the stored fields with the given ones. A field that is null in `extra` is cleared. What describes the access
+ * token is replaced with it, also by nothing.
+ */
 function linkAgain(stored: Account, given: Account): Account {
   const extra = mergeExtra(stored.extra, given.extra)
   const account: Account = { ...stored, type: given.type, extra }
   const replace = <Field extends keyof Account>(field: Field) => {
     account[field] = given[field]
   }
+  const replaced: ReadonlySet<string> = new Set(given.access_token === undefined ? [] : tokenFields)
   for (const field of nullableFields) {
     const value = given[field]
-    if (value !== undefined || given.extra[field] === null) replace(field)
-    if (value !== undefined) delete extra[field]
+    if (value !== undefined || given.extra[field] === null || replaced.has(field)) replace(field)
+    if (value !== undefined || (replaced.has(field) && given.extra[field] === undefined)) delete extra[field]
   }
   return account
 }

@@ -1,14 +1,14 @@
 import { createHmac } from "node:crypto"
 import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, TokenRefreshStore } from "../../store.js"
-import type { Account, RefreshedTokens, RefreshState } from "../../types.js"
+import type { Account, KeptTokens, RefreshableAccount, RefreshState } from "../../types.js"
 import { type Cipher, derivedKey } from "../cipher.js"
 import { currentTime } from "../clock.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Cell, Statements } from "../query/statement.js"
-
 import { plainZero } from "../schema/plain-zero.js"
+import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { type AccountRow, refreshColumns as columns } from "../schema/rows.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
@@ -19,6 +19,7 @@ type Begun = NonNullable<Awaited<ReturnType<TokenRefreshStore["begin"]>>>
 /** A decrypted row, with the time of the database's clock when it was read. */
 interface Found {
   account: Account
+  updated: number
   refresh: Refresh
   now: number
 }
@@ -48,7 +49,9 @@ export function tokenRefreshStore(
     accounts
       .selectFrom("a")
       .select(
-        [accounts.columns("a"), ...columns.map((column) => `a.${column}`), currentTime(database.engine)].join(", "),
+        [columnsWithTimes(accounts, "a"), ...columns.map((column) => `a.${column}`), currentTime(database.engine)].join(
+          ", ",
+        ),
       )
   const byKey = accounts.statement(select().where(accounts.keyIs("a")), ...accounts.key)
   const byUser = accounts.statement(
@@ -73,9 +76,9 @@ export function tokenRefreshStore(
   })
 
   function foundOf({ tenant }: Caller, cells: Cell[]): Found {
-    const { width } = accounts
-    const cellOf = <Name extends keyof Refresh>(name: Name, index: number) =>
-      accounts.value(name, cells[width + index] as Cell)
+    const { updated } = timesOf(accounts, cells)
+    const own = cells.slice(accounts.width + 2)
+    const cellOf = <Name extends keyof Refresh>(name: Name, index: number) => accounts.value(name, own[index] as Cell)
     const refresh: Refresh = {
       refreshHolder: cellOf("refreshHolder", 0),
       refreshUntil: cellOf("refreshUntil", 1),
@@ -83,19 +86,29 @@ export function tokenRefreshStore(
       refreshMark: cellOf("refreshMark", 3),
     }
     const now = cellOf("refreshUntil", columns.length) as unknown as Date
-    return { account: sealed.open(accounts.row(cells), tenant), refresh, now: now.getTime() }
+    const account = sealed.open(accounts.row(cells), tenant)
+    return { account, updated: updated?.getTime() ?? 0, refresh, now: now.getTime() }
   }
 
-  function stateOf({ account, refresh, now }: Found): RefreshState {
-    const { refreshHolder, refreshUntil, refreshFailure, refreshMark } = refresh
-    const ms = (refreshUntil?.getTime() ?? now) - now
+  /** Returns the failure that is recorded for the current refresh token, whether its pause is over or not. */
+  function failureOf({ account: { refresh_token }, refresh }: Found): string | undefined {
+    const { refreshFailure, refreshMark } = refresh
+    if (refresh_token === undefined || refreshMark === undefined) return undefined
+    return marksOf(refresh_token).some((mark) => mark.equals(refreshMark)) ? refreshFailure : undefined
+  }
+
+  function stateOf(found: Found): RefreshState {
+    const { refreshHolder, refreshUntil } = found.refresh
+    const ms = (refreshUntil?.getTime() ?? found.now) - found.now
     if (ms <= 0) return { kind: "idle" }
     if (refreshHolder !== undefined) return { kind: "held", ms }
-    const { refresh_token } = account
-    if (refresh_token === undefined || refreshMark === undefined || refreshFailure === undefined)
-      return { kind: "idle" }
-    const failed = marksOf(refresh_token).some((mark) => mark.equals(refreshMark))
-    return failed ? { kind: "failed", failure: refreshFailure, ms } : { kind: "idle" }
+    const failure = failureOf(found)
+    return failure === undefined ? { kind: "idle" } : { kind: "failed", failure, ms }
+  }
+
+  function refreshableOf(found: Found, refresh = stateOf(found)): RefreshableAccount {
+    const { account, now, updated } = found
+    return { account, refresh, ageMs: Math.max(0, now - updated), lastFailure: failureOf(found) }
   }
 
   /** Runs work while the row of an account is locked. Returns null if the user no longer has the account. */
@@ -134,7 +147,7 @@ export function tokenRefreshStore(
       }
       const [found] = rows.map((cells) => foundOf(caller, cells))
       if (found === undefined || found.account.userId !== userId) return null
-      return { account: found.account, refresh: stateOf(found) }
+      return refreshableOf(found)
     },
 
     begin: (caller, read, { holder, ms }) =>
@@ -147,12 +160,12 @@ export function tokenRefreshStore(
         const isAsRead = (["access_token", "refresh_token", "expires_at"] as const).every(
           (field) => account[field] === read[field],
         )
-        if (!isAsRead || refresh.kind !== "idle") return { account, refresh, taken: false }
+        if (!isAsRead || refresh.kind !== "idle") return { ...refreshableOf(found, refresh), taken: false }
         const lease = { ...idle, refreshHolder: holder, refreshUntil: new Date(now + ms) }
         await sql.write(setRefresh, { ...keyOf(caller, read), ...lease } as AccountRow)
         const isUnreleased = refreshHolder !== undefined && !isMine
         const unreleasedMs = isUnreleased ? now - refreshUntil.getTime() : undefined
-        return { account, refresh: { kind: "held", ms }, taken: true, unreleasedMs }
+        return { ...refreshableOf(found, { kind: "held", ms }), taken: true, unreleasedMs }
       }),
 
     async release(caller, account, holder) {
@@ -175,14 +188,13 @@ export function tokenRefreshStore(
         return changed
       }),
 
-    fail: (caller, sent, holder, { failure, ms, refreshToken }) =>
+    fail: (caller, sent, holder, { failure, ms, kept }) =>
       locked(caller, sent, async (sql, found) => {
         const { refresh, now } = found
         const isMine = refresh.refreshHolder === holder
         const isSame = found.account.refresh_token === sent.refresh_token && sent.refresh_token !== undefined
-        const isReplaced = isSame && refreshToken !== undefined
-        const account = isReplaced ? { ...found.account, refresh_token: refreshToken } : found.account
-        if (isReplaced) await update(caller, sql, account)
+        const account = isSame && kept !== undefined ? withTokens(found.account, kept) : found.account
+        if (account !== found.account) await update(caller, sql, account)
         const next: Refresh = isSame
           ? {
               refreshFailure: failure,
@@ -200,13 +212,18 @@ export function tokenRefreshStore(
 }
 
 /**
- * Returns an account with the values of the provider's answer. The expiry is that of the answer, or unknown. All other
- * values that are missing in the answer stay as they are (RFC 6749, section 6; OpenID Connect Core 1.0, section 12.2).
+ * Returns an account with the values of the provider's answer. A new access token has the expiry of the answer, or an
+ * unknown one. All other values that are missing in the answer stay as they are (RFC 6749, section 6; OpenID Connect
+ * Core 1.0, section 12.2).
  */
-function withTokens(account: Account, { expires_in, expires_at, ...given }: RefreshedTokens): Account {
+function withTokens(account: Account, { expires_in, expires_at, ...given }: KeptTokens): Account {
   const stays = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const expiry = given.access_token !== undefined && {
+    expires_in: plainZero(expires_in),
+    expires_at: plainZero(expires_at),
+  }
   const extra = { ...account.extra }
   // Remove the markers of values that were null before.
-  for (const field of [...Object.keys(stays), "expires_in", "expires_at"]) delete extra[field]
-  return { ...account, ...stays, expires_in: plainZero(expires_in), expires_at: plainZero(expires_at), extra }
+  for (const field of Object.keys({ ...stays, ...expiry })) delete extra[field]
+  return { ...account, ...stays, ...expiry, extra }
 }

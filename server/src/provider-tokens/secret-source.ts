@@ -1,0 +1,68 @@
+import { readFileSync } from "node:fs"
+import { readFile } from "node:fs/promises"
+import { resolve } from "node:path"
+import { InvalidValueError } from "../errors/invalid-value-error.js"
+
+const maxSecretBytes = 16_384
+
+/** The sources of secrets. */
+export interface SecretSources {
+  env: Readonly<Record<string, string | undefined>>
+  /** The folder to which relative paths in the file refer. */
+  folder: string
+}
+
+/**
+ * Returns a function that returns the current secret.
+ *
+ * @param source The name of an environment variable, or the path of a file.
+ * @param check Throws InvalidValueError if the secret cannot be used.
+ */
+export function secretOf(
+  label: string,
+  source: string,
+  isFile: boolean,
+  { env, folder }: SecretSources,
+  check: (secret: string) => void = () => {},
+): () => Promise<string> {
+  const checked = (secret: string, rule: string): string => {
+    if (secret === "" || Buffer.byteLength(secret) > maxSecretBytes) throw new InvalidValueError(`${label}: ${rule}`)
+    try {
+      check(secret)
+    } catch (error) {
+      throw new InvalidValueError(`${label}: ${(error as Error).message}`)
+    }
+    return secret
+  }
+  if (!isFile) {
+    const secret = checked(env[source] ?? "", "the environment variable is not set or empty")
+    return async () => secret
+  }
+  const path = resolve(folder, source)
+  const contentOf = (content: string) =>
+    checked(content.replace(/\r?\n$/, ""), `the file must have 1 to ${maxSecretBytes} bytes`)
+  let known: string
+  try {
+    known = contentOf(readFileSync(path, "utf8"))
+  } catch (error) {
+    if (error instanceof InvalidValueError) throw error
+    const { code = "unknown" } = error as NodeJS.ErrnoException
+    throw new InvalidValueError(`${label}: the file cannot be read (${code})`)
+  }
+  let reading: Promise<string> | undefined
+  // A replaced secret is used at once. While the file is missing, as it is briefly during a replacement, the last
+  // secret is used.
+  const read = async () => {
+    try {
+      known = contentOf(await readFile(path, "utf8"))
+    } catch {}
+    reading = undefined
+    return known
+  }
+  // Concurrent refreshes share one read, because each read of a file system that does not answer blocks a thread of
+  // Node's thread pool. Four of them would block the whole process.
+  return () => {
+    reading ??= read()
+    return reading
+  }
+}
