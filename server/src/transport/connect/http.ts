@@ -10,7 +10,7 @@ import { listen } from "../listener/listen.js"
 import type { Listener, ListenerOptions } from "../listener/listener.js"
 import { connectHandler } from "./handler.js"
 import { http1Connections } from "./http1-connections.js"
-import { answerClientErrors, http1Response, http2Response, securityHeaders } from "./response-headers.js"
+import { http1Response, http2Response, securityHeaders } from "./response-headers.js"
 
 const withTls = { "strict-transport-security": "max-age=31536000" }
 
@@ -43,10 +43,10 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
       // first, because a request may be in transit at that moment.
       keepAliveTimeout: Math.min(idleTimeoutMs, limits.keepAliveMs),
     }),
+    headers,
     headerTimeoutMs: handshakeTimeoutMs,
     handler,
   })
-  answerClientErrors(http1.server, headers)
   const http2Server = http2.createServer(
     {
       settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },

@@ -2,10 +2,10 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { limits } from "../limits/limits.js"
 import type { ConnectHandler } from "./handler.js"
+import { answerClientErrors, type ResponseHeaders } from "./response-headers.js"
 
 /** The connections of HTTP/1.1, which the HTTP listener hands to a server of Node that itself does not listen. */
 export interface Http1Connections {
-  readonly server: Server
   accept(socket: Socket): void
   /** Closes the connections on which no request waits for its answer. */
   closeIdle(): void
@@ -25,12 +25,14 @@ interface State {
  */
 export function http1Connections(options: {
   server: Server
+  headers: ResponseHeaders
   headerTimeoutMs: number
   handler: ConnectHandler
 }): Http1Connections {
-  const { server, headerTimeoutMs, handler } = options
+  const { server, headers, headerTimeoutMs, handler } = options
+  const answerUnreadable = answerClientErrors(server, headers)
   const states = new Map<Socket, State>()
-  const expectHeader = (socket: Socket, ms: number) => setTimeout(() => socket.destroy(), ms)
+  const expectHeader = (socket: Socket, ms: number) => setTimeout(() => answerUnreadable(socket, 408), ms)
 
   const counted = (serve: ConnectHandler["serve"]) => (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
@@ -56,7 +58,6 @@ export function http1Connections(options: {
   })
 
   return {
-    server,
     accept(socket) {
       const state = { unfinished: 0, timer: expectHeader(socket, headerTimeoutMs) }
       states.set(socket, state)

@@ -109,15 +109,21 @@ const statuses: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** Answers malformed HTTP/1.1 requests as Node does, with the header fields of the other answers. */
-export function answerClientErrors(server: http.Server, headers: ResponseHeaders): void {
+/** Answers an HTTP/1.1 request that cannot be read, with the header fields of the other answers, and closes the connection. */
+export type AnswerUnreadable = (socket: Duplex, status: number, error?: Error) => void
+
+/** Answers the malformed HTTP/1.1 requests of a server as Node does. Returns the function that answers one. */
+export function answerClientErrors(server: http.Server, headers: ResponseHeaders): AnswerUnreadable {
   const fields = Object.entries({ connection: "close", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+  const answer: AnswerUnreadable = (socket, status, error) => {
     // In the middle of another answer the client would read it as a part of that answer.
     const isAnswering = [...(unfinished.get(socket) ?? [])].some((response) => response.headersSent)
-    const status = statuses[error.code ?? ""] ?? 400
     if (socket.writable && !isAnswering)
       socket.write(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${fields.join("")}\r\n`)
     socket.destroy(error)
-  })
+  }
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
+    answer(socket, statuses[error.code ?? ""] ?? 400, error),
+  )
+  return answer
 }
