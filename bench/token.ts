@@ -11,8 +11,8 @@
 import { readMachineFacts, versions } from "./facts.ts"
 import { median } from "./load/statistics.ts"
 import { readOptions } from "./options.ts"
-import { ratio } from "./report/goals.ts"
 import { machineText, table, writeSection } from "./report/markdown.ts"
+import { ratio } from "./report/measured.ts"
 import { type CallName, callNames, measure, remoteCall } from "./token-calls.ts"
 
 /** Microseconds of each call in one round. */

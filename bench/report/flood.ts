@@ -1,7 +1,6 @@
 import { watched, ways } from "../load/probes.ts"
 import type { Sent } from "../load/sides/flood-side.ts"
 import type { FloodFigure, FloodResults } from "../results.ts"
-import { atMost, type Goal } from "./goals.ts"
 import { count, factsText, mebibytes, short, table } from "./markdown.ts"
 
 /** Returns the tables of `make flood`. */
@@ -37,21 +36,6 @@ function figureText(flood: FloodFigure): string[] {
         return [what, ...times, count(rejected), count(failed), backAfter === null ? "" : `${backAfter} s`]
       }),
     ),
-  ]
-}
-
-/** Returns the goals for the effects of a flood on other clients, and for what remains after it. */
-export function floodGoals({ seen, quietBytes, mostBytes }: FloodFigure): Goal[] {
-  const back = watched.map((what) => seen[what].backAfter ?? Number.POSITIVE_INFINITY)
-  const unanswered = watched.reduce((sum, what) => sum + seen[what].rejected + seen[what].failed, 0)
-  return [
-    ...ways.map((way) => atMost(`${way}: p99 of the application's calls, ms`, 250, seen[way].p99)),
-    ...(["gRPC health", "/healthz"] as const).map((what) =>
-      atMost(`${what}: the slowest health check, ms`, 1_000, seen[what].worst),
-    ),
-    atMost("the application's calls and health checks that were rejected or failed", 0, unanswered),
-    atMost("seconds until all durations are as before the flood", 2, Math.max(...back)),
-    atMost("peak memory of the service, relative to before the flood", 1.25, mostBytes / quietBytes),
   ]
 }
 

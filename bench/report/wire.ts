@@ -1,30 +1,29 @@
 import { type ContenderName, contenderNames, contenders } from "../contenders/contenders.ts"
 import type { Figure } from "../load/turns.ts"
 import type { WireResults } from "../results.ts"
-import { atLeast, atMost, type Goal, goalsTable, ratio } from "./goals.ts"
 import { count, factsText, short, table } from "./markdown.ts"
+import { type Measured, measuredTable, ratio } from "./measured.ts"
 
 /** The contender with which all others are compared. */
 const authwire = "authwire-pipeline"
 
-interface PeerGoal {
+interface Comparison {
   operation: string
   peer: ContenderName
   callers: number
   /** The median time of a call, its 99th percentile, or calls per second. */
   of: "p50" | "p99" | "throughput"
-  goal: number
 }
 
-/** The goals in comparison with peers. */
-const peerGoals: readonly PeerGoal[] = [
-  { operation: "getSessionAndUser", peer: "drizzle", callers: 32, of: "throughput", goal: 2.5 },
-  { operation: "getSessionAndUser", peer: "drizzle", callers: 8, of: "throughput", goal: 1.3 },
-  { operation: "getSessionAndUser", peer: "rest", callers: 1, of: "p50", goal: 1.05 },
-  { operation: "getSessionAndUser", peer: "rest", callers: 1, of: "p99", goal: 2 },
-  { operation: "createSession + deleteSession", peer: "drizzle", callers: 32, of: "throughput", goal: 1 },
-  { operation: "session that is due", peer: "drizzle", callers: 32, of: "throughput", goal: 1 },
-  { operation: "createSession + deleteSession", peer: "drizzle", callers: 1, of: "p50", goal: 1.5 },
+/** The comparisons with peers. */
+const comparisons: readonly Comparison[] = [
+  { operation: "getSessionAndUser", peer: "drizzle", callers: 32, of: "throughput" },
+  { operation: "getSessionAndUser", peer: "drizzle", callers: 8, of: "throughput" },
+  { operation: "getSessionAndUser", peer: "rest", callers: 1, of: "p50" },
+  { operation: "getSessionAndUser", peer: "rest", callers: 1, of: "p99" },
+  { operation: "createSession + deleteSession", peer: "drizzle", callers: 32, of: "throughput" },
+  { operation: "session that is due", peer: "drizzle", callers: 32, of: "throughput" },
+  { operation: "createSession + deleteSession", peer: "drizzle", callers: 1, of: "p50" },
 ]
 
 /** Returns the tables of `make bench`. */
@@ -37,7 +36,7 @@ export function wireReport(results: WireResults): string {
       `getSessionAndUser and growth, and of ${Math.min(3, rounds)} for the other operations. In a round each program under test has a ` +
       `turn of ${short(windowMs / 1000)} s, in a changing order; ratios are medians of the ratios of each round.`,
     ...cpuText(operations.filter(({ operation }) => cpuOperations.includes(operation))),
-    goalsTable(wireGoals(results)),
+    measuredTable(comparisonsOf(results)),
     ...shown.flatMap((operation) => operationText(operations.filter((figure) => figure.operation === operation))),
     ...(growth.length > 0 ? growthText(growth) : []),
   ].join("\n\n")
@@ -109,15 +108,14 @@ function growthText(growth: readonly Figure[]): string[] {
   ]
 }
 
-/** Returns the goals. Goals without measured figures are left out. */
-export function wireGoals({ operations, growth }: WireResults): Goal[] {
-  const goals: Goal[] = []
-  for (const { operation, peer, callers, of, goal } of peerGoals) {
+/** Returns the comparisons for which there are figures. */
+function comparisonsOf({ operations, growth }: WireResults): Measured[] {
+  const rows: Measured[] = []
+  for (const { operation, peer, callers, of } of comparisons) {
     const [own, others] = [authwire, peer].map((name) => find(operations, name, callers, operation)?.rounds)
     if (!own || !others) continue
-    const measured = ratio(own[of], others[of])
     const what = `${operation}, ${at(callers)}: ${of === "throughput" ? "calls/s" : of}, relative to ${title(peer)}`
-    goals.push(of === "throughput" ? atLeast(what, goal, measured) : atMost(what, goal, measured))
+    rows.push([what, ratio(own[of], others[of])])
   }
   const [least = "", ...more] = [...new Set(growth.map(({ name }) => name))]
   for (const { rounds, operation, callers } of growth.filter(({ name }) => name === least)) {
@@ -125,9 +123,9 @@ export function wireGoals({ operations, growth }: WireResults): Goal[] {
     if (most === undefined) continue
     const what = `${operation}, ${at(callers)}: duration of a call with ${count(Number(most.name))} users, relative to ${count(Number(least))}`
     const times = callers === 1 ? ratio(most.rounds.p50, rounds.p50) : ratio(rounds.throughput, most.rounds.throughput)
-    goals.push(atMost(what, 1.15, times))
+    rows.push([what, times])
   }
-  return goals
+  return rows
 }
 
 function find(figures: readonly Figure[], name: string, callers: number, operation?: string): Figure | undefined {

@@ -24,8 +24,6 @@ const gateway = certificate("a gateway", {
   names: ["URI:spiffe://cluster.local/ns/mesh/sa/gateway"],
 })
 const other = certificate("an application", { issuer: authority, names: ["DNS:app.internal"] })
-const unnamed = certificate("a gateway with a key", { issuer: authority, names: ["DNS:unnamed.internal"] })
-const expired = certificate("a gateway whose key has expired", { issuer: authority, names: ["DNS:expired.internal"] })
 const resources = new AsyncDisposableStack()
 const operator = staticKey(["all"])
 let database: TestDatabase
@@ -38,8 +36,6 @@ beforeAll(async () => {
   database = await createDatabase("sqlite")
   resources.defer(() => database.drop())
   await command(database, "migrate", "up")
-  const { id } = await createKey(database, "sessions:introspect", "--certificate-name=DNS:expired.internal")
-  await database.query("UPDATE api_keys SET expires = created WHERE id = ?", [id])
   const folder = certificateFolder(serverCertificate(), authority.cert)
   resources.defer(folder.remove)
   const env = { AUTHWIRE_API_KEYS: JSON.stringify([operator.entry]) }
@@ -97,16 +93,4 @@ test("a header x-api-key of the user does not replace its certificate, nor choos
   expect(await authorize(gateway, { cookie: foreign.cookie, "x-api-key": foreign.key })).toBe(401)
   expect(await authorize(gateway, { "x-api-key": foreign.key })).toBe(200)
   expect(await authorize(gateway, { "x-api-key": "customer-42" })).toBe(200)
-})
-
-test("after the key of its certificate has expired, a header x-api-key of the user does not replace it either", async () => {
-  expect(await authorize(expired, { cookie: foreign.cookie, "x-api-key": foreign.key })).toBe(500)
-  expect(await authorize(expired, { "x-api-key": operator.text })).toBe(500)
-})
-
-test("a gateway that sends a key itself may have a certificate that belongs to no key, or none", async () => {
-  for (const client of [unnamed, undefined]) {
-    expect(await authorize(client, { "x-api-key": operator.text })).toBe(200)
-    expect(await authorize(client)).toBe(500)
-  }
 })

@@ -109,25 +109,6 @@ test("a session is found next to other cookies, in any order, in any number of h
   )
 })
 
-test("the same in Authorization: Bearer, unless there is a session cookie", async () => {
-  const request = fc.record({
-    cookieName: nameOfCookie,
-    kind,
-    strays: fc.array(stray, { maxLength: 4 }),
-    empty: fc.boolean(),
-  })
-  await fc.assert(
-    fc.asyncProperty(request, async ({ cookieName, kind, strays, empty }) => {
-      const value = `Bearer ${encodeURIComponent(tokenOf(cookieName, kind))}`
-      const cookie = { name: "cookie", value: strays.join("; ") }
-      const headers = [{ name: "Authorization", value }, ...(empty ? [] : [cookie])]
-      expect(await ask(headers)).toMatchObject({ active: true, sub: "ada" })
-      expect(await ask([...headers, { name: "cookie", value: `${plain}=made-up` }])).toEqual({ active: false })
-    }),
-    { numRuns: 200 },
-  )
-})
-
 /** Values that are similar to a token, but invalid. */
 const near = fc.record({
   cookieName: nameOfCookie,

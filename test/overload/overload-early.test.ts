@@ -1,5 +1,3 @@
-import http2 from "node:http2"
-import { UserService } from "@authwire/proto"
 import { describeServer } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
@@ -42,28 +40,5 @@ describeServer("calls that are rejected before they begin", (target) => {
     await until(() => new Set(audited().map(({ request_id }) => request_id)).size === ids.length)
     const told = { method: "authwire.v1.UserService/CreateUser", code: "RESOURCE_EXHAUSTED", reason: "OVERLOADED" }
     for (const request_id of ids) expect(audited()).toContainEqual(expect.objectContaining({ ...told, request_id }))
-  })
-
-  test("end immediately at the gRPC transport, even if their request never ends", async () => {
-    const { createUser } = UserService.method
-    const session = http2.connect(authwire.server.grpcUrl)
-    await whileFull(authwire, async () => {
-      const stream = session.request({
-        ":method": "POST",
-        ":path": `/${createUser.parent.typeName}/${createUser.name}`,
-        "content-type": "application/grpc",
-        te: "trailers",
-      })
-      const closed = new Promise((resolve) => stream.once("close", resolve))
-      const headers = await new Promise<http2.IncomingHttpHeaders>((resolve) => stream.once("response", resolve))
-      expect(headers).toMatchObject({
-        "grpc-status": "8",
-        "grpc-message": expect.stringContaining("more%20active%20calls"),
-      })
-      stream.resume()
-      await closed
-      expect(stream.rstCode).toBe(http2.constants.NGHTTP2_NO_ERROR)
-    })
-    session.close()
   })
 })

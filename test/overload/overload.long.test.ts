@@ -48,21 +48,6 @@ describeServer("the limit of two active calls is reached", (target) => {
     })
   })
 
-  test("a rejected call is not read", async () => {
-    const stream = openBarePipeline(authwire.server.grpcUrl)
-    await stream.next()
-    const { getUser } = UserService.method
-    const broken = { ...frame(1, getUser, {}), message: Uint8Array.of(0xff) }
-    await whileFull(authwire, async () => {
-      stream.send({ calls: [broken] })
-      expect((await stream.answers(1)).map(errorOf)).toMatchObject([{ reason: "OVERLOADED", retryAfterMs: 1000 }])
-    })
-    stream.send({ calls: [broken] })
-    expect((await stream.answers(1)).map(errorOf)).toMatchObject([{ reason: "INVALID_FIELD" }])
-    stream.end()
-    await stream.ended
-  })
-
   test("rejected calls in a pipeline have their own id, or a shared id under which the log counts them", async () => {
     const stream = openBarePipeline(authwire.server.grpcUrl)
     await stream.next()

@@ -112,15 +112,6 @@ describe("a client behind a proxy, with a server", () => {
     },
   )
 
-  test("that accepted pipelines, and forwards to an older server now, gets separate calls", async () => {
-    expect(await both(10)).toEqual({ OK: 10 })
-    proxy.passage = "unknown"
-    proxy.cut("close")
-    await until(async () => (await both(2)).OK === 2)
-    expect(proxy.counts.others).toBeGreaterThan(0)
-    expect(await both(100)).toEqual({ OK: 100 })
-  })
-
   async function users(): Promise<number> {
     return Number((await database.query("SELECT COUNT(*) AS n FROM users"))[0]?.n)
   }

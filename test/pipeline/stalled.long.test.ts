@@ -83,20 +83,6 @@ describe("a client that does not read its responses", () => {
     },
   )
 
-  test.each(transports)(
-    "and whose calls are rejected repeatedly through the %s listener is not read either",
-    async (transport) => {
-      const raw = rawPipelines(transport === "grpc" ? server.grpcUrl : server.httpUrl)
-      const stream = raw.open()
-      const sent = await fill(stream, 500, () => ({ calls: rejected }))
-      expect(sent).toBeLessThan(500)
-      // When a client disconnects, all its waiting calls are discarded.
-      stream.cancel()
-      raw.close()
-      await whileOthersAreServed()
-    },
-  )
-
   test.each(transports)("and waits at the %s listener does not keep the server from stopping", async (transport) => {
     const one = await startServer({ databaseUrl: database.url, args: ["--log-level=warn", "--shutdown-grace-ms=500"] })
     const raw = rawPipelines(transport === "grpc" ? one.grpcUrl : one.httpUrl)

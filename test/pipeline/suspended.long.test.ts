@@ -3,12 +3,10 @@ import { once } from "node:events"
 import { createInterface } from "node:readline"
 import { setTimeout as delay } from "node:timers/promises"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
-import { outcome, pipelineClient } from "@authwire/test-support/connections/pipeline.js"
 import { tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { endsAfterEach, type Later, withEndings } from "@authwire/test-support/endings.js"
+import { type Later, withEndings } from "@authwire/test-support/endings.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 /** The deadline of every call. On a dead connection it passes. */
@@ -123,50 +121,3 @@ describe.each(clients)(
     )
   },
 )
-
-describe.each([30_000, 400_000])("a process that was suspended for %i ms, by its clock", (gapMs) => {
-  const later = endsAfterEach()
-  let aheadMs = 0
-  async function connect() {
-    const { proxy, url } = await openProxy(later)
-    return { proxy, client: pipelineClient({ url, timeoutMs, wallClock: () => aheadMs }) }
-  }
-
-  test("makes its next calls on a new connection", async () => {
-    const { proxy, client } = await connect()
-    const read = () => outcome(client.adapter.getUser("nobody"))
-    expect(await read()).toBe("OK")
-    proxy.lose()
-    aheadMs += gapMs
-    expect(await Promise.all([read(), read()])).toEqual(["OK", "OK"])
-    expect(await read()).toBe("OK")
-    expect(proxy.accepted).toBe(2)
-    client.close()
-  })
-
-  test("closes its old connection", async () => {
-    const { proxy, client } = await connect()
-    expect(await outcome(client.adapter.getUser("nobody"))).toBe("OK")
-    aheadMs += gapMs
-    expect(await outcome(client.adapter.getUser("nobody"))).toBe("OK")
-    expect(proxy.accepted).toBe(2)
-    await until(() => proxy.open === 1)
-    client.close()
-  })
-
-  test("does not repeat a write that was in flight, and gets its response", async () => {
-    const { proxy, client } = await connect()
-    expect(await outcome(client.adapter.getUser("nobody"))).toBe("OK")
-    proxy.hang()
-    const id = crypto.randomUUID()
-    const write = outcome(client.users.createUser({ id }))
-    await new Promise(setImmediate)
-    aheadMs += gapMs
-    const read = outcome(client.adapter.getUser("nobody"))
-    await proxy.restore()
-    expect(await Promise.all([write, read])).toEqual(["OK", "OK"])
-    expect(proxy.accepted).toBe(2)
-    expect(await usersWith(id)).toBe(1)
-    client.close()
-  })
-})

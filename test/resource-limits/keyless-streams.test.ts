@@ -74,31 +74,6 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     await areServed([watch(connection)])
   })
 
-  test("are limited to 1,024 per process: a new stream replaces another one, but none of a connection with few streams", async () => {
-    const other = listeners.find((one) => one !== listener)
-    const small = connect()
-    const alone = watch(small)
-    await areServed([alone])
-    const crowds = Array.from({ length: perProcess / perConnection }, (_, index) =>
-      connect(index % 2 ? listener : other),
-    )
-    for (const crowd of crowds) {
-      const calls = Array.from({ length: perConnection }, () => watch(crowd))
-      await until(() => calls.every(({ open, receivedBytes }) => receivedBytes > 0 || !open))
-    }
-    const open = () => crowds.reduce((sum, { openStreams }) => sum + openStreams, small.openStreams)
-    await until(() => open() <= perProcess)
-    await Promise.all(crowds.map(({ seen }) => seen()))
-    expect(open()).toBe(perProcess)
-    expect(alone.open).toBe(true)
-    // A new connection is served as usual.
-    const fresh = connect()
-    await areServed([watch(fresh), reflect(fresh)])
-    expect(await endOf(fresh.open(header(paths.check), empty))).toBe("0 NO_ERROR")
-    await until(() => open() <= perProcess - 1)
-    expect(alone.open).toBe(true)
-  })
-
   test("have a rate limit: reflection, as requests of one stream", async () => {
     const connection = await connectWithKey()
     const begun = performance.now()
@@ -110,17 +85,6 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
     // Each response repeats the requested name, and adds to it.
     expect(list.receivedBytes).toBeLessThan(most * (unknown.length + 100))
     expect(list.receivedBytes).toBeGreaterThan(0)
-  })
-
-  test("have a rate limit: reflection, as streams of one request", async () => {
-    const connection = await connectWithKey()
-    const begun = performance.now()
-    const found = await many(400, () => connection.open(header(paths.reflection), symbolRequest("n")))
-    const served = found.filter((end) => end === "0 NO_ERROR").length
-    // The previous test has used up part of the rate.
-    expect(served).toBeGreaterThan(0)
-    expect(served).toBeLessThanOrEqual(perSecond + (perSecond * (performance.now() - begun)) / 1_000 + 1)
-    expect(found.filter((end) => !/^[08] NO_ERROR$|ENHANCE_YOUR_CALM$/.test(end))).toEqual([])
   })
 
   test("have a rate limit: health, for each connection", async () => {

@@ -3,11 +3,9 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import { Auth } from "@auth/core"
 import { AuthwireAdapter, type AuthwireOptions, createAuthwireClient, RemoteJwt } from "@authwire/client"
 import { type TcpProxy, tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { inAnHour } from "@authwire/test-support/processes/adapter.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
@@ -85,31 +83,6 @@ describe("clients of one process", () => {
     expect(await next.adapter.getUser("nobody")).toBeNull()
     expect(proxy.accepted).toBe(2)
     next.close()
-  })
-
-  test("one adapter per request of Auth.js: 3,300 requests, one connection", async () => {
-    const adapter = AuthwireAdapter(options)
-    const sessionToken = crypto.randomUUID()
-    const email = `${crypto.randomUUID()}@example.com`
-    const { id: userId } = await adapter.createUser({ id: crypto.randomUUID(), email, emailVerified: null })
-    await adapter.createSession({ sessionToken, userId, expires: inAnHour() })
-    const request = async () => {
-      const headers = { cookie: `authjs.session-token=${sessionToken}` }
-      const response = await Auth(new Request("http://localhost/auth/session", { headers }), {
-        adapter: AuthwireAdapter(options),
-        basePath: "/auth",
-        secret: "a secret of the tests",
-        trustHost: true,
-        providers: [],
-      })
-      return ((await response.json()) as { user?: { email?: string } } | null)?.user?.email
-    }
-    for (let count = 0; count < 3_300; count += 25) {
-      const answers = await Promise.all(Array.from({ length: 25 }, request))
-      expect(new Set(answers)).toEqual(new Set([email]))
-    }
-    // Further connections if the process paused for a second, which looks like a suspension.
-    expect(proxy.accepted).toBeLessThan(10)
   })
 
   test("10,000 adapters: one connection, and they do not stay in memory", async () => {

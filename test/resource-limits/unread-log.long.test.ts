@@ -110,10 +110,4 @@ describeServer("two workers whose standard error is not read", (target) => {
     expect(await server.stop()).toBe(0)
     expect(linesOf(pipe.read()).at(-1)).toMatchObject({ msg: "stopped" })
   })
-
-  test("they stop without waiting for a reader", async () => {
-    const { server, grpc } = await startUnread({ args: ["--workers=2", "--shutdown-grace-ms=600000"] }, target)
-    await callers(2_000, () => grpc.adapter.getUser("nobody"))
-    expect(await server.stop()).toBe(0)
-  })
 })

@@ -82,12 +82,6 @@ describe("a client certificate", () => {
     expect(await outcomes(way, forged)).toEqual(["UNAVAILABLE", "UNAVAILABLE"])
   })
 
-  test.each(ways)("is ignored if the call has a key: %s", async (way) => {
-    expect(await outcomes(way, shop, key.text)).toEqual(["OK", "SCOPE_MISSING"])
-    expect(await outcomes(way, shop, `${key.text}x`)).toEqual(["API_KEY_INVALID", "API_KEY_INVALID"])
-    expect(await outcomes(way, undefined, key.text)).toEqual(["OK", "SCOPE_MISSING"])
-  })
-
   test("belongs to the tenant of its key, and the log names that key", async () => {
     const tls = { ca: authority.cert, cert: shop.cert, key: shop.key }
     const authwire = createAuthwireClient({ url: server.grpcUrl, tls })

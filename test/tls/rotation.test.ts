@@ -3,14 +3,14 @@ import http2 from "node:http2"
 import https from "node:https"
 import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, describeServer, serviceServer } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceServer } from "@authwire/test-support/databases/databases.js"
 import {
   authority,
   type Certificate,
   certificateFolder,
   serverCertificate,
 } from "@authwire/test-support/processes/certificates.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
@@ -73,20 +73,6 @@ test.concurrent("files that do not match are logged once, and the previous certi
   expect(await served(server)).toEqual([first, first].map(fingerprint))
   await server.stop()
   await database.drop()
-})
-
-describeServer("--workers", (target) => {
-  test("a certificate that cannot be used: one line, exit code 1", async () => {
-    const database = await createDatabase(target)
-    const folder = certificateFolder({ cert: serverCertificate().cert, key: serverCertificate().key })
-    const transports = ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", "--log-level=silent"]
-    const args = ["serve", "--migrate", "--workers=2", `--database-url=${database.url}`, ...transports, ...folder.args]
-    const { code, stderr } = await run(args, { AUTH_SECRET: testSecret })
-    expect(stderr).toMatch(/^authwire: --tls-key: .+ is not the key of the first certificate\n$/)
-    expect(code).toBe(1)
-    folder.remove()
-    await database.drop()
-  })
 })
 
 const fingerprint = ({ cert }: Pick<Certificate, "cert">) => new X509Certificate(cert).fingerprint256

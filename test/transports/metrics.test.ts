@@ -1,14 +1,12 @@
-import { createServer } from "node:net"
 import { outcome, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
 import { type RawOutcome, rawPipelineCalls } from "@authwire/test-support/connections/raw-calls.js"
 import {
   createDatabase,
   describeServer,
   serviceDatabase,
-  serviceServer,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
-import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { connection, workersOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
 import { Code, ConnectError } from "@connectrpc/connect"
@@ -193,20 +191,4 @@ describeServer("two workers", (target) => {
     expect(sum(after, "grpc_server_handled_total", { ...getUser, worker: "1" })).toBe(0)
     expect(sum(after, "grpc_server_handled_total", ofOther)).toBe(counted)
   })
-})
-
-test.each([[[]], [["--workers=2"]]])("an address in use is reported, with %j", async (args) => {
-  const target = args.length === 0 ? serviceDatabase() : serviceServer()
-  if (target === undefined) return
-  const database = await createDatabase(target)
-  const other = createServer()
-  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve))
-  const { port } = other.address() as { port: number }
-  const transports = ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", `--metrics-addr=127.0.0.1:${port}`]
-  const env = { AUTHWIRE_DATABASE_URL: database.url }
-  const { code, stderr } = await run(["serve", "--dev", ...transports, ...args], env)
-  other.close()
-  await database.drop()
-  expect(code).toBe(1)
-  expect(stderr).toContain(`authwire: --metrics-addr: 127.0.0.1:${port} is in use by another process`)
 })

@@ -77,6 +77,8 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
 export class Failure extends Error {
   override readonly name = "Failure"
   readonly reason: Reason
+  /** The status code. That of the reason, or another one if the request breaks a rule of its protocol, such as gRPC. */
+  readonly code: Code
   readonly violations: readonly FieldViolation[]
   /** Further metadata of the ErrorInfo. It contains nothing of a request. */
   readonly metadata: Readonly<Record<string, string>>
@@ -92,6 +94,8 @@ export class Failure extends Error {
       retryAfterMs?: number
       /** Replaces the default message. */
       message?: string
+      /** Replaces the code of the reason. */
+      code?: Code
     } = {},
   ) {
     const violations = options.violations ?? []
@@ -100,6 +104,7 @@ export class Failure extends Error {
     this.metadata = options.metadata ?? {}
     this.retryAfterMs = options.retryAfterMs
     this.reason = reason
+    this.code = options.code ?? statuses[reason][0]
     this.violations = violations
   }
 }

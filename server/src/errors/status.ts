@@ -5,10 +5,13 @@ import { anyPack, durationFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { codeOf, type Failure } from "./failure.js"
 
-/** Returns the status of a failed call, as gRPC sends it: code, message, ErrorInfo and, if they apply, BadRequest and RetryInfo. */
+/**
+ * Returns the status of a failed call, as gRPC sends it: code, message, ErrorInfo and, if they apply, BadRequest and
+ * RetryInfo. A request that breaks a rule of gRPC itself has no details, because the schema has no reason for it.
+ */
 export function statusOf(failure: Failure, requestId: string): Status {
   return create(StatusSchema, {
-    code: codeOf(failure.reason),
+    code: failure.code,
     message: failure.message,
     details: detailsOf(failure, requestId).map(({ desc, value }) => anyPack(desc, value)),
   })
@@ -16,15 +19,16 @@ export function statusOf(failure: Failure, requestId: string): Status {
 
 /** Returns the same as Connect's error. */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
-  const error = new ConnectError(failure.message, codeOf(failure.reason))
+  const error = new ConnectError(failure.message, failure.code)
   error.details.push(...detailsOf(failure, requestId))
   return error
 }
 
 function detailsOf(
-  { reason, metadata, violations, retryAfterMs }: Failure,
+  { reason, code, metadata, violations, retryAfterMs }: Failure,
   requestId: string,
 ): { desc: DescMessage; value: Message }[] {
+  if (code !== codeOf(reason)) return []
   const info = { reason, domain: "authwire", metadata: { ...metadata, request_id: requestId } }
   const details: ReturnType<typeof detailsOf> = [{ desc: ErrorInfoSchema, value: create(ErrorInfoSchema, info) }]
   if (violations.length > 0) {

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
 import type { CleanupObserver } from "../cleanup/cleaner.js"
-import { codeOf, type Reason } from "../errors/failure.js"
+import type { Reason } from "../errors/failure.js"
 import { statusName } from "../errors/status.js"
 import type { FeedObserver } from "../events/feed.js"
 import type { LimitLoad } from "../overload/concurrency-limit.js"
@@ -133,7 +133,7 @@ export function createMetrics(worker?: number): Metrics {
 
   return {
     of: (method) => (call, failure, begun, end) => {
-      const code = failure === undefined ? "OK" : statusName(codeOf(failure.reason))
+      const code = failure === undefined ? "OK" : statusName(failure.code)
       const one = seriesOf(method, call.transport, code)
       one.inc()
       one.observe((end - begun) / 1000)

@@ -6,7 +6,8 @@ const never = new AbortController().signal
 beforeEach(() => {
   jest.useFakeTimers({ now: 0 })
 })
-afterEach(() => {
+afterEach(async () => {
+  await jest.advanceTimersByTimeAsync(20)
   expect(jest.getTimerCount()).toBe(0)
   jest.useRealTimers()
 })
@@ -29,11 +30,15 @@ function caller(limit: ConcurrencyLimit, order: string[]) {
   }
 }
 
+function setUp(maxCalls: number) {
+  const limit = limitOf(maxCalls)
+  const order: string[] = []
+  return { limit, order, enter: caller(limit, order) }
+}
+
 describe("a concurrency limit", () => {
   test("admits calls up to the limit; further calls wait in order", async () => {
-    const limit = limitOf(2)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(2)
     for (let call = 0; call < 4; call++) enter("a")
     expect(order).toEqual(["a in", "a in"])
     limit.leave("a")
@@ -42,13 +47,10 @@ describe("a concurrency limit", () => {
     for (let call = 0; call < 3; call++) limit.leave("a")
     await settle()
     expect(order).toHaveLength(4)
-    await jest.advanceTimersByTimeAsync(20)
   })
 
   test("serves the keys round-robin, however many calls of one key wait", async () => {
-    const limit = limitOf(10)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(10)
     for (let call = 0; call < 10; call++) enter(call % 2 ? "a" : "b")
     order.length = 0
     for (const key of "aaaaabbc") enter(key)
@@ -63,7 +65,6 @@ describe("a concurrency limit", () => {
     await settle()
     limit.leave("a")
     limit.leave("a")
-    await jest.advanceTimersByTimeAsync(20)
   })
 
   test("admits no more calls in one turn of the event loop than the limit, even if they end at once", async () => {
@@ -90,9 +91,7 @@ describe("a concurrency limit", () => {
   })
 
   test("a new call does not overtake waiting calls that are about to be admitted", async () => {
-    const limit = limitOf(1)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(1)
     for (const key of "ab") enter(key)
     limit.leave("a")
     enter("c")
@@ -101,13 +100,10 @@ describe("a concurrency limit", () => {
     await settle()
     expect(order).toEqual(["a in", "b in", "c in"])
     limit.leave("c")
-    await jest.advanceTimersByTimeAsync(20)
   })
 
   test("one key can use nine tenths of the limit, even if no other key calls", async () => {
-    const limit = limitOf(100)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(100)
     for (let call = 0; call < 100; call++) enter("a")
     expect(order).toHaveLength(90)
     for (let call = 0; call < 10; call++) enter("b")
@@ -116,13 +112,10 @@ describe("a concurrency limit", () => {
     await settle()
     expect(order).toHaveLength(110)
     for (let call = 0; call < 10; call++) limit.leave("a")
-    await jest.advanceTimersByTimeAsync(20)
   })
 
   test("rejects calls of a key with too many waiting calls at once, and of no other key", async () => {
-    const limit = limitOf(10)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(10)
     for (let call = 0; call < 88; call++) enter("a")
     expect(limit.rejects("a")).toBe(false)
     enter("a")
@@ -134,13 +127,10 @@ describe("a concurrency limit", () => {
     expect(order.at(-1)).toBe("b in")
     limit.leave("b")
     for (let call = 0; call < 89; call++) limit.leave("a")
-    await jest.advanceTimersByTimeAsync(20)
   })
 
   test("limits the waiting calls further when the queue never empties", async () => {
-    const limit = limitOf(10)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(10)
     for (let call = 0; call < 19; call++) enter("a")
     await jest.advanceTimersByTimeAsync(300)
     for (let call = 0; call < 5; call++) limit.leave("a")
@@ -154,9 +144,7 @@ describe("a concurrency limit", () => {
   })
 
   test("rejects a call that has waited half a second, or a twentieth when the queue never empties", async () => {
-    const limit = limitOf(1)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(1)
     enter("a")
     enter("a")
     await jest.advanceTimersByTimeAsync(490)
@@ -176,13 +164,10 @@ describe("a concurrency limit", () => {
     await settle()
     expect(order.at(-1)).toBe("a in")
     limit.leave("a")
-    await jest.advanceTimersByTimeAsync(20)
   })
 
   test("forgets a call that gives up, and rejects it with its reason", async () => {
-    const limit = limitOf(1)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(1)
     const giveUp = new AbortController()
     enter("a")
     enter("a", giveUp.signal)
@@ -195,13 +180,10 @@ describe("a concurrency limit", () => {
     expect(order).toEqual(["a in", "a gone", "a in"])
     limit.leave("a")
     expect(() => limit.enter("a", giveUp.signal)).toThrow("gone")
-    await jest.advanceTimersByTimeAsync(20)
   })
 
   test("an admitted call that gives up does not remove a waiting call", async () => {
-    const limit = limitOf(1)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(1)
     const giveUp = new AbortController()
     enter("a")
     enter("a", giveUp.signal)
@@ -214,7 +196,6 @@ describe("a concurrency limit", () => {
     await settle()
     expect(order).toEqual(["a in", "a in", "a in"])
     limit.leave("a")
-    await jest.advanceTimersByTimeAsync(20)
   })
 
   test("keeps no state of calls that are over, however they ended", async () => {
@@ -237,9 +218,7 @@ describe("a concurrency limit", () => {
   })
 
   test("rejects a call that waits too long, also after a time without waiting calls", async () => {
-    const limit = limitOf(1)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(1)
     enter("a")
     for (let wave = 1; wave <= 2; wave++) {
       enter("a")
@@ -249,30 +228,8 @@ describe("a concurrency limit", () => {
     limit.leave("a")
   })
 
-  test("restores its counts when a call has ended while it had given up its slot", async () => {
-    const limit = limitOf(1)
-    const order: string[] = []
-    const enter = caller(limit, order)
-    const lock = Promise.withResolvers<void>()
-    enter("a")
-    const yielding = limit.yieldWhile("a", lock.promise)
-    limit.leave("a")
-    lock.resolve()
-    await yielding
-    enter("b")
-    enter("b")
-    await settle()
-    expect(order).toEqual(["a in", "b in"])
-    limit.leave("b")
-    await settle()
-    limit.leave("b")
-    await jest.advanceTimersByTimeAsync(20)
-  })
-
   test("admits other calls while a call waits for something that costs the service no work", async () => {
-    const limit = limitOf(1)
-    const order: string[] = []
-    const enter = caller(limit, order)
+    const { limit, order, enter } = setUp(1)
     const lock = Promise.withResolvers<string>()
     enter("a")
     const yielding = limit.yieldWhile("a", lock.promise)
@@ -287,6 +244,5 @@ describe("a concurrency limit", () => {
     await settle()
     expect(order).toEqual(["a in", "b in", "b in"])
     limit.leave("b")
-    await jest.advanceTimersByTimeAsync(20)
   })
 })

@@ -59,15 +59,16 @@ export function maxWaitingOfKey(maxCalls: number): { burst: number; overloaded: 
   return { burst: 8 * maxCalls, overloaded: maxCalls }
 }
 
-interface Waiter {
+interface PendingCall {
   readonly since: number
   admit(): void
   reject(reason: unknown): void
 }
 
-interface Caller {
+/** The calls of one key. */
+interface KeyCalls {
   active: number
-  readonly waiting: Waiter[]
+  readonly waiting: PendingCall[]
   /** Since when calls of the key have waited without a break. */
   waitingSince: number
 }
@@ -83,51 +84,51 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   let active = 0
   let waiting = 0
   /** The keys with calls in progress or waiting, in the order in which they are served. */
-  const callers = new Map<string, Caller>()
+  const keys = new Map<string, KeyCalls>()
   let timer: NodeJS.Timeout | undefined
   let admission: NodeJS.Immediate | undefined
 
-  const mayEnter = (caller: Caller) => active < maxCalls && caller.active < maxActive
+  const mayEnter = (calls: KeyCalls) => active < maxCalls && calls.active < maxActive
 
-  const count = (caller: Caller): void => {
+  const count = (calls: KeyCalls): void => {
     active++
-    caller.active++
+    calls.active++
   }
 
   /** Whether calls of a key have waited so long without a break that it is not a burst. */
-  const isOverloaded = ({ waiting, waitingSince }: Caller, time: number) =>
+  const isOverloaded = ({ waiting, waitingSince }: KeyCalls, time: number) =>
     waiting.length > 0 && time - waitingSince > maxWaitMs
 
-  const isFull = (caller: Caller) =>
-    caller.waiting.length >= maxWaiting.overloaded &&
-    caller.waiting.length >= (isOverloaded(caller, now()) ? maxWaiting.overloaded : maxWaiting.burst)
+  const isFull = (calls: KeyCalls) =>
+    calls.waiting.length >= maxWaiting.overloaded &&
+    calls.waiting.length >= (isOverloaded(calls, now()) ? maxWaiting.overloaded : maxWaiting.burst)
 
-  const forget = (key: string, caller: Caller): void => {
-    if (caller.active === 0 && caller.waiting.length === 0) callers.delete(key)
+  const forget = (key: string, calls: KeyCalls): void => {
+    if (calls.active === 0 && calls.waiting.length === 0) keys.delete(key)
   }
 
   /** Admits waiting calls, one key after the other. */
   const admitNext = (): void => {
     admission = undefined
-    for (const [key, caller] of callers) {
+    for (const [key, calls] of keys) {
       if (active >= maxCalls) return
-      if (caller.waiting.length === 0 || !mayEnter(caller)) continue
-      count(caller)
-      caller.waiting.shift()?.admit()
+      if (calls.waiting.length === 0 || !mayEnter(calls)) continue
+      count(calls)
+      calls.waiting.shift()?.admit()
       // The key moves to the end of the order, and the loop reaches it again after all others.
-      callers.delete(key)
-      callers.set(key, caller)
+      keys.delete(key)
+      keys.set(key, calls)
     }
   }
 
   const sweep = (): void => {
     const time = now()
     let someWait = false
-    for (const [key, caller] of callers) {
-      const longest = isOverloaded(caller, time) ? overloadedMaxWaitMs : maxWaitMs
-      while (time - (caller.waiting[0]?.since ?? time) > longest) caller.waiting.shift()?.reject(overloaded())
-      someWait ||= caller.waiting.length > 0
-      forget(key, caller)
+    for (const [key, calls] of keys) {
+      const longest = isOverloaded(calls, time) ? overloadedMaxWaitMs : maxWaitMs
+      while (time - (calls.waiting[0]?.since ?? time) > longest) calls.waiting.shift()?.reject(overloaded())
+      someWait ||= calls.waiting.length > 0
+      forget(key, calls)
     }
     if (!someWait) {
       clearInterval(timer)
@@ -135,14 +136,14 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     }
   }
 
-  const wait = (key: string, caller: Caller, signal: AbortSignal): Promise<void> =>
+  const wait = (key: string, calls: KeyCalls, signal: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
       const since = now()
       const end = () => {
         waiting--
         signal.removeEventListener("abort", leave)
       }
-      const waiter: Waiter = {
+      const pending: PendingCall = {
         since,
         admit() {
           end()
@@ -154,64 +155,64 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
         },
       }
       const leave = () => {
-        caller.waiting.splice(caller.waiting.indexOf(waiter), 1)
+        calls.waiting.splice(calls.waiting.indexOf(pending), 1)
         waiting--
-        forget(key, caller)
+        forget(key, calls)
         reject(signal.reason)
       }
       signal.addEventListener("abort", leave, { once: true })
       waiting++
-      if (caller.waiting.push(waiter) === 1) caller.waitingSince = since
+      if (calls.waiting.push(pending) === 1) calls.waitingSince = since
       timer ??= setInterval(sweep, sweepMs)
     })
 
-  const callerOf = (key: string): Caller => {
-    let caller = callers.get(key)
-    if (caller === undefined) {
-      caller = { active: 0, waiting: [], waitingSince: 0 }
-      callers.set(key, caller)
+  const callsOf = (key: string): KeyCalls => {
+    let calls = keys.get(key)
+    if (calls === undefined) {
+      calls = { active: 0, waiting: [], waitingSince: 0 }
+      keys.set(key, calls)
     }
-    return caller
+    return calls
   }
 
   // A call may end while it has given up its slot. It then leaves twice and enters again when the wait is over, so that the counts may be
   // negative in between.
   const leave = (key: string): void => {
-    const caller = callerOf(key)
+    const calls = callsOf(key)
     active--
-    caller.active--
+    calls.active--
     // Waiting calls are admitted in the next turn of the event loop. Calls on SQLite end in the turn in which they begin, so
     // that otherwise all waiting calls would run in one turn, in which no health check is answered.
     if (waiting > 0) admission ??= setImmediate(admitNext)
-    forget(key, caller)
+    forget(key, calls)
   }
 
   return {
     rejects(key) {
-      const caller = callers.get(key)
-      return caller !== undefined && isFull(caller)
+      const calls = keys.get(key)
+      return calls !== undefined && isFull(calls)
     },
     enter(key, signal) {
       signal.throwIfAborted()
-      const caller = callerOf(key)
+      const calls = callsOf(key)
       // A new call does not overtake waiting calls that are about to be admitted.
-      if (admission === undefined && caller.waiting.length === 0 && mayEnter(caller)) {
-        count(caller)
+      if (admission === undefined && calls.waiting.length === 0 && mayEnter(calls)) {
+        count(calls)
         return undefined
       }
-      if (isFull(caller)) throw overloaded()
-      return wait(key, caller, signal)
+      if (isFull(calls)) throw overloaded()
+      return wait(key, calls, signal)
     },
     leave,
-    load: () => ({ maxCalls, active, waiting, keys: callers.size }),
+    load: () => ({ maxCalls, active, waiting, keys: keys.size }),
     async yieldWhile(key, waited) {
       leave(key)
       try {
         return await waited
       } finally {
-        const caller = callerOf(key)
-        count(caller)
-        forget(key, caller)
+        const calls = callsOf(key)
+        count(calls)
+        forget(key, calls)
       }
     },
   }

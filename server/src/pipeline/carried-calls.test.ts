@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import { Failure } from "../errors/failure.js"
 import { Budget } from "../overload/budget.js"
+import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import type { Call, CallOptions } from "../rpc/call.js"
 import { rejecter } from "../rpc/rejection.js"
 import { rejections } from "../rpc/rejection-log.js"
@@ -27,10 +28,12 @@ async function open({
   header = {},
   maxInFlight = 10,
   rejects = () => false,
+  pauseAfter = async () => {},
 }: {
   header?: Record<string, string>
   maxInFlight?: number
   rejects?: Method["rejects"]
+  pauseAfter?: RejectionPause
 } = {}) {
   const begun: {
     options: CallOptions
@@ -75,7 +78,7 @@ async function open({
       audit: undefined,
     }),
     limitUnknown: () => {},
-    pauseAfter: async () => {},
+    pauseAfter,
   })
   const budgets = { requests: new Budget(size), answers: new Budget(size) }
   const abort = new AbortController()
@@ -90,7 +93,12 @@ async function open({
       else await new Promise<void>((resolve) => (wake = resolve))
     }
   }
-  const call = { signal: abort.signal, header: (name: string) => header[name], connection: budgets } as unknown as Call
+  const call = {
+    signal: abort.signal,
+    header: (name: string) => header[name],
+    connection: budgets,
+    limitKey: "",
+  } as unknown as Call
   const stream = service.pipeline(requests(), call)[Symbol.asyncIterator]() as AsyncIterator<PipelineResponse>
   await stream.next()
   let taking: ReturnType<typeof stream.next> | undefined = stream.next()
@@ -243,6 +251,20 @@ test("requests are not read while many answers wait for the client", async () =>
   while (begun.length < 2) await next()
 })
 
+test("a stream with rejected calls is read again only after a pause, and their answers are sent at once", async () => {
+  const pauses: { workMs: number; end(): void }[] = []
+  const pauseAfter = (workMs: number) => new Promise<void>((end) => pauses.push({ workMs, end }))
+  const { begun, next, send } = await open({ rejects: () => begun.length === 0 && pauses.length === 0, pauseAfter })
+  await send({ calls: [1, 2, 3].map((id) => ({ id, method: "any" })) })
+  expect((await next())?.answers).toHaveLength(3)
+  await send(one(4))
+  expect(begun).toHaveLength(0)
+  expect(pauses.map(({ workMs }) => workMs)).toEqual([3 * rejectionMs.carried])
+  pauses[0]?.end()
+  await settle()
+  expect(begun).toHaveLength(1)
+})
+
 test("a request is read once", async () => {
   const { begun, send } = await open()
   await send(one(1, 5))
@@ -299,5 +321,8 @@ test("a draining service ends the stream a second later, or when its calls are a
       expect((await last)?.answers).toHaveLength(1)
       expect(await next()).toBeUndefined()
     } else expect(await last).toBeUndefined()
+    // Calls that arrive after the end are not executed.
+    await send(one(2))
+    expect(begun).toHaveLength(hasCall ? 1 : 0)
   }
 })

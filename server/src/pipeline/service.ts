@@ -8,9 +8,8 @@ import type { Call, Implementation } from "../rpc/call.js"
 import { idempotencyHeader } from "../rpc/interceptors/idempotency.js"
 import { type Rejecter, sizeOf } from "../rpc/rejection.js"
 import type { Inside, Method } from "../rpc/router.js"
-import { keyOf } from "../rpc/running.js"
 import { inOwnMemory } from "../transport/limits/own-memory.js"
-import { type Outbox, outbox } from "./send-queue.js"
+import { SendQueue } from "./send-queue.js"
 
 export interface PipelineOptions extends Inside {
   /** The most active calls of one stream. */
@@ -34,7 +33,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
   const { draining, maxInFlight, maxMessageBytes } = options
   return {
     async *pipeline(requests, call) {
-      const waiting = outbox<PipelineAnswer>()
+      const waiting = new SendQueue<PipelineAnswer>()
       const calls = carriedCalls(options, call, waiting)
       let moving: NodeJS.Timeout | undefined
       /** Whether the next message asks the client to move. */
@@ -67,7 +66,7 @@ export function pipelineService(options: PipelineOptions): Implementation<typeof
 }
 
 /** The calls that one stream carries. */
-function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<PipelineAnswer>) {
+function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue<PipelineAnswer>) {
   const { methods, maxInFlight, pauseAfter } = options
   // The entries drop their call when they are removed (see Entry in rpc/active-calls.ts).
   const active = new Map<number, { call: Call | undefined }>()
@@ -88,7 +87,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
   /** Returns the reason to reject a call before it begins. Otherwise counts its request against the budget. */
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
     if (active.size >= maxInFlight) return tooManyCalls
-    if (method.rejects(keyOf(stream))) return limitReached
+    if (method.rejects(stream.limitKey)) return limitReached
     // The rate limits of keys do not apply to health, the only service whose unary methods need no key.
     const retryAfterMs = method.isOpen ? (budgets?.takeHealthRequest() ?? 0) : 0
     if (retryAfterMs > 0) return new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })
@@ -203,7 +202,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: Outbox<Pi
           if (space !== undefined) await space
         }
       }
-      reading().then(finish, answers.fail)
+      reading().then(finish, (error) => answers.fail(error))
     },
     /** Returns the memory of sent answers to the budget. */
     sent(answers: readonly PipelineAnswer[]): void {

@@ -14,7 +14,8 @@ async function call(read: () => Uint8Array, admissions: Admission[], timeoutMs?:
   const router = createRouter({
     services: [register(UserService, implementation as never)],
     observer: {
-      of: () => ({ begun: () => 0, answered() {}, failed() {} }),
+      clock: () => 0,
+      of: () => () => {},
       rejected() {},
     },
     access: access as Interceptor,

@@ -4,6 +4,7 @@ import type { Span } from "@opentelemetry/api"
 import type { Identity } from "../auth/identity.js"
 import { Failure } from "../errors/failure.js"
 import type { Budgets } from "../overload/budget.js"
+import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { Caller, Transaction } from "../store/store.js"
 
 /** The connection of a call, with its memory budgets. */
@@ -54,12 +55,10 @@ export interface CallOptions {
 interface Begun {
   deadline: number | undefined
   abort: AbortController
-  yieldWhile: YieldWhile | undefined
+  /** The limit in which the call is counted. */
+  limit: ConcurrencyLimit | undefined
   onEnd: () => void
 }
-
-/** See ConcurrencyLimit. */
-export type YieldWhile = <T>(call: Call, waited: Promise<T>) => Promise<T>
 
 /** One call of one method, from its header to its answer. Every listener begins calls with `Method.begin`. */
 export class Call implements Caller {
@@ -71,7 +70,8 @@ export class Call implements Caller {
   readonly deadline: number | undefined
   /** Aborts when the caller cancels, the deadline passes, a shutdown ends the call, or `abort` is called. */
   readonly signal: AbortSignal
-  readonly whileWaiting: Caller["whileWaiting"]
+  /** Gives up the call's slot in the concurrency limit until a promise is settled. Undefined if it has none. */
+  readonly whileWaiting: (<T>(waited: Promise<T>) => Promise<T>) | undefined
   /** The stream that carries the call, if it is a call of a pipeline. */
   readonly pipeline: Call | undefined
   readonly connection: CallConnection | undefined
@@ -83,20 +83,20 @@ export class Call implements Caller {
   transaction: Transaction | undefined
   /** The id of the call's trace, for logs. Undefined if the trace is neither recorded here nor known to the caller. */
   traceId: string | undefined
-  /** The span of the call, if it is recorded; see Waiter. */
+  /** The span of the call, if it is recorded. */
   spans: readonly Span[] | undefined
   readonly #options: CallOptions
   readonly #abort: AbortController
   readonly #onEnd: () => void
   #hasEnded = false
 
-  constructor(method: DescMethod, options: CallOptions, { deadline, abort, yieldWhile, onEnd }: Begun) {
+  constructor(method: DescMethod, options: CallOptions, { deadline, abort, limit, onEnd }: Begun) {
     this.method = method
     this.transport = options.transport
     this.requestId = requestIdOf(options.header("x-request-id"))
     this.deadline = deadline
     this.signal = abort.signal
-    this.whileWaiting = yieldWhile && ((waited) => yieldWhile(this, waited))
+    this.whileWaiting = limit && ((waited) => limit.yieldWhile(this.limitKey, waited))
     this.pipeline = options.pipeline
     this.connection = options.connection
     this.#options = options
@@ -117,6 +117,11 @@ export class Call implements Caller {
   /** See CallOptions. */
   get prefersCertificate(): boolean {
     return this.#options.prefersCertificate === true
+  }
+
+  /** The key by which the concurrency limit is shared. All callers without a key share one. */
+  get limitKey(): string {
+    return this.identity?.keyId ?? ""
   }
 
   /** The tenant of `identity`. Throws if the call is not authenticated yet. */

@@ -36,16 +36,10 @@ export type CallEnded = (call: Call, failure: Failure | undefined, begun: number
 
 /** Observes every call. */
 export interface Observer {
-  /** Returns the observer of a method's calls. Runs once per method: do work that depends only on the method here. */
-  of(method: DescMethod): CallObserver
+  /** A clock for durations, in milliseconds. */
+  clock: () => number
+  /** Returns the function that records a method's calls when they have ended. Runs once per method. */
+  of(method: DescMethod): CallEnded
   /** Records a call that a listener rejected before it began. */
   rejected(method: DescMethod, transport: string, requestId: string, code: number): void
-}
-
-/** Observes the calls of one method from beginning to end, including decoding and encoding. */
-export interface CallObserver {
-  /** @returns the start time of the call, for `answered` or `failed` */
-  begun(): number
-  answered(call: Call, begun: number): void
-  failed(call: Call, begun: number, failure: Failure): void
 }

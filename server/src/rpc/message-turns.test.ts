@@ -15,7 +15,8 @@ test("the event loop gets turns while the messages of a stream are read, even if
       }),
     ],
     observer: {
-      of: () => ({ begun: () => 0, answered() {}, failed() {} }),
+      clock: () => 0,
+      of: () => () => {},
       rejected() {},
     },
     access: {},

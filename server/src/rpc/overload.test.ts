@@ -6,7 +6,8 @@ import type { Observer } from "./interceptor.js"
 import { createRouter, type Method, register } from "./router.js"
 
 const asIs: Observer = {
-  of: () => ({ begun: () => 0, answered() {}, failed() {} }),
+  clock: () => 0,
+  of: () => () => {},
   rejected() {},
 }
 const incoming = { transport: "test", timeoutMs: undefined, header: () => undefined }

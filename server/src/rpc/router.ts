@@ -1,12 +1,12 @@
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
-import { activeCalls } from "./active-calls.js"
+import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf } from "./codec.js"
 import { streamHandler, unaryHandler } from "./handlers.js"
 import type { Interceptor, Observer, Stream, Unary } from "./interceptor.js"
-import { admission, keyOf, type Read, runStream, runUnary } from "./running.js"
+import { admission, type Read, runStream, runUnary } from "./running.js"
 
 /** One method, as the listeners serve it. */
 export interface Method {
@@ -82,7 +82,7 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf, pauseAfter } = options
   const interceptors = [access, ...options.interceptors]
-  const active = activeCalls(maxDeadlineMs)
+  const active = new ActiveCalls(maxDeadlineMs)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({
     desc,
@@ -98,15 +98,20 @@ export function createRouter(options: RouterOptions): Router {
       }
       const admissions = interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? [])
       const limit = method.methodKind === "unary" ? limitOf(method) : undefined
-      const yieldWhile = limit && (<T>(call: Call, waited: Promise<T>) => limit.yieldWhile(keyOf(call), waited))
-      const kind = { isPipeline, yieldWhile }
-      const parts = { admit: admission(admissions), unary, limit, observed: observer.of(method), pauseAfter }
+      const parts = {
+        admit: admission(admissions),
+        unary,
+        limit,
+        clock: observer.clock,
+        ended: observer.of(method),
+        pauseAfter,
+      }
       const codec = codecOf(method)
       return {
         desc: method,
         isOpen: access.admit?.(method) === undefined,
         rejects: limit === undefined ? () => false : limit.rejects,
-        begin: (one) => active.begin(method, one, kind),
+        begin: (one) => active.begin(method, one, limit, isPipeline),
         unary: runUnary(parts, unchanged, unchanged),
         unaryBytes: runUnary(parts, codec.decode, codec.encode),
         stream: runStream(method, parts, stream),
@@ -122,7 +127,7 @@ export function createRouter(options: RouterOptions): Router {
     const { draining } = active
     services.push(serve(options.pipeline({ methods, draining }), true))
   }
-  return { services, maxDeadlineMs, rejected: observer.rejected, drain: active.drain }
+  return { services, maxDeadlineMs, rejected: observer.rejected, drain: (graceMs) => active.drain(graceMs) }
 }
 
 function unchanged(message: Message): Message {

@@ -4,7 +4,7 @@ import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
 import type { Call } from "./call.js"
-import type { Admission, CallObserver, Stream, Unary } from "./interceptor.js"
+import type { Admission, CallEnded, Stream, Unary } from "./interceptor.js"
 
 /** Reads the request of a call. */
 export type Read<T> = () => T | Promise<T>
@@ -17,14 +17,12 @@ export interface Parts {
   unary: Unary
   /** The limit of active calls; undefined if there is none. */
   limit: ConcurrencyLimit | undefined
-  observed: CallObserver
+  /** A clock for durations, in milliseconds. */
+  clock: () => number
+  /** Records the end of the call, with its failure if it failed. */
+  ended: CallEnded
   /** Awaited before a call that the limit rejects is answered. */
   pauseAfter: RejectionPause
-}
-
-/** Returns the key by which the concurrency limit is shared. All callers without a key share one. */
-export function keyOf({ identity }: Call): string {
-  return identity?.keyId ?? ""
 }
 
 /**
@@ -49,12 +47,12 @@ export function admission(admissions: readonly Admission[]): Parts["admit"] {
  * limit, and takes one again with the request.
  */
 export function runUnary<I, O>(
-  { admit, unary, limit, observed, pauseAfter }: Parts,
+  { admit, unary, limit, clock, ended, pauseAfter }: Parts,
   decode: (input: I) => Message,
   encode: (answer: Message) => O,
 ): (read: Read<I>, call: Call) => Promise<O> {
   return async (read, call) => {
-    const begun = observed.begun()
+    const begun = clock()
     /** The key under which the call counts in the concurrency limit now. */
     let enteredAs: string | undefined
     try {
@@ -64,7 +62,7 @@ export function runUnary<I, O>(
       if (call.connection?.requests.isTight === true) throw requestBudgetUsed()
       // The client does not read its answers, so this one would only add to them.
       if (call.connection?.answers.isTight === true) throw answerBudgetUsed()
-      const key = keyOf(call)
+      const key = call.limitKey
       try {
         const entering = limit?.enter(key, call.signal)
         if (entering !== undefined) await entering
@@ -90,11 +88,11 @@ export function runUnary<I, O>(
       // A call ends at its deadline even if its handler cannot stop at once. The handler's result is then discarded, and its
       // transaction ends by itself.
       const answer = encode(await orAborted(unary(request, call), call.signal))
-      observed.answered(call, begun)
+      ended(call, undefined, begun, clock())
       return answer
     } catch (error) {
       const failure = toFailure(error)
-      observed.failed(call, begun, failure)
+      ended(call, failure, begun, clock())
       throw failure
     } finally {
       if (enteredAs !== undefined) limit?.leave(enteredAs)
@@ -105,11 +103,11 @@ export function runUnary<I, O>(
 /** Returns the function that runs streaming calls. */
 export function runStream(
   { output }: DescMethod,
-  { admit, observed }: Pick<Parts, "admit" | "observed">,
+  { admit, clock, ended }: Pick<Parts, "admit" | "clock" | "ended">,
   stream: Stream,
 ): Stream {
   return async function* (requests, call) {
-    const begun = observed.begun()
+    const begun = clock()
     let hasFailed = false
     try {
       await admit(call)
@@ -120,11 +118,11 @@ export function runStream(
     } catch (error) {
       hasFailed = true
       const failure = toFailure(error)
-      observed.failed(call, begun, failure)
+      ended(call, failure, begun, clock())
       throw failure
     } finally {
       // This also runs when the reader of the answers ends early.
-      if (!hasFailed) observed.answered(call, begun)
+      if (!hasFailed) ended(call, undefined, begun, clock())
     }
   }
 }

@@ -1,7 +1,6 @@
 import type { SessionCacheService } from "@authwire/proto"
 import { Failure } from "../errors/failure.js"
 import type { Implementation } from "../rpc/call.js"
-import { keyOf } from "../rpc/running.js"
 import type { Hubs } from "../session-cache/hubs.js"
 import { waitsUntil } from "../util/abort.js"
 
@@ -16,7 +15,7 @@ export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<ty
       let isRead = false
       let wake = () => {}
       const stream = hubs.open(
-        { tenant: call.tenant, key: keyOf(call) },
+        { tenant: call.tenant, key: call.limitKey },
         {
           ready: () => wake(),
           fail(thrown: Failure) {

@@ -1,6 +1,6 @@
 import http from "node:http"
-import { endRequest } from "./closing/end-request.js"
-import { answerClientErrors, http1Response, rejectExpectations, securityHeaders } from "./connect/response-headers.js"
+import { answerClientErrors, http1Response, securityHeaders } from "./connect/response-headers.js"
+import { limits } from "./limits/limits.js"
 import { listen } from "./listener/listen.js"
 import type { Listener, ListenerOptions } from "./listener/listener.js"
 
@@ -25,8 +25,9 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
     // each time, and Node accepts only one connection per turn of the event loop.
     ServerResponse: http1Response(securityHeaders, () => true),
   })
+  // Closes connections whose clients read nothing of the data that is queued for them.
+  server.timeout = limits.socketMs
   answerClientErrors(server, securityHeaders)
-  rejectExpectations(server)
   // Requests need no key and have no rate limit, so concurrent requests share one reading.
   let reading: Promise<string> | undefined
   const readOnce = () => {
@@ -36,7 +37,6 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
     return reading
   }
   server.on("request", async (request, response) => {
-    endRequest(request, response)
     const answer = (code: number, text: string, headers: http.OutgoingHttpHeaders = {}) =>
       response.writeHead(code, { "content-type": "text/plain; charset=utf-8", ...headers }).end(text)
     if (request.url?.split("?", 1)[0] !== "/metrics") return answer(404, "there is only /metrics\n")
@@ -53,10 +53,7 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
   const listener = await listen(server, options)
   return {
     address: listener.address,
-    stopAccepting() {
-      listener.stop()
-      server.closeIdleConnections()
-    },
+    stopAccepting: listener.stop,
     closed: listener.closed,
   }
 }

@@ -140,7 +140,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         const { identity } = call
         const who = { key: identity?.keyId, tenant: identity?.tenant }
         const outcome =
-          failure === undefined ? { code: "OK" } : { code: statusName(codeOf(failure.reason)), reason: failure.reason }
+          failure === undefined ? { code: "OK" } : { code: statusName(failure.code), reason: failure.reason }
         const entry = (subject?: string) => ({
           ...who,
           // It shows which client still uses a revoked key. Any client can claim any key.

@@ -9,12 +9,12 @@ import { formatKey, hashSecret, newKey } from "../../auth/api-key.js"
 import { Key } from "../../auth/key.js"
 import { openKeyring } from "../../auth/keyring.js"
 import { Failure } from "../../errors/failure.js"
-import { activeCalls } from "../active-calls.js"
+import { ActiveCalls } from "../active-calls.js"
 import type { Call, CallConnection, CallOptions } from "../call.js"
 import { access } from "./auth.js"
 
 const { getUser, createUser } = UserService.method
-const active = activeCalls(1_000)
+const active = new ActiveCalls(1_000)
 const parts = newKey()
 const both = {
   id: parts.id,

@@ -5,7 +5,7 @@ import { describe, expect, test } from "@jest/globals"
 import { ownMethods } from "../../auth/own-methods.js"
 import { scopeOf } from "../../auth/scopes.js"
 import type { RepeatableRequest } from "../../store/types.js"
-import { activeCalls } from "../active-calls.js"
+import { ActiveCalls } from "../active-calls.js"
 import { idempotency } from "./idempotency.js"
 
 describe("the schema", () => {
@@ -26,7 +26,7 @@ describe("the schema", () => {
 
 describe("a request", () => {
   const { linkAccount } = AccountService.method
-  const active = activeCalls(1_000)
+  const active = new ActiveCalls(1_000)
 
   /** Returns the arguments that the store gets for a request with an idempotency key. */
   async function asked(request: Message): Promise<RepeatableRequest> {

@@ -1,6 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Logger } from "pino"
-import { codeOf } from "../../errors/failure.js"
 import { statusName } from "../../errors/status.js"
 import type { CallEnded, Observer } from "../interceptor.js"
 import type { Rejections } from "../rejection-log.js"
@@ -19,6 +18,7 @@ export function logging(
   others: readonly ((method: DescMethod) => CallEnded | undefined)[],
 ): Observer {
   return {
+    clock,
     of: (method) => {
       const name = nameOf(method)
       const ended = others.flatMap((of) => of(method) ?? [])
@@ -32,7 +32,7 @@ export function logging(
         const entry = {
           method: name,
           transport: call.transport,
-          code: failure === undefined ? "OK" : statusName(codeOf(failure.reason)),
+          code: failure === undefined ? "OK" : statusName(failure.code),
           reason: failure?.reason,
           key: call.identity?.keyId,
           tenant: call.identity?.tenant,
@@ -46,11 +46,7 @@ export function logging(
         else log.info(entry, "call")
       }
       // The response is sent first, so that no caller waits for the log.
-      return {
-        begun: clock,
-        answered: (call, begun) => void setImmediate(record, call, undefined, begun, clock()),
-        failed: (call, begun, failure) => void setImmediate(record, call, failure, begun, clock()),
-      }
+      return (...call) => void setImmediate(record, ...call)
     },
     rejected: (method, transport, requestId, code) => {
       log.info({ method: nameOf(method), transport, code: statusName(code), request_id: requestId }, "call rejected")

@@ -9,7 +9,6 @@ import {
   trace,
 } from "@opentelemetry/api"
 import { isOwnMethod } from "../../auth/own-methods.js"
-import { codeOf } from "../../errors/failure.js"
 import { statusName } from "../../errors/status.js"
 import type { Call } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
@@ -77,7 +76,7 @@ export function callSpans({ tracer, propagator }: CallSpanOptions): CallSpans {
     ended({ spans }, failure, _begun, end) {
       const span = spans?.[0]
       if (span === undefined) return
-      const code = failure === undefined ? "OK" : statusName(codeOf(failure.reason))
+      const code = failure === undefined ? "OK" : statusName(failure.code)
       span.setAttribute("rpc.response.status_code", code)
       if (failure !== undefined) span.setAttribute("authwire.reason", failure.reason)
       if (faults.has(code)) {

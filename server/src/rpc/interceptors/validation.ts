@@ -1,7 +1,7 @@
 import { createValidator, type Violation } from "@bufbuild/protovalidate"
 import { Failure, type FieldViolation } from "../../errors/failure.js"
 import type { Interceptor } from "../interceptor.js"
-import { countOf } from "./parts.js"
+import { countParts, hasParts } from "./parts.js"
 
 /** The largest number of violations in an error. They travel in a header, and each entry of a list may cause one. */
 const maxViolations = 20
@@ -17,9 +17,9 @@ export function validation(): Interceptor {
 
   return {
     check({ input }) {
-      const count = countOf(input)
+      const counts = hasParts(input)
       return (request) => {
-        const parts = count?.(request as never, maxParts) ?? 0
+        const parts = counts ? countParts(request, maxParts) : 0
         if (parts > maxParts) throw tooManyParts()
         // Every entry may violate a rule, and collecting all violations of a large request would take gigabytes.
         const result = (parts > smallParts ? untilFirst : whole).validate(input, request)

@@ -66,17 +66,16 @@ export function isAdmitted(stream: object): boolean {
 
 const lingering = new WeakMap<Http2Session, { streams: number }>()
 
-// The stream is not closed at once, because a reset would replace headers that HTTP/2 has not sent yet.
+// The stream is not closed at once, because a reset would replace headers that HTTP/2 has not sent yet. The rest of the
+// request is read, with the data that has already arrived: Node permanently counts unread data against the memory of the
+// connection, and a stream with unread data never ends, even if it is closed and its connection too.
 function linger(stream: Http2Stream): void {
   const { session } = stream
-  if (session === undefined || stream.destroyed || stream.readableEnded || stream.state.remoteClose === 1) {
-    // The request is complete.
-    discard(stream)
-    return
-  }
+  stream.resume()
+  // The request is complete.
+  if (session === undefined || stream.destroyed || stream.readableEnded || stream.state.remoteClose === 1) return
   const count = lingering.get(session) ?? { streams: 0 }
   lingering.set(session, count)
-  discard(stream)
   if (count.streams >= limits.lingeringStreams) {
     stream.close()
     return
@@ -85,21 +84,16 @@ function linger(stream: Http2Stream): void {
   let left: number = isAdmitted(stream) ? Number.POSITIVE_INFINITY : limits.lingerBytes
   stream.on("data", (chunk: Buffer) => {
     left -= chunk.length
-    if (left < 0) stream.close()
+    // Closing the stream at once could lose a status that HTTP/2 has not sent yet.
+    if (left < 0 && !stream.closed) stream.pause()
   })
-  const timer = setTimeout(() => stream.close(), limits.lingerMs)
+  const end = () => {
+    stream.close()
+    stream.resume()
+  }
+  const timer = setTimeout(end, limits.lingerMs)
   stream.once("close", () => {
     count.streams--
     clearTimeout(timer)
   })
-}
-
-/**
- * Reads and discards the rest of a request, with the data that has already arrived. Node permanently counts unread data
- * against the memory of the connection, and a stream with unread data never ends, even if it is closed and its
- * connection too. The former readers of the data are removed, because they would pause the stream: they no longer read.
- */
-function discard(stream: Http2Stream): void {
-  stream.removeAllListeners("data")
-  stream.resume()
 }

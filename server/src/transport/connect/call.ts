@@ -4,7 +4,7 @@ import { connectErrorOf } from "../../errors/status.js"
 import type { Call, CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
-import { asRejected, asUnreadable } from "./foreign-errors.js"
+import { asUnreadable } from "./foreign-errors.js"
 
 /**
  * How Connect's handler reaches a call. The call begins once its header is read; Connect reads the request once the call is
@@ -105,12 +105,11 @@ export function beginStream(
     },
     async *answers(messages) {
       isMade = true
-      const fault: Fault = {}
-      requests.resolve(readable(messages, method, fault))
+      requests.resolve(readable(messages, method))
       try {
         for (let next = await first; next.done !== true; next = await stream.next()) yield next.value
       } catch (error) {
-        throw fault.asIs ?? connectErrorOf(toFailure(error), call.requestId)
+        throw connectErrorOf(toFailure(error), call.requestId)
       } finally {
         end()
         await stream.return?.()
@@ -119,20 +118,10 @@ export function beginStream(
   }
 }
 
-interface Fault {
-  /**
-   * Connect's error for a message that is too large or has an unsupported compression. It is sent to the client
-   * unchanged.
-   */
-  asIs?: unknown
-}
-
-async function* readable(messages: AsyncIterable<Message>, method: Method, fault: Fault): AsyncIterable<Message> {
+async function* readable(messages: AsyncIterable<Message>, method: Method): AsyncIterable<Message> {
   try {
     yield* messages
   } catch (error) {
-    const rejected = asRejected(error)
-    if (rejected !== undefined) fault.asIs = error
-    throw rejected ?? asUnreadable(error, method.desc) ?? new Failure("CANCELLED", { cause: error })
+    throw asUnreadable(error, method.desc) ?? new Failure("CANCELLED", { cause: error })
   }
 }

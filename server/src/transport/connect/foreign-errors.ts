@@ -32,18 +32,9 @@ export function withoutForeignErrors(
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
     if (error === undefined || error.details.length > 0) return undefined
-    if (error.code === Code.Unimplemented) {
-      onForeignError(error.code, asRejected(error))
-      // Connect's message quotes the name of an unknown compression, which is arbitrary input.
-      const isCount = error.rawMessage.startsWith("protocol error")
-      return new ConnectError(
-        isCount ? "the request must have one message" : "this compression is not supported",
-        error.code,
-      )
-    }
-    const unreadable = asUnreadable(error, method)
-    onForeignError(unreadable ? Code.InvalidArgument : error.code, unreadable ?? asRejected(error))
-    return unreadable && connectErrorOf(unreadable, requestId)
+    const failure = asUnreadable(error, method)
+    onForeignError(failure?.code ?? error.code, failure)
+    return failure && connectErrorOf(failure, requestId)
   }
   const type = response.header?.get("content-type") ?? ""
   const { trailer, body } = response
@@ -58,27 +49,29 @@ export function withoutForeignErrors(
   return { ...response, body: rewriteEnds(body, type, trailer, replaced) }
 }
 
-/** Returns the failure for an error of Connect if the error means that a message cannot be read. */
+/**
+ * Returns the failure for an error of Connect if the error means that a request cannot be read: it is not a well-formed
+ * message, or it is too large, has an unsupported compression or does not have exactly one message.
+ */
 export function asUnreadable(error: unknown, { input }: DescMethod): Failure | undefined {
   if (!(error instanceof ConnectError)) return undefined
-  if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(error.code)) return undefined
-  const field = unreadableField(error.rawMessage, input)
-  const owner = messageWithoutField(error.rawMessage)
+  const { code, rawMessage } = error
+  if (code === Code.ResourceExhausted) return new Failure("INVALID_FIELD", { cause: error, code, message: rawMessage })
+  if (code === Code.Unimplemented) {
+    // Connect's message quotes the name of an unknown compression, which is arbitrary input.
+    const isCount = rawMessage.startsWith("protocol error") || rawMessage === notOneMessage
+    const message = isCount ? notOneMessage : "this compression is not supported"
+    return new Failure("INVALID_FIELD", { cause: error, code, message })
+  }
+  if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(code)) return undefined
+  const field = unreadableField(rawMessage, input)
+  const owner = messageWithoutField(rawMessage)
   const problem = owner ? `has a field that ${owner} does not have` : `is not a well-formed ${input.typeName}`
   const description = field === undefined ? problem : "cannot be read"
   return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
 }
 
-/**
- * Returns the failure for an error of Connect that means that it does not read a request, and that the client gets with
- * Connect's own code: the request is too large, has an unsupported compression or does not have exactly one message.
- */
-export function asRejected(error: unknown): Failure | undefined {
-  if (!(error instanceof ConnectError)) return undefined
-  if (![Code.ResourceExhausted, Code.Unimplemented].includes(error.code)) return undefined
-  const violations = [{ field: "request", description: "cannot be read" }]
-  return new Failure("INVALID_FIELD", { cause: error, violations })
-}
+const notOneMessage = "the request must have one message"
 
 /**
  * Returns the field that Protobuf-ES could not read from JSON. It is a name of the schema; the rest of the error

@@ -1,5 +1,3 @@
-import type { EventEmitter } from "node:events"
-import type { ServerResponse } from "node:http"
 import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
 import { type ConnectRouter, type ContextValues, createConnectRouter, createContextValues } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
@@ -7,10 +5,10 @@ import { Failure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import { requestIdOf } from "../../rpc/call.js"
 import type { Method, Router } from "../../rpc/router.js"
-import { closeWhenAnswered, endWhenReset, markAdmitted } from "../closing/close-stream.js"
-import { endRequest } from "../closing/end-request.js"
-import { acquireSlot, type Connection } from "../limits/connection.js"
+import { markAdmitted } from "../closing/close-stream.js"
+import type { Connection } from "../limits/connection.js"
 import type { OpenMethods } from "../limits/open-methods.js"
+import { RequestBody } from "../limits/request-body.js"
 import { usageOf } from "../limits/request-usage.js"
 import { clampTimeouts } from "../listener/timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
@@ -24,18 +22,9 @@ import {
 } from "./authorize.js"
 import { arriving } from "./body.js"
 import { beginUnary, type HttpUnaryCall } from "./call.js"
+import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
-import {
-  closingOf,
-  cutOf,
-  limitTime,
-  type NodeRequest,
-  rejectHost,
-  rejectMethod,
-  rejectType,
-  rejectWithStatus,
-} from "./rejections.js"
-import { callOf, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
+import { callOf, callOptions, follow, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
 
 type Handler = ConnectRouter["handlers"][number]
 
@@ -71,83 +60,62 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     ]),
   )
 
-  /** Answers a request that is not a valid call of a method. */
-  const reject = (request: NodeRequest, response: NodeResponse, how: () => void): void => {
-    limitTime(closingOf(request, response), cutOf(request))
-    options.connectionOf(request).countUnauthenticated()
-    how()
-  }
-
-  /** Bounds how long a request stays open after its answer. Returns false if its connection is closed already. */
-  const receive = (request: NodeRequest, response: NodeResponse): boolean => {
-    // A client that disconnects causes an error event of the request. Other listeners may have been removed a moment
-    // before.
-    request.on("error", () => {})
+  /** Returns undefined if the connection is closed already. */
+  const receive = (request: NodeRequest, response: NodeResponse): HttpExchange | undefined => {
     // Node has already parsed pipelined requests of an HTTP/1.1 connection and emits them even after the connection was
     // destroyed.
-    if (!("stream" in request) && request.socket.destroyed) return false
-    if ("stream" in request) {
-      closeWhenAnswered(request.stream)
-      endWhenReset(request.stream)
-    } else endRequest(request, response as ServerResponse)
-    return true
+    if (!("stream" in request) && request.socket.destroyed) return undefined
+    return new HttpExchange(request, response, options.connectionOf(request))
   }
 
-  const answer = (request: NodeRequest, response: NodeResponse) => {
-    const path = request.url?.split("?", 1)[0] ?? ""
+  const answer = (exchange: HttpExchange) => {
+    const { request, response, connection, path } = exchange
     if (path === authorizePath && check !== undefined) {
-      if (request.method === "GET" || request.method === "HEAD") return authorize(check, request, response)
-      return reject(request, response, () => rejectMethod(response, "GET, HEAD"))
+      if (request.method === "GET" || request.method === "HEAD") return authorize(check, exchange)
+      return exchange.reject(405, { allow: "GET, HEAD", "content-length": "0" })
     }
     const found = handlers.get(path)
     if (found === undefined) {
-      limitTime(closingOf(request, response), cutOf(request))
-      const connection = options.connectionOf(request)
+      exchange.limitTime()
       if (!options.otherwise(request, response) || connection.takeHealthRequest() > 0) connection.countUnauthenticated()
       return
     }
     // Connect also offers GET for methods without side effects. That would put the request, such as an e-mail address
     // or a token, into the URL and so into the logs of proxies.
-    if (request.method !== "POST") return reject(request, response, () => rejectMethod(response, "POST"))
-    if (!found.handler.supportedContentType(request.headers["content-type"] ?? "")) {
-      return reject(request, response, () => rejectType(response))
+    if (request.method !== "POST") return exchange.reject(405, { allow: "POST", "content-length": "0" })
+    if (found.handler.supportedContentType(exchange.header("content-type") ?? "")) {
+      return serve(found.handler, found.method, exchange)
     }
-    serve(found.handler, found.method, request, response)
+    // The format of Connect's errors, for developers who try out the API.
+    const message = "content-type must be application/json, application/proto or a content type of gRPC"
+    exchange.reject(415, { "content-type": "application/json" }, JSON.stringify({ code: "invalid_argument", message }))
   }
 
   return {
     serve: (request, response) => {
-      if (receive(request, response)) answer(request, response)
+      const exchange = receive(request, response)
+      if (exchange !== undefined) answer(exchange)
     },
-    rejectWith: (status) => (request, response) => {
-      if (receive(request, response)) reject(request, response, () => rejectWithStatus(response, status))
-    },
+    rejectWith: (status) => (request, response) => receive(request, response)?.reject(status),
   }
 
   /** Serves a call of Authorization.Check by GET. */
-  function authorize(method: Method, request: NodeRequest, response: NodeResponse): void {
-    const connection = options.connectionOf(request)
-    const closing = closingOf(request, response)
-    const cut = cutOf(request)
-    const { maxDeadlineMs } = router
-    const { usage, rejection } = usageOf(closing, { method, connection, openMethods, maxDeadlineMs, cut })
-    const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
+  function authorize(method: Method, exchange: HttpExchange): void {
+    const { request, response } = exchange
+    const requestId = requestIdOf(exchange.header("x-request-id"))
+    const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })
     const begun = beginUnary(method, {
-      transport: "http",
+      ...callOptions(exchange, method, rejection),
       timeoutMs: undefined,
       header: (name) => (name === "x-request-id" ? requestId : proxyHeader(request.headers, name)),
       prefersCertificate: true,
-      rejection,
-      connection,
-      acquireSlot: (one) => acquireSlot(connection, one, closing),
     })
-    closing.once("close", () => begun.call.cancel())
-    begun.admitted.catch(() => limitTime(closing, cut))
-    answerCheck(begun, request, closing)
+    follow(begun, exchange)
+    answerCheck(begun, exchange)
       .catch(failedAnswer)
       .then(({ status, headers, body }) => {
         const bytes = Buffer.byteLength(body)
-        if (!usage.answers(bytes + JSON.stringify(headers).length)) return cut()
+        if (!usage.answers(bytes + JSON.stringify(headers).length)) return exchange.cut()
         response.writeHead(status, { ...headers, "content-length": String(bytes) })
         response.end(request.method === "HEAD" ? "" : body)
       })
@@ -155,32 +123,23 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       .catch(() => response.destroy())
   }
 
-  function serve(handler: Handler, method: Method, request: NodeRequest, response: NodeResponse): void {
-    const requestId = requestIdOf(firstOf(request.headers["x-request-id"]))
+  function serve(handler: Handler, method: Method, exchange: HttpExchange): void {
+    const { request, response, connection } = exchange
+    const requestId = requestIdOf(exchange.header("x-request-id"))
     request.headers["x-request-id"] = requestId
     clampTimeouts(request.headers)
     const contextValues = createContextValues()
-    const asked = read(request, response, contextValues)
-    const connection = options.connectionOf(request)
+    const asked = read(exchange, contextValues)
     if (asked === undefined) {
-      reject(request, response, () => rejectHost(response))
+      const type = { "content-type": "text/plain; charset=utf-8" }
+      exchange.reject(400, type, "the request names no host\n")
       return
     }
-    const closing = closingOf(request, response)
-    const cut = cutOf(request)
-    const { usage, rejection } = usageOf(closing, {
-      method,
-      connection,
-      openMethods,
-      maxDeadlineMs: router.maxDeadlineMs,
-      cut,
-    })
-    const state: HttpRequest = { method, connection, openMethods, rejection, usage, closing, cut }
+    const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })
+    const state: HttpRequest = { method, exchange, openMethods, rejection, usage }
     contextValues.set(requestKey, state)
-    // The request must not be destroyed when the iteration ends early, because the error still has to be sent.
-    const iterator = request.iterator({ destroyOnReturn: false })
-    const body = arriving(iterator, usage, () => callOf(state).call)
-    handler({ ...asked, body })
+    const body = new RequestBody("stream" in request ? request.stream : request, usage)
+    handler({ ...asked, body: arriving(body, () => callOf(state).call) })
       .then((answer) => {
         const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
           if (state.call === undefined) {
@@ -192,17 +151,14 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       })
       // The client has disconnected or does not read, so it cannot receive an answer.
       .catch(() => response.destroy())
+      .finally(() => body.discard())
   }
 }
 
-async function answerCheck(
-  begun: HttpUnaryCall,
-  { url, headers }: NodeRequest,
-  closing: EventEmitter,
-): Promise<AuthorizeAnswer> {
+async function answerCheck(begun: HttpUnaryCall, { request, closing }: HttpExchange): Promise<AuthorizeAnswer> {
   await begun.admitted
   markAdmitted(closing)
-  const asked = readAuthorizeRequest(url ?? "", headers)
+  const asked = readAuthorizeRequest(request.url ?? "", request.headers)
   if (asked instanceof Failure) {
     begun.fail(asked)
     throw connectErrorOf(asked, begun.call.requestId)
@@ -212,14 +168,10 @@ async function answerCheck(
 
 // Returns undefined if host and path are not a valid URL, as with `Host: [` or without a host in HTTP/1.0. The body is
 // read from the request itself, because a generator created here would stay in memory (see foreign-errors.ts).
-function read(request: NodeRequest, response: NodeResponse, contextValues: ContextValues) {
+function read({ request, response }: HttpExchange, contextValues: ContextValues) {
   try {
     return universalRequestFromNodeRequest(request, response, null, contextValues)
   } catch {
     return undefined
   }
-}
-
-function firstOf(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value
 }

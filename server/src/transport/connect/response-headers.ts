@@ -1,7 +1,7 @@
 import http from "node:http"
 import http2 from "node:http2"
 import type { Duplex } from "node:stream"
-import { endRequest } from "../closing/end-request.js"
+import { isAdmitted } from "../closing/close-stream.js"
 import { limits } from "../limits/limits.js"
 
 /** The header fields of every answer of a listener. */
@@ -25,9 +25,12 @@ const unfinished = new WeakMap<Duplex, Set<http.ServerResponse>>()
  * Creates the response class of an HTTP/1.1 server. Node answers some requests without calling the handler (without a
  * host, or with an unsupported expectation). Those answers have the header fields, too.
  *
+ * If a request is answered before it is complete, the rest is discarded, so that it does not block the connection's next
+ * request. Only a little is read. If that takes too long, the connection is closed.
+ *
  * @param shouldReconnect Whether the connection ends after an answer, which then says so. Called when the answer begins.
- * The answer ends when the rest of its request has arrived, because a client that is still sending could lose it. Only a
- * little is read, and not for long. Default: never.
+ * Such an answer ends when the rest of its request was discarded, because a client that is still sending could lose it.
+ * Default: never.
  */
 export function http1Response(
   headers: ResponseHeaders,
@@ -59,20 +62,31 @@ export function http1Response(
     override end(...last: unknown[]): this {
       if (!this.headersSent && shouldReconnect(this.#connection)) this.writeHead(this.statusCode)
       const { req } = this
-      const end = () => Reflect.apply(super.end, this, last)
-      if (!this.#endsConnection || req.complete || req.destroyed) return end()
-      let left: number = limits.lingerHttp1Bytes
-      const whole = Promise.withResolvers<void>()
-      const timer = setTimeout(whole.resolve, limits.lingerHttp1Ms)
-      req.once("end", whole.resolve).once("close", whole.resolve)
-      req.on("data", (chunk: Buffer) => {
-        left -= chunk.length
-        if (left < 0) whole.resolve()
-      })
-      whole.promise.then(() => {
+      let hasEnded = false
+      const end = () => {
+        if (!hasEnded) Reflect.apply(super.end, this, last)
+        hasEnded = true
+      }
+      if (!this.#endsConnection || req.complete || req.destroyed) end()
+      if (req.complete) return this
+      let left: number = isAdmitted(this) ? Number.POSITIVE_INFINITY : limits.lingerHttp1Bytes
+      const timer = setTimeout(() => {
+        end()
+        if (!this.#endsConnection && !req.complete) req.socket.destroy()
+      }, limits.lingerHttp1Ms)
+      const over = () => {
         clearTimeout(timer)
         end()
+      }
+      req.once("end", over).once("close", over)
+      req.on("data", (chunk: Buffer) => {
+        left -= chunk.length
+        if (left >= 0) return
+        // Closing the connection at once could lose the answer that the client has not read yet.
+        req.pause()
+        end()
       })
+      req.resume()
       return this
     }
   }
@@ -95,23 +109,21 @@ const statuses: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** Answers malformed HTTP/1.1 requests as Node does, with the header fields of the other answers. */
-export function answerClientErrors(server: http.Server, headers: ResponseHeaders): void {
+/** Answers an HTTP/1.1 request that cannot be read, with the header fields of the other answers, and closes the connection. */
+export type AnswerUnreadable = (socket: Duplex, status: number, error?: Error) => void
+
+/** Answers the malformed HTTP/1.1 requests of a server as Node does. Returns the function that answers one. */
+export function answerClientErrors(server: http.Server, headers: ResponseHeaders): AnswerUnreadable {
   const fields = Object.entries({ connection: "close", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+  const answer: AnswerUnreadable = (socket, status, error) => {
     // In the middle of another answer the client would read it as a part of that answer.
     const isAnswering = [...(unfinished.get(socket) ?? [])].some((response) => response.headersSent)
-    const status = statuses[error.code ?? ""] ?? 400
     if (socket.writable && !isAnswering)
       socket.write(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${fields.join("")}\r\n`)
     socket.destroy(error)
-  })
-}
-
-/** Rejects requests with an expectation as Node does, but reads little of their bodies. */
-export function rejectExpectations(server: http.Server): void {
-  server.on("checkExpectation", (request, response) => {
-    endRequest(request, response)
-    response.writeHead(417).end()
-  })
+  }
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
+    answer(socket, statuses[error.code ?? ""] ?? 400, error),
+  )
+  return answer
 }

@@ -1,4 +1,3 @@
-import type { EventEmitter } from "node:events"
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import {
   type ConnectRouter,
@@ -8,26 +7,22 @@ import {
   type ServiceImpl,
 } from "@connectrpc/connect"
 import type { Failure } from "../../errors/failure.js"
-import type { CallOptions } from "../../rpc/call.js"
+import type { Call, CallOptions } from "../../rpc/call.js"
 import type { Method, Router } from "../../rpc/router.js"
 import { markAdmitted } from "../closing/close-stream.js"
-import { acquireSlot, type Connection } from "../limits/connection.js"
+import { acquireSlot } from "../limits/connection.js"
 import type { OpenMethods } from "../limits/open-methods.js"
 import type { RequestUsage } from "../limits/request-usage.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./call.js"
-import { limitTime } from "./rejections.js"
+import type { HttpExchange } from "./exchange.js"
 
 /** The state of a request that is passed to Connect's handlers through its context values. */
 export interface HttpRequest {
   readonly method: Method
-  readonly connection: Connection
+  readonly exchange: HttpExchange
   readonly openMethods: OpenMethods
   readonly rejection: Failure | undefined
   readonly usage: RequestUsage
-  /** Emits "close" when the request is over or its client has disconnected. */
-  readonly closing: EventEmitter
-  /** Aborts the request at once. */
-  readonly cut: () => void
   call?: HttpUnaryCall | HttpStreamCall
 }
 
@@ -36,28 +31,37 @@ export const requestKey = createContextKey<HttpRequest | undefined>(undefined)
 /** Begins a call once its header is read, and delays Connect's reading of the request until the call is admitted. */
 export async function requestGate(context: HandlerContext): Promise<void> {
   const request = requestOf(context)
-  const { method, connection } = request
+  const { method, exchange } = request
   const options: CallOptions = {
-    transport: "http",
+    ...callOptions(exchange, method, request.rejection),
     timeoutMs: context.timeoutMs(),
     header: (name) => context.requestHeader.get(name) ?? undefined,
-    rejection: request.rejection,
-    connection,
-    acquireSlot: method.isOpen ? undefined : (call) => acquireSlot(connection, call, request.closing),
   }
   const begun =
     method.desc.methodKind === "unary"
       ? beginUnary(method, options)
       : beginStream(method, options, (isFirst) => {
           request.usage.read()
-          const tooMany = method.isOpen && !isFirst ? request.openMethods.request(method.desc, connection) : undefined
+          if (!method.isOpen || isFirst) return
+          const tooMany = request.openMethods.request(method.desc, exchange.connection)
           if (tooMany !== undefined) throw tooMany
         })
   request.call = begun
-  request.closing.once("close", () => begun.call.cancel())
-  begun.admitted.catch(() => limitTime(request.closing, request.cut))
+  follow(begun, exchange)
   await begun.admitted
-  if (!method.isOpen) markAdmitted(request.closing)
+  if (!method.isOpen) markAdmitted(exchange.closing)
+}
+
+/** The options of a call that do not depend on how its header is read. */
+export function callOptions({ connection, closing }: HttpExchange, method: Method, rejection: Failure | undefined) {
+  const acquire = method.isOpen ? undefined : (call: Call) => acquireSlot(connection, call, closing)
+  return { transport: "http", rejection, connection, acquireSlot: acquire }
+}
+
+/** Cancels a call when its client disconnects, and limits the time to receive its rejection. */
+export function follow(begun: HttpUnaryCall | HttpStreamCall, exchange: HttpExchange): void {
+  exchange.closing.once("close", () => begun.call.cancel())
+  begun.admitted.catch(() => exchange.limitTime())
 }
 
 function requestOf(context: HandlerContext): HttpRequest {

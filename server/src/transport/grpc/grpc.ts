@@ -1,25 +1,15 @@
-import {
-  type Http2Session,
-  type IncomingHttpHeaders,
-  performServerHandshake,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from "node:http2"
-import { createServer, type Socket } from "node:net"
-import { createServer as createTlsServer, TLSSocket, Server as TlsServer } from "node:tls"
+import { type Http2Session, type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Stream } from "node:http2"
 import type { CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { cut } from "../closing/close-stream.js"
-import { closeUnneeded } from "../closing/close-unneeded.js"
-import { closeUnresponsive } from "../closing/close-unresponsive.js"
-import { outliveStreams } from "../closing/outlive-streams.js"
-import { acquireSlot, Connection } from "../limits/connection.js"
+import { superviseSession } from "../closing/supervise-session.js"
+import { acquireSlot, type Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
 import { usageOf } from "../limits/request-usage.js"
+import { createAcceptor, negotiated } from "../listener/accept.js"
 import { listen } from "../listener/listen.js"
 import type { Listener, ListenerOptions } from "../listener/listener.js"
 import { grpcTimeout } from "../listener/timeout.js"
-import { admits, followCertificate, tlsServerOptions, verifiedNames } from "../tls/tls.js"
 import { serveStream, serveUnary } from "./method.js"
 import { streamRouter } from "./streams.js"
 
@@ -38,7 +28,7 @@ const http2Options = {
  * request is read, so that a rejected call costs little more than its header, and is answered at once.
  */
 export async function openGrpcListener(options: ListenerOptions): Promise<Listener> {
-  const { certificate, router, handshakeTimeoutMs, keyBudgets, maxMessageBytes, openMethods, log } = options
+  const { router, maxMessageBytes, openMethods } = options
   const { maxDeadlineMs } = router
   const sessions = new Map<Http2Session, Connection>()
   const connectionOf = ({ session }: ServerHttp2Stream) => session && sessions.get(session)
@@ -46,13 +36,8 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     const connection = connectionOf(stream)
     // The connection was closed at the same moment.
     if (connection === undefined) return
-    const { usage, rejection } = usageOf(stream, {
-      method,
-      connection,
-      openMethods,
-      maxDeadlineMs,
-      cut: () => cut(stream),
-    })
+    const exchange = { connection, closing: stream, cut: () => cut(stream) }
+    const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs })
     const callOptions: CallOptions = {
       transport: "grpc",
       timeoutMs: grpcTimeout(headers),
@@ -66,35 +51,17 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     else serveStream(request)
   }
   const onStream = streamRouter(router, onCall, (stream) => connectionOf(stream)?.countUnauthenticated())
-  const asksClients = certificate?.asksClients === true
-  const accept = (socket: Socket) => {
+  const acceptor = createAcceptor({ ...options, protocols: ["h2"] }, (socket, connection) => {
+    if (negotiated(socket) === "http/1.1") return socket.destroy()
     // Closes a connection that does not send the HTTP/2 preface in time.
-    const timer = setTimeout(() => socket.bytesRead < prefaceBytes && socket.destroy(), handshakeTimeoutMs)
+    const timer = setTimeout(() => socket.bytesRead < prefaceBytes && socket.destroy(), options.handshakeTimeoutMs)
     socket.once("close", () => clearTimeout(timer))
-    const names = socket instanceof TLSSocket && asksClients ? verifiedNames(socket) : undefined
-    const session: ServerHttp2Session = performServerHandshake(socket, http2Options)
-    const connection = new Connection(maxMessageBytes, names, keyBudgets)
+    const session = performServerHandshake(socket, http2Options)
     sessions.set(session, connection)
     session.once("close", () => sessions.delete(session))
-    // A broken connection is the client's problem. Without a listener the error would be an uncaught exception.
-    session.on("error", () => {})
-    outliveStreams(session)
-    closeUnneeded(session, socket, connection, options.idleTimeoutMs)
-    closeUnresponsive(session, socket)
+    superviseSession(session, socket, connection, { idleMs: options.idleTimeoutMs })
     session.on("stream", onStream)
-  }
-  const acceptor =
-    certificate === undefined
-      ? createServer({ noDelay: true }, accept)
-      : createTlsServer(
-          { ...tlsServerOptions(certificate, { protocols: ["h2"], handshakeTimeoutMs }), noDelay: true },
-          (socket) => {
-            if (!admits(socket, certificate, log)) return
-            if (socket.alpnProtocol === "h2") accept(socket)
-            else socket.destroy()
-          },
-        )
-  if (acceptor instanceof TlsServer && certificate !== undefined) followCertificate(acceptor, certificate, log)
+  })
   const listener = await listen(acceptor, options)
   return {
     address: listener.address,

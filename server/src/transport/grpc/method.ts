@@ -8,6 +8,7 @@ import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
 import type { OpenMethods } from "../limits/open-methods.js"
+import { RequestBody } from "../limits/request-body.js"
 import type { RequestUsage } from "../limits/request-usage.js"
 import { endWithAnswer, endWithStatus, sendHeader, sendMessage } from "./answer.js"
 import { RequestMessages } from "./request.js"
@@ -27,7 +28,8 @@ export interface GrpcRequest {
 export function serveUnary(request: GrpcRequest): void {
   const { method, stream, usage } = request
   const call = begin(request)
-  const messages = messagesOf(request)
+  const body = new RequestBody(stream, usage)
+  const messages = new RequestMessages(body, request.maxMessageBytes)
   const read = (): Promise<Uint8Array> => {
     admitted(request)
     return messages.only()
@@ -38,14 +40,18 @@ export function serveUnary(request: GrpcRequest): void {
       if (!usage.answers(answer.length)) throw new Failure("ANSWERS_NOT_TAKEN")
       endWithAnswer(stream, answer)
     })
-    .catch((error: unknown) => endWithStatus(stream, messages.fault ?? statusOf(toFailure(error), call.requestId)))
-    .finally(() => call.end())
+    .catch((error: unknown) => endWithStatus(stream, statusOf(toFailure(error), call.requestId)))
+    .finally(() => {
+      body.discard()
+      call.end()
+    })
 }
 
 export async function serveStream(request: GrpcRequest): Promise<void> {
   const { method, stream, usage } = request
   const call = begin(request)
-  const messages = messagesOf(request)
+  const body = new RequestBody(stream, usage)
+  const messages = new RequestMessages(body, request.maxMessageBytes)
   const waits = waitsUntil(call.signal)
   let last: Promise<void> | undefined
   try {
@@ -64,9 +70,10 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
     sendHeader(stream)
     endWithStatus(stream, ok)
   } catch (thrown) {
-    endWithStatus(stream, messages.fault ?? statusOf(toFailure(thrown), call.requestId))
+    endWithStatus(stream, statusOf(toFailure(thrown), call.requestId))
   } finally {
     waits.end()
+    body.discard()
     call.end()
   }
 }
@@ -97,10 +104,6 @@ function begin({ method, options, stream }: GrpcRequest): Call {
   const call = method.begin(options)
   stream.once("close", () => call.cancel())
   return call
-}
-
-function messagesOf({ stream, maxMessageBytes, usage }: GrpcRequest): RequestMessages {
-  return new RequestMessages(stream, maxMessageBytes, usage)
 }
 
 function admitted({ method, stream }: GrpcRequest): void {

@@ -24,10 +24,7 @@ export const limits = {
   requestBytes: 10 * 1024 * 1024,
   /** From this number of such bytes on no further request is read. More if `--max-message-bytes` requires it. */
   requestBytesForMore: 6 * 1024 * 1024,
-  /**
-   * The overhead that is counted for each chunk of them, and for each whole message of a stream until it is read, in bytes: about the
-   * memory that Node needs for a chunk.
-   */
+  /** The overhead that is counted for each chunk of them, in bytes: about the memory that Node needs for a chunk. */
   chunkBytes: 512,
   /** Bytes of answers that the client has not received yet. */
   answerBytes: 16 * 1024 * 1024,

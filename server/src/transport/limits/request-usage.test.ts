@@ -90,65 +90,40 @@ describe("a unary call", () => {
 })
 
 describe("a stream", () => {
-  const prefix = (length: number) => {
-    const bytes = Buffer.alloc(5)
-    bytes.writeUInt32BE(length, 1)
-    return bytes
-  }
-
   test("may be open for hours, and is aborted when a message takes too long to arrive", () => {
     const { usage, cut } = setUp(undefined)
+    usage.awaited()
     jest.advanceTimersByTime(3_600_000)
-    usage.received(prefix(10))
+    usage.received(Buffer.alloc(10))
+    usage.awaited()
     jest.advanceTimersByTime(limits.messageMs - 1)
-    // This completes the first message and begins the next.
     usage.received(Buffer.alloc(11))
-    jest.advanceTimersByTime(limits.messageMs - 1)
-    expect(cut).not.toHaveBeenCalled()
-    // Another byte does not begin a new message.
+    usage.read()
+    usage.awaited()
+    // What was received and is not needed yet has no time limit.
     usage.received(Buffer.alloc(1))
-    jest.advanceTimersByTime(1)
+    jest.advanceTimersByTime(3_600_000)
+    expect(cut).not.toHaveBeenCalled()
+    usage.awaited()
+    usage.received(Buffer.alloc(1))
+    usage.awaited()
+    jest.advanceTimersByTime(limits.messageMs)
     expect(cut).toHaveBeenCalledTimes(1)
   })
 
-  test("takes only the bytes of the incomplete message", () => {
-    const { usage, connection } = setUp(undefined)
-    usage.received(prefix(2 * MiB))
-    usage.received(Buffer.alloc(MiB))
-    expect(connection.requests.take(limits.requestBytes - MiB)).toBe(false)
-    usage.received(Buffer.alloc(MiB))
-    usage.read()
-    expect(isWhole(connection)).toBe(true)
-    usage.received(prefix(1))
-    usage.end()
-    expect(isWhole(connection)).toBe(true)
-  })
-
-  test("is charged for each whole message, even for an empty one, until its method reads it", () => {
-    const { usage, connection, cut } = setUp(undefined)
-    const most = limits.requestBytes / limits.chunkBytes
-    usage.received(Buffer.alloc(5 * most))
-    expect([connection.requests.take(1), cut.mock.calls.length]).toEqual([false, 0])
-    for (let message = 0; message < most; message++) usage.read()
-    expect(isWhole(connection)).toBe(true)
-    usage.received(Buffer.alloc(5 * (most + 1)))
-    expect(cut).toHaveBeenCalledTimes(1)
-    usage.read()
-    usage.end()
-    usage.read()
-    expect(isWhole(connection)).toBe(true)
-  })
-
-  test("is charged for each chunk of the incomplete message, and not for those of earlier messages", () => {
+  test("takes the bytes of a message, and an overhead for each chunk, until its method reads it", () => {
     const { usage, connection, cut } = setUp(undefined)
     for (let message = 0; message < 30_000; message++) {
       usage.received(Buffer.alloc(5))
+      expect(isWhole(connection)).toBe(false)
       usage.read()
     }
-    expect(isWhole(connection)).toBe(true)
-    usage.received(prefix(MiB))
+    expect([isWhole(connection), cut.mock.calls.length]).toEqual([true, 0])
     for (let sent = 0; sent < 30_000; sent++) usage.received(Buffer.alloc(1))
     expect(cut).toHaveBeenCalled()
+    usage.end()
+    usage.read()
+    expect(isWhole(connection)).toBe(true)
   })
 
   test("is aborted when the client does not receive a sent message in time", () => {

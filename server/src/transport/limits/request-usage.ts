@@ -2,7 +2,6 @@ import type { EventEmitter } from "node:events"
 import type { Failure } from "../../errors/failure.js"
 import type { Method } from "../../rpc/router.js"
 import type { Connection } from "./connection.js"
-import { Envelopes } from "./envelopes.js"
 import { limits } from "./limits.js"
 import type { OpenMethods } from "./open-methods.js"
 
@@ -21,20 +20,17 @@ export interface RequestUsageOptions {
 
 /**
  * The bytes and the time that one request and its answer use of their connection's budgets, until `end`. A stream is
- * charged for its incomplete message, and for each whole message until its method reads it. Each of its messages has a
- * time limit in either direction.
+ * charged for what arrives until its method reads a message. Each of its messages has a time limit in either direction.
  */
 export class RequestUsage {
   readonly #connection: Connection
   readonly #isOpen: boolean
+  readonly #isStream: boolean
   /** Aborts the request at once. */
   readonly cut: () => void
-  readonly #envelopes: Envelopes | undefined
-  /** What was received of the request, or of a stream's incomplete message: bytes, and the number of chunks. */
+  /** What was received of the request, or of a stream since its method has read a message: bytes, and the number of chunks. */
   #bytes = 0
   #chunks = 0
-  /** The number of whole messages of a stream that its method has not read yet. */
-  #unread = 0
   /** The bytes that are taken from the budget for it. */
   #requestBytes = 0
   #answerBytes = 0
@@ -48,9 +44,9 @@ export class RequestUsage {
   constructor({ connection, isOpen, lifetimeMs, cut }: RequestUsageOptions) {
     this.#connection = connection
     this.#isOpen = isOpen
+    this.#isStream = lifetimeMs === undefined
     this.cut = cut
-    if (lifetimeMs === undefined) this.#envelopes = new Envelopes()
-    else this.#arriving = setTimeout(cut, lifetimeMs)
+    if (lifetimeMs !== undefined) this.#arriving = setTimeout(cut, lifetimeMs)
   }
 
   /** Counts received bytes of the request. Aborts the request if it exceeds a limit. */
@@ -58,41 +54,27 @@ export class RequestUsage {
     // Bytes that arrived before the end may be read after it.
     if (this.#isOver) return
     const { requests } = this.#connection
-    const envelopes = this.#envelopes
     this.#chunks++
-    if (envelopes === undefined) this.#bytes += chunk.length
-    else this.#readMessages(envelopes, chunk)
-    const held = this.#bytes + (this.#chunks + this.#unread) * limits.chunkBytes
-    const length = envelopes === undefined ? this.#bytes : envelopes.length
+    this.#bytes += chunk.length
+    const held = this.#bytes + this.#chunks * limits.chunkBytes
     requests.give(this.#requestBytes)
     this.#requestBytes = 0
-    if ((this.#isOpen && length > limits.openRequestBytes) || !requests.take(held)) this.cut()
+    if ((this.#isOpen && this.#bytes > limits.openRequestBytes) || !requests.take(held)) this.cut()
     else this.#requestBytes = held
   }
 
-  #readMessages(envelopes: Envelopes, chunk: Uint8Array): void {
-    const { whole } = envelopes
-    envelopes.read(chunk)
-    this.#unread += envelopes.whole - whole
-    this.#bytes = envelopes.partialBytes
-    if (this.#bytes === 0) this.#chunks = 0
-    else if (envelopes.whole > whole) this.#chunks = 1
-    if (this.#bytes === 0 || envelopes.whole > whole) {
-      clearTimeout(this.#arriving)
-      this.#arriving = undefined
-    }
-    if (this.#bytes > 0) this.#arriving ??= setTimeout(this.cut, limits.messageMs)
+  /** Records that more of the request is needed. A message of a stream that has begun must then be complete in time. */
+  awaited(): void {
+    if (!this.#isOver && this.#isStream && this.#bytes > 0) this.#arriving ??= setTimeout(this.cut, limits.messageMs)
   }
 
-  /**
-   * Records that the method of a stream has read a message. Until then the message counts as a chunk, because the smallest one
-   * has five bytes and needs much more memory than that.
-   */
+  /** Records that the method of a stream has read a message. The rest of the chunk in which it ended is not counted. */
   read(): void {
     if (this.#isOver) return
-    this.#unread--
-    this.#requestBytes -= limits.chunkBytes
-    this.#connection.requests.give(limits.chunkBytes)
+    this.#connection.requests.give(this.#requestBytes)
+    this.#requestBytes = this.#bytes = this.#chunks = 0
+    clearTimeout(this.#arriving)
+    this.#arriving = undefined
   }
 
   /**
@@ -135,37 +117,25 @@ export class RequestUsage {
   }
 }
 
-export interface UsageOfOptions {
-  method: Method
-  connection: Connection
-  openMethods: OpenMethods
-  /** The longest duration of a unary call, in milliseconds. */
-  maxDeadlineMs: number
-  /** Aborts the request at once. */
-  cut: () => void
-}
-
 /**
  * Creates the usage of a request, and the rejection of the call if it exceeds the limits of methods that require no
  * key.
  *
- * @param closing The HTTP/2 stream or the HTTP/1.1 response. It ends when it closes.
+ * @param request.closing The HTTP/2 stream or the HTTP/1.1 response. The usage ends when it closes.
+ * @param request.cut Aborts the request at once.
+ * @param options.maxDeadlineMs The longest duration of a unary call, in milliseconds.
  */
 export function usageOf(
-  closing: EventEmitter,
-  { method, connection, openMethods, maxDeadlineMs, cut }: UsageOfOptions,
+  { connection, closing, cut }: { connection: Connection; closing: EventEmitter; cut: () => void },
+  { method, openMethods, maxDeadlineMs }: { method: Method; openMethods: OpenMethods; maxDeadlineMs: number },
 ): { usage: RequestUsage; rejection: Failure | undefined } {
   const { isOpen, desc } = method
   const lifetimeMs = desc.methodKind === "unary" ? maxDeadlineMs + limits.closeMs : undefined
   const usage = new RequestUsage({ connection, isOpen, lifetimeMs, cut })
-  if (!isOpen) {
-    closing.once("close", () => usage.end())
-    return { usage, rejection: undefined }
-  }
   const stream = { cut }
   closing.once("close", () => {
     usage.end()
-    openMethods.leave(desc, connection, stream)
+    if (isOpen) openMethods.leave(desc, connection, stream)
   })
-  return { usage, rejection: openMethods.enter(desc, connection, stream) }
+  return { usage, rejection: isOpen ? openMethods.enter(desc, connection, stream) : undefined }
 }

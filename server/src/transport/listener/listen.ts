@@ -1,6 +1,5 @@
-import { Server, type Socket } from "node:net"
+import type { Server, Socket } from "node:net"
 import { type Address, formatAddress } from "../../util/address.js"
-import { closeStalled } from "../closing/close-stalled.js"
 import type { ListenerOptions } from "./listener.js"
 
 /** A port that accepts connections. */
@@ -26,7 +25,7 @@ export async function listen(
 ): Promise<OpenPort> {
   server.maxConnections = maxConnections
   // Without this, the primary of Node's cluster would offer a connection that a worker drops to the other workers,
-  // endlessly if all are full. Node's types do not have the option yet.
+  // endlessly if all are full. The types of Node do not have this documented option yet.
   Object.assign(server, { dropMaxConnection: true })
   let loggedAt = Number.NEGATIVE_INFINITY
   server.on("drop", () => {
@@ -37,10 +36,9 @@ export async function listen(
       "closing new connections: the listener has reached its limit",
     )
   })
-  closeStalled(server)
   const sockets = new Set<Socket>()
   let allClosed = () => {}
-  server.prependListener("connection", (socket: Socket) => {
+  server.on("connection", (socket: Socket) => {
     sockets.add(socket)
     socket.once("close", () => {
       sockets.delete(socket)
@@ -58,8 +56,7 @@ export async function listen(
   const port = typeof bound === "object" && bound !== null ? bound.port : address.port
   return {
     address: { host: address.host, port },
-    // Calls the `close` of net.Server, because that of an HTTP server also closes idle connections.
-    stop: () => Server.prototype.close.call(server),
+    stop: () => void server.close(),
     async closed(graceMs) {
       if (sockets.size === 0) return
       const timer = setTimeout(() => {

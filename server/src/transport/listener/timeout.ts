@@ -7,7 +7,7 @@ const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1
 
 /** Returns the timeout in `grpc-timeout`, in milliseconds; undefined if the header is missing or malformed. */
 export function grpcTimeout(headers: IncomingHttpHeaders): number | undefined {
-  const [, value, unit = ""] = /^(\d{1,15})([HMSmun])$/.exec(first(headers["grpc-timeout"])) ?? []
+  const [, value, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(first(headers["grpc-timeout"])) ?? []
   return value === undefined ? undefined : Math.min(Number(value) * (unitMs[unit] ?? 1), longest)
 }
 

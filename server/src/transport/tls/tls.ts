@@ -1,53 +1,43 @@
-import type { Server, TLSSocket, TlsOptions } from "node:tls"
+import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls"
 import type { Logger } from "pino"
 import type { CertificateSource } from "./certificate.js"
 
-/** Returns the TLS options of a Node server. */
-export function tlsServerOptions(
+/**
+ * Creates a server that passes on each connection whose TLS handshake succeeds and whose client has no certificate, or
+ * one that verifies, with the names in it (see CallConnection). It follows the changes of the certificate.
+ */
+export function createTlsServer(
   certificate: CertificateSource,
-  options: { protocols: string[]; handshakeTimeoutMs: number },
-): TlsOptions {
-  return {
-    ...certificate.current(),
-    ALPNProtocols: options.protocols,
-    handshakeTimeout: options.handshakeTimeoutMs,
-    requestCert: certificate.asksClients,
-    // Otherwise Node would also reject clients without a certificate; see `admits`.
-    rejectUnauthorized: false,
-  }
-}
-
-/** Gives new connections the current certificate, and destroys connections whose handshake fails. */
-export function followCertificate(server: Server, certificate: CertificateSource, log: Logger): void {
-  certificate.onChange((options) => server.setSecureContext(options))
-  server.removeAllListeners("tlsClientError")
+  { log, ...options }: TlsOptions & { log: Logger },
+  onConnection: (socket: TLSSocket, names: readonly string[] | undefined) => void,
+): Server {
+  const server = createServer(
+    {
+      ...options,
+      ...certificate.current(),
+      requestCert: certificate.asksClients,
+      // Otherwise Node would also reject clients without a certificate.
+      rejectUnauthorized: false,
+    },
+    (socket) => {
+      // TLS errors that occur before a protocol handles the connection would be uncaught.
+      socket.on("error", () => socket.destroy())
+      const client = certificate.asksClients ? socket.getPeerX509Certificate() : undefined
+      if (client === undefined) onConnection(socket, undefined)
+      else if (socket.authorized) onConnection(socket, namesOf(client.subjectAltName))
+      else {
+        const facts = { peer: socket.remoteAddress, reason: String(socket.authorizationError) }
+        log.info(facts, "rejected a client: its certificate cannot be verified")
+        socket.destroy()
+      }
+    },
+  )
+  certificate.onChange((changed) => server.setSecureContext(changed))
   server.on("tlsClientError", (error: Error & { code?: string }, socket) => {
     log.debug({ peer: socket.remoteAddress, reason: error.code ?? "unknown" }, "a TLS handshake failed")
     socket.destroy()
   })
-}
-
-/**
- * Returns whether a connection may continue: its client has no certificate, or one that verifies. Otherwise destroys
- * it.
- */
-export function admits(socket: TLSSocket, certificate: CertificateSource, log: Logger): boolean {
-  // TLS errors that occur before a protocol handles the connection would be uncaught.
-  socket.on("error", () => socket.destroy())
-  if (!certificate.asksClients || socket.authorized || socket.getPeerX509Certificate() === undefined) return true
-  log.info(
-    { peer: socket.remoteAddress, reason: String(socket.authorizationError) },
-    "rejected a client: its certificate cannot be verified",
-  )
-  socket.destroy()
-  return false
-}
-
-/** Returns the names in a client's certificate (see CallConnection); undefined if the client has no verified certificate. */
-export function verifiedNames(socket: TLSSocket): readonly string[] | undefined {
-  if (!socket.authorized) return undefined
-  const certificate = socket.getPeerX509Certificate()
-  return certificate && namesOf(certificate.subjectAltName)
+  return server
 }
 
 // The type, then either a JSON string or all text up to the next comma. Node writes a JSON string if the name contains

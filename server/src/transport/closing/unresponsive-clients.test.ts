@@ -2,7 +2,8 @@ import { once } from "node:events"
 import http2 from "node:http2"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
-import { closeUnresponsive } from "./close-unresponsive.js"
+import { Connection } from "../limits/connection.js"
+import { superviseSession } from "./supervise-session.js"
 
 let server: http2.Http2Server
 let sessions: http2.ServerHttp2Session[]
@@ -16,7 +17,7 @@ beforeEach(async () => {
   server.on("sessionError", () => {})
   server.on("session", (session) => {
     sessions.push(session)
-    closeUnresponsive(session, accepted, 200)
+    superviseSession(session, accepted, new Connection(1_000_000, undefined), { idleMs: 60_000, pingMs: 200 })
   })
   server.on("stream", (stream) => {
     stream.on("error", () => {})
@@ -41,53 +42,54 @@ async function open(port: number) {
   return client
 }
 
+/** Opens a port from which the server receives everything. @param isDeaf Whether the client receives nothing. */
+async function forwarder(isDeaf: boolean) {
+  const sockets: Socket[] = []
+  const between = createServer((socket) => {
+    const toServer = connect(portOf(server), "127.0.0.1")
+    sockets.push(socket, toServer)
+    for (const end of sockets) end.on("error", () => {})
+    socket.pipe(toServer)
+    if (!isDeaf) toServer.pipe(socket)
+  })
+  await once(between.listen(0, "127.0.0.1"), "listening")
+  return {
+    port: portOf(between),
+    /** From now on the client receives nothing. */
+    goDeaf: () => sockets[1]?.unpipe().pause(),
+    close() {
+      for (const socket of sockets) socket.destroy()
+      between.close()
+    },
+  }
+}
+
 test("a client that does not read is disconnected while it has a stream, and a client that answers is not", async () => {
   const well = await open(portOf(server))
-  let toServer: Socket | undefined
-  const between = createServer((socket) => {
-    toServer = connect(portOf(server), "127.0.0.1")
-    for (const end of [socket, toServer]) end.on("error", () => {})
-    socket.pipe(toServer).pipe(socket)
-  })
-  between.listen(0, "127.0.0.1")
-  await once(between, "listening")
-  const deaf = await open(portOf(between))
-  // From here on the client receives nothing from the server.
-  toServer?.unpipe().pause()
+  const between = await forwarder(false)
+  const deaf = await open(between.port)
+  between.goDeaf()
   await once(sessions[1] as http2.ServerHttp2Session, "close")
   expect(sessions[0]?.destroyed).toBe(false)
-  well.destroy()
-  deaf.destroy()
-  toServer?.destroy()
+  for (const client of [well, deaf]) client.destroy()
   between.close()
 })
 
 test("a client that does not read the answer of its last stream is disconnected, and one that does is not", async () => {
   server.removeAllListeners("stream")
   server.on("stream", (stream) => stream.respond({ ":status": 200 }, { endStream: true }))
-  const ask = (client: http2.ClientHttp2Session) => {
-    client.on("error", () => {})
-    return client.request({ ":path": "/" }).on("error", () => {})
+  const ask = (port: number) => {
+    const client = http2.connect(`http://127.0.0.1:${port}`).on("error", () => {})
+    return { client, stream: client.request({ ":path": "/" }).on("error", () => {}) }
   }
-  const well = http2.connect(`http://127.0.0.1:${portOf(server)}`)
-  await once(ask(well), "response")
-  let toServer: Socket | undefined
-  // Forwards only what the client sends.
-  const between = createServer((socket) => {
-    toServer = connect(portOf(server), "127.0.0.1")
-    for (const end of [socket, toServer]) end.on("error", () => {})
-    socket.pipe(toServer)
-  })
-  between.listen(0, "127.0.0.1")
-  await once(between, "listening")
-  const deaf = http2.connect(`http://127.0.0.1:${portOf(between)}`)
-  ask(deaf)
+  const well = ask(portOf(server))
+  await once(well.stream, "response")
+  const between = await forwarder(true)
+  const deaf = ask(between.port)
   while (sessions[1] === undefined) await once(server, "session")
   await once(sessions[1], "close")
   expect(sessions[0]?.destroyed).toBe(false)
-  well.destroy()
-  deaf.destroy()
-  toServer?.destroy()
+  for (const { client } of [well, deaf]) client.destroy()
   between.close()
 })
 

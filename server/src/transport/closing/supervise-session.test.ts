@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import type { Identity } from "../../auth/identity.js"
 import { Connection, keyBudgets } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
-import { closeUnneeded } from "./close-unneeded.js"
+import { superviseSession } from "./supervise-session.js"
 
 const idleMs = 1_000
 
@@ -22,6 +22,8 @@ function connect(closesAfterMs = idleMs) {
   const session = Object.assign(new EventEmitter(), {
     closed: false,
     goaway: jest.fn(),
+    // The client answers at once.
+    ping: (answered: (error: null) => void) => answered(null),
     close: jest.fn(() => {
       session.closed = true
     }),
@@ -34,7 +36,9 @@ function connect(closesAfterMs = idleMs) {
     },
   })
   const known = new Connection(1_000_000, undefined, keyBudgets(1_000_000))
-  closeUnneeded(session as unknown as ServerHttp2Session, socket as unknown as Socket, known, closesAfterMs)
+  superviseSession(session as unknown as ServerHttp2Session, socket as unknown as Socket, known, {
+    idleMs: closesAfterMs,
+  })
   const open = () => {
     const stream = new EventEmitter()
     session.emit("stream", stream)

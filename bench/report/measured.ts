@@ -1,28 +1,13 @@
 import { median } from "../load/statistics.ts"
 import { short, table } from "./markdown.ts"
 
-/** A goal, the measured value, and whether the goal is met. */
-export interface Goal {
-  what: string
-  /** The limit, such as `≥ 1.5` or `≤ 0.7`. */
-  goal: string
-  measured: number
-  met: boolean
-}
+/** What was measured, and its value. */
+export type Measured = readonly [what: string, value: number]
 
-export function atLeast(what: string, least: number, measured: number): Goal {
-  return { what, goal: `≥ ${least}`, measured, met: measured >= least }
-}
-
-export function atMost(what: string, most: number, measured: number): Goal {
-  return { what, goal: `≤ ${most}`, measured, met: measured <= most }
-}
-
-/** Returns what was measured. The goals themselves are for those who change the code, and not for readers of the page. */
-export function goalsTable(goals: readonly Goal[]): string {
+export function measuredTable(rows: readonly Measured[]): string {
   return table(
     ["", "measured"],
-    goals.map(({ what, measured }) => [what, short(measured)]),
+    rows.map(([what, value]) => [what, short(value)]),
   )
 }
 

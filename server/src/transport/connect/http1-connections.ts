@@ -1,0 +1,74 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { Socket } from "node:net"
+import { limits } from "../limits/limits.js"
+import type { ConnectHandler } from "./handler.js"
+import { answerClientErrors, type ResponseHeaders } from "./response-headers.js"
+
+/** The connections of HTTP/1.1, which the HTTP listener hands to a server of Node that itself does not listen. */
+export interface Http1Connections {
+  accept(socket: Socket): void
+  /** Closes the connections on which no request waits for its answer. */
+  closeIdle(): void
+}
+
+/** What is known of one connection. */
+interface State {
+  /** The requests whose answers are not finished. */
+  unfinished: number
+  /** The timeout for the header of the next request. */
+  timer: NodeJS.Timeout
+}
+
+/**
+ * @param options.headerTimeoutMs The longest time in which the first header must arrive, in milliseconds. For a later one the
+ *   time between two requests is added.
+ */
+export function http1Connections(options: {
+  server: Server
+  headers: ResponseHeaders
+  headerTimeoutMs: number
+  handler: ConnectHandler
+}): Http1Connections {
+  const { server, headers, headerTimeoutMs, handler } = options
+  const answerUnreadable = answerClientErrors(server, headers)
+  const states = new Map<Socket, State>()
+  const expectHeader = (socket: Socket, ms: number) => setTimeout(() => answerUnreadable(socket, 408), ms)
+
+  const counted = (serve: ConnectHandler["serve"]) => (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request
+    const state = states.get(socket)
+    if (state !== undefined) {
+      clearTimeout(state.timer)
+      state.unfinished++
+      response.once("close", () => {
+        state.unfinished--
+        if (state.unfinished > 0 || !states.has(socket)) return
+        state.timer = expectHeader(socket, server.keepAliveTimeout + headerTimeoutMs)
+      })
+    }
+    serve(request, response)
+  }
+  server.on("request", counted(handler.serve))
+  server.on("checkExpectation", counted(handler.rejectWith(417)))
+  // With this listener Node does not close the connection of a stream that is only silent for a while. It is also called
+  // when the keep-alive timeout has passed.
+  server.timeout = limits.socketMs
+  server.on("timeout", (socket) => {
+    if (states.get(socket)?.unfinished === 0 || socket.writableLength > 0) socket.destroy()
+  })
+
+  return {
+    accept(socket) {
+      const state = { unfinished: 0, timer: expectHeader(socket, headerTimeoutMs) }
+      states.set(socket, state)
+      socket.once("close", () => {
+        states.delete(socket)
+        clearTimeout(state.timer)
+      })
+      server.emit("connection", socket)
+    },
+    closeIdle() {
+      for (const [socket, { unfinished }] of states) if (unfinished === 0) socket.destroy()
+    },
+  }
+}
