@@ -137,6 +137,7 @@ test("@authwire/client loads the client over fetch in a runtime without sockets"
   const source = 'console.log(Object.keys(await import("@authwire/client")).join())'
   const args = ["--conditions=edge-light", "--input-type=module", "--no-warnings", "-e", source]
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: {} })
-  const names = "AuthwireAdapter,AuthwireError,RemoteJwt,SessionUnavailable,createAuthwireClient,storeTokens,throwOutages"
+  const names =
+    "AuthwireAdapter,AuthwireError,RemoteJwt,SessionUnavailable,createAuthwireClient,storeTokens,throwOutages"
   expect(stdout.trim()).toBe(names)
 })

@@ -34,7 +34,9 @@ export async function openOrigin(
     })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
-  const source = await withStartError("--url: cannot open the database", () => openSource(url))
+  const source = await withStartError("--url: cannot open the database", () =>
+    openSource(url, (parameters) => log.warn({ parameters }, "these parameters of --url have no effect")),
+  )
   try {
     return await withStartError("--url", () => peerOrigin(source, { peer: from, mapping: names, tenant }))
   } catch (error) {
