@@ -40,28 +40,18 @@ export async function remoteCall(url: string) {
   return { call: () => client.tokens.decode({ token: issued, salt }), close: () => client.close() }
 }
 
-/**
- * Measures a call with a new batch of tokens.
- *
- * @returns microseconds. With one call at a time it is the median time of a call. With 32 at a time it is the total
- * time divided by the number of calls.
- */
-export async function measure(name: CallName, together: boolean, remote?: Call): Promise<number> {
+/** Returns the median duration of a call, in microseconds. */
+export async function measure(name: CallName, remote?: Call): Promise<number> {
   const call = name === "remote" ? remote : calls[name]
   if (call === undefined) throw new Error("there is no service to call")
   const made = { token, salt, secret: name === "decode old" ? oldSecret : secret }
   const tokens = await Promise.all(Array.from({ length: batch }, () => core.encode(made)))
   if (name === "decode again") for (const one of tokens) await call(one)
   const times: number[] = []
-  const iterator = tokens.values()
-  const lane = async () => {
-    for (const one of iterator) {
-      const start = performance.now()
-      if (!(await call(one))) throw new Error(`${name}: no answer`)
-      times.push(performance.now() - start)
-    }
+  for (const one of tokens) {
+    const start = performance.now()
+    if (!(await call(one))) throw new Error(`${name}: no answer`)
+    times.push(performance.now() - start)
   }
-  const start = performance.now()
-  await Promise.all(Array.from({ length: together ? 32 : 1 }, lane))
-  return 1000 * (together ? (performance.now() - start) / batch : median(times))
+  return 1000 * median(times)
 }

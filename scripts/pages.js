@@ -1,8 +1,7 @@
 // Writes the pages of docs/ that are generated from code, in whole or in part (see scripts/gen).
 import { readFileSync, writeFileSync } from "node:fs"
-import { configurationPage } from "../server/dist/cli/help.js"
-import { withMigrations } from "../server/dist/cli/upgrading-page.js"
 import { floorsPicture } from "./floors-picture.js"
+import { configurationPage, withMigrations } from "./generated-pages.ts"
 
 const upgrading = new URL("../docs/upgrading.md", import.meta.url)
 writeFileSync(new URL("../docs/configuration.md", import.meta.url), configurationPage())

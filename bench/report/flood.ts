@@ -1,7 +1,7 @@
 import { watched, ways } from "../load/probes.ts"
 import type { Sent } from "../load/sides/flood-side.ts"
 import type { FloodFigure, FloodResults } from "../results.ts"
-import { atMost, type Goal, goalsTable } from "./goals.ts"
+import { atMost, type Goal } from "./goals.ts"
 import { count, factsText, mebibytes, short, table } from "./markdown.ts"
 
 /** Returns the tables of `make flood`. */
@@ -37,7 +37,6 @@ function figureText(flood: FloodFigure): string[] {
         return [what, ...times, count(rejected), count(failed), backAfter === null ? "" : `${backAfter} s`]
       }),
     ),
-    goalsTable(floodGoals(flood)),
   ]
 }
 
@@ -60,10 +59,6 @@ const sentColumns: [string, (sent: Sent) => string][] = [
   ["offered", ({ offered }) => count(offered)],
   ["not sent", ({ offered, sent }) => count(offered - sent)],
   ["answered", ({ ok }) => count(ok)],
-  ["answered: p50, ms", ({ okP50 }) => short(okP50)],
-  ["p99, ms", ({ okP99 }) => short(okP99)],
   ["rejected", ({ rejected }) => count(rejected)],
-  ["rejected: p50, ms", ({ rejectedP50 }) => short(rejectedP50)],
-  ["p99, ms", ({ rejectedP99 }) => short(rejectedP99)],
   ["other outcome", ({ other }) => count(other)],
 ]

@@ -1,6 +1,6 @@
 import type { Held, SoakResults } from "../results.ts"
 import { atMost, type Goal, goalsTable, growth } from "./goals.ts"
-import { count, factsText, mebibytes, table } from "./markdown.ts"
+import { count, factsText } from "./markdown.ts"
 
 const sides = ["server", "client"] as const
 
@@ -13,17 +13,11 @@ const bytesPerCancelled = 20
 
 /** Returns the tables of `make soak`. */
 export function soakReport(results: SoakResults): string {
-  const { facts, minutes, calls, cancelled } = results
-  const held = sides.map((side) => {
-    const { before, after } = cancelled[side]
-    return [side, ...[mebibytes(before.heapUsed), mebibytes(after.heapUsed), kinds(before), kinds(after)]]
-  })
+  const { facts, minutes, calls } = results
   return [
     factsText(facts),
     `${minutes} minutes of all operations, 32 at a time, through the pipeline: ${count(calls)} calls, none of which failed.`,
     goalsTable(soakGoals(results)),
-    `Before and after ${count(cancelled.calls)} calls that were cancelled:`,
-    table(["", "heap before", "heap after", "handles before", "handles after"], held),
   ].join("\n\n")
 }
 
@@ -46,8 +40,3 @@ export function soakGoals({ samples, cancelled }: SoakResults): Goal[] {
 }
 
 const handles = (held: Held) => Object.values(held.handles).reduce((sum, count) => sum + count, 0)
-
-const kinds = (held: Held) =>
-  Object.entries(held.handles)
-    .map(([kind, count]) => `${count} ${kind}`)
-    .join(", ")

@@ -36,13 +36,15 @@ export function wireReport(results: WireResults): string {
     `${count(users)} users, ${count(users * 2)} sessions. Each figure is the median of ${rounds} rounds for ` +
       `getSessionAndUser and growth, and of ${Math.min(3, rounds)} for the other operations. In a round each program under test has a ` +
       `turn of ${short(windowMs / 1000)} s, in a changing order; ratios are medians of the ratios of each round.`,
-    ...cpuText(operations),
+    ...cpuText(operations.filter(({ operation }) => cpuOperations.includes(operation))),
     goalsTable(wireGoals(results)),
-    "In the tables below, × is the ratio to the first row.",
     ...shown.flatMap((operation) => operationText(operations.filter((figure) => figure.operation === operation))),
     ...(growth.length > 0 ? growthText(growth) : []),
   ].join("\n\n")
 }
+
+/** The operations whose processor time is shown: the most frequent read and write. */
+const cpuOperations: readonly string[] = ["getSessionAndUser", "createSession + deleteSession"]
 
 /** The CPU time of a call, which other load on the machine hardly changes. */
 function cpuText(figures: readonly Figure[]): string[] {
@@ -70,27 +72,20 @@ function cpuText(figures: readonly Figure[]): string[] {
 }
 
 function operationText(figures: readonly Figure[]): string[] {
-  const callers = [...new Set(figures.map((figure) => figure.callers))]
+  // Eight callers are left out, so that the table stays narrow enough to read.
+  const callers = [...new Set(figures.map((figure) => figure.callers))].filter((count) => count !== 8)
   const names = contenderNames.filter((name) => figures.some((figure) => figure.name === name))
-  const head = callers.flatMap((count) => [at(count), "×"])
-  const cells = (name: string, text: (figure: Figure) => string, compared: "p50" | "throughput") =>
+  const cells = (name: string) =>
     callers.flatMap((count) => {
       const figure = find(figures, name, count)
-      const first = find(figures, names[0] ?? "", count)
-      if (figure === undefined || first === undefined) return ["", ""]
-      return [text(figure), short(ratio(figure.rounds[compared], first.rounds[compared]))]
+      return figure === undefined ? ["", ""] : [`${short(figure.p50)} / ${short(figure.p99)}`, perSecond(figure)]
     })
   return [
     `### ${figures[0]?.operation}`,
-    "Duration of a call in milliseconds, p50 / p99; × is the ratio of p50:",
+    "Duration of a call in milliseconds, p50 / p99, and calls per second:",
     table(
-      ["", ...head],
-      names.map((name) => [title(name), ...cells(name, ({ p50, p99 }) => `${short(p50)} / ${short(p99)}`, "p50")]),
-    ),
-    "Calls per second:",
-    table(
-      ["", ...head],
-      names.map((name) => [title(name), ...cells(name, ({ throughput }) => count(throughput), "throughput")]),
+      ["", ...callers.flatMap((count) => [at(count), "calls/s"])],
+      names.map((name) => [title(name), ...cells(name)]),
     ),
   ]
 }
@@ -142,5 +137,6 @@ function find(figures: readonly Figure[], name: string, callers: number, operati
   )
 }
 
+const perSecond = ({ throughput }: Figure) => count(throughput)
 const title = (name: ContenderName) => contenders[name].title
 const at = (callers: number) => (callers === 1 ? "1 caller" : `${callers} callers`)

@@ -6,8 +6,7 @@ import { join } from "node:path"
 import { UserService } from "@authwire/proto"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { run, startServer, testSecret } from "@authwire/test-support/processes/server.js"
-import { everyScope } from "@authwire/test-support/schema/every-method.js"
+import { run, startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { ways } from "../auth/access/ways.js"
 
@@ -75,16 +74,7 @@ describe("authwire keys and tenants", () => {
     const date = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
     expect(await stateOf()).toMatch(new RegExp(`^${id}  to be ended +default +all +DNS:c\\.d +${date}  never +valid$`))
     const [head] = (await authwire("keys", "list")).stdout.split("\n")
-    expect(head?.split(/ {2,}/)).toEqual([
-      "id",
-      "name",
-      "tenant",
-      "scopes",
-      "certificate",
-      "created",
-      "expires",
-      "state",
-    ])
+    expect(head).toMatch(/^id +name +tenant +scopes +certificate +created +expires +state$/)
     expect(await authwire("keys", "revoke", id)).toMatchObject({ code: 0, stderr: "" })
     expect(await stateOf()).toMatch(/ revoked$/)
     const [row] = await database.query("SELECT revoked FROM api_keys WHERE id = ?", [id])
@@ -174,49 +164,6 @@ describe("authwire keys", () => {
   })
 
   const create = ["keys", "create", "--offline"]
-  test.each([
-    ["no action", ["keys"], /^authwire: keys: must be one of create, list, revoke ID/],
-    ["an unknown action", ["keys", "make"], /^authwire: keys: must be one of create, list, revoke ID/],
-    ["revoke without an id", ["keys", "revoke"], /^authwire: keys: must be one of create, list, revoke ID/],
-    ["no name", [...create, "--scopes=all"], /^authwire: --name: is required/],
-    ["a name of two lines", [...create, "--scopes=all", "--name=a\nb"], /^authwire: --name: is required/],
-    ["no scopes", [...create, "--name=a"], /^authwire: --scopes: must be one or more of these/],
-    [
-      "a past end",
-      [...create, "--name=a", "--scopes=all", "--expires=2020-01-01"],
-      /--expires: must lie in the future/,
-    ],
-    [
-      "no date",
-      [...create, "--name=a", "--scopes=all", "--expires=soon"],
-      /--expires: must be a duration from now, such/,
-    ],
-    [
-      "a tenant's name",
-      [...create, "--name=a", "--scopes=all", "--tenant=A"],
-      /--tenant: must be 1 to 63 characters of a-z/,
-    ],
-    [
-      "no certificate",
-      [...create, "--name=a", "--scopes=all", "--certificate-name=x y"],
-      /--certificate-name: must be/,
-    ],
-    ["no action on tenants", ["tenants"], /^authwire: tenants: must be one of create NAME, list/],
-    ["a wrong name", ["tenants", "create", "a_b"], /^authwire: tenants create: a name has/],
-    ["a long name", ["tenants", "create", "a".repeat(64)], /^authwire: tenants create: a name has/],
-  ])("%s: one line that says what to do, exit code 2", async (_, args, message) => {
-    const { code, stdout, stderr } = await run(args, nowhere)
-    expect(stderr).toMatch(message)
-    expect(stderr.trim().split("\n")).toHaveLength(1)
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" })
-  })
-
-  test("an unknown scope is rejected, and the error lists all known scopes", async () => {
-    const { code, stderr } = await run([...create, "--name=a", "--scopes=users:read,nope"])
-    expect(code).toBe(2)
-    for (const scope of ["all", ...everyScope]) expect(stderr).toContain(scope)
-  })
-
   test("revoke does not print a key that was given instead of its id", async () => {
     const { stdout } = await run([...create, "--name=a", "--scopes=all"])
     const [key = ""] = stdout.split("\n")
@@ -224,18 +171,6 @@ describe("authwire keys", () => {
     expect(stderr).toMatch(/^authwire: keys revoke: must be the id of a key/)
     expect(stderr).not.toContain(key.slice(21))
     expect(code).toBe(2)
-  })
-
-  test("configured in two ways, or wrongly: one line that names the field, exit code 2", async () => {
-    const args = ["serve", "--database-url=sqlite:x"]
-    const env = { AUTH_SECRET: testSecret, AUTHWIRE_API_KEYS: '[{"id": "hunter2"}]' }
-    expect(await run(args, env)).toEqual({
-      code: 2,
-      stdout: "",
-      stderr: "authwire: AUTHWIRE_API_KEYS: [0].id: must be 16 characters of a-z and 0-9\n",
-    })
-    const both = { ...env, AUTHWIRE_API_KEYS: "[]", AUTHWIRE_API_KEYS_FILE: "x" }
-    expect((await run(args, both)).stderr).toMatch(/^authwire: AUTHWIRE_API_KEYS, --api-keys-file: only one/)
   })
 
   test("--dev: keys are stored in the database of --dev, which the command creates if needed", async () => {

@@ -15,9 +15,9 @@ test.each(["SIGINT", "SIGTERM"] as const)(
     const file = join(folder, "output")
     const output = openSync(file, "w")
     const script = `process.stderr.isTTY = true
-    const { progressBar } = await import(${JSON.stringify(progress)})
-    progressBar("reading", 10)
-    setInterval(() => {}, 1000)`
+    const { withProgress } = await import(${JSON.stringify(progress)})
+    setInterval(() => {}, 1000)
+    await withProgress("reading", 10, () => new Promise(() => {}))`
     // A file, which Node writes synchronously, as it does a terminal.
     const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
       stdio: ["ignore", "ignore", output],

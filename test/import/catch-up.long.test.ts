@@ -1,15 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import {
-  createDatabase,
-  describeServer,
-  serviceServer,
-  type TestDatabase,
-} from "@authwire/test-support/databases/databases.js"
-import { migrate } from "@authwire/test-support/databases/migrate.js"
-import { run, testSecret } from "@authwire/test-support/processes/server.js"
-import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
+import { describeServer, serviceServer } from "@authwire/test-support/databases/databases.js"
+import { testSecret } from "@authwire/test-support/processes/server.js"
+import { expect, jest, test } from "@jest/globals"
 import { check } from "../../server/src/import/check.js"
 import { checkpoint } from "../../server/src/import/checkpoint.js"
 import { copy } from "../../server/src/import/copy.js"
@@ -17,7 +10,7 @@ import { readMapping } from "../../server/src/import/peer/mapping.js"
 import { openSource } from "../../server/src/import/peer/open.js"
 import { peerOrigin } from "../../server/src/import/peer/origin.js"
 import { bulk, createCipher, keyFromSecret, openDatabase } from "../../server/src/store/sql/index.js"
-import { fillForeignTables, foreignMapping, makeForeignTables, tokenOf } from "./foreign-tables.js"
+import { fillForeignTables, importCase, tokenOf } from "./foreign-tables.js"
 
 /**
  * Pages have a thousand rows: with `many` people some pages change and others do not, and `some` people fill two pages.
@@ -31,41 +24,15 @@ jest.setTimeout(180_000)
 describeServer(
   "authwire import --checkpoint",
   (target) => {
-    let folder: string
-    let source: TestDatabase
-    let database: TestDatabase
-    beforeEach(async () => {
-      folder = mkdtempSync(join(tmpdir(), "authwire-catch-up-"))
-      writeFileSync(join(folder, "mapping.json"), JSON.stringify(foreignMapping))
-      source = await createDatabase(target)
-      database = await createDatabase(target)
-      await makeForeignTables(source)
-      await migrate(database)
-    })
-    afterEach(async () => {
-      await source.drop()
-      await database.drop()
-      rmSync(folder, { recursive: true })
-    })
-
-    const environment = () => ({
-      AUTHWIRE_DATABASE_URL: database.url,
-      AUTHWIRE_SOURCE_URL: source.url,
-      AUTH_SECRET: testSecret,
-    })
-    const checkpointFile = () => join(folder, "checkpoint")
-    const authwire = (...args: string[]) =>
-      run(
-        ["import", "--from=kysely", `--mapping=${folder}/mapping.json`, `--checkpoint=${checkpointFile()}`, ...args],
-        environment(),
-      )
-    const count = async (table: string, where = "1 = 1") =>
-      Number((await database.query(`SELECT COUNT(*) AS n FROM ${table} WHERE ${where}`))[0]?.n)
+    const at = importCase(target)
+    const { count } = at
+    const checkpointFile = () => join(at.folder, "checkpoint")
+    const authwire = (...args: string[]) => at.authwire(`--checkpoint=${checkpointFile()}`, ...args)
     /** The number of rows that a run found unchanged since the previous run. */
     const unchanged = (stderr: string) => Number(/^--checkpoint: (\d+) of/m.exec(stderr)?.[1])
 
     test("a run with a checkpoint copies the rows that have changed since, and reads no other rows", async () => {
-      await fillForeignTables(source, 0, many)
+      await fillForeignTables(at.source, 0, many)
       const first = await authwire("--apply")
       expect(first.stderr).toBe("every row was compared: source and target are equal\n")
       const again = await authwire("--apply", "--delete")
@@ -73,13 +40,13 @@ describeServer(
       expect(unchanged(again.stderr)).toBe(3 * many)
       expect(again.code).toBe(0)
 
-      await fillForeignTables(source, many, many + 10)
-      await source.query("UPDATE people SET name = 'Changed' WHERE person_id = 5")
-      await source.query("UPDATE people SET email = 'none' WHERE person_id = 20")
-      await source.query("UPDATE people SET email = 'person.20@example.com' WHERE person_id = 2010")
-      await source.query("UPDATE people SET email = 'person.2010@example.com' WHERE person_id = 20")
+      await fillForeignTables(at.source, many, many + 10)
+      await at.source.query("UPDATE people SET name = 'Changed' WHERE person_id = 5")
+      await at.source.query("UPDATE people SET email = 'none' WHERE person_id = 20")
+      await at.source.query("UPDATE people SET email = 'person.20@example.com' WHERE person_id = 2010")
+      await at.source.query("UPDATE people SET email = 'person.2010@example.com' WHERE person_id = 20")
       for (const table of ["cookies WHERE user_id", "logins WHERE user_id", "people WHERE person_id"]) {
-        await source.query(`DELETE FROM ${table} = 3`)
+        await at.source.query(`DELETE FROM ${table} = 3`)
       }
       const more = await authwire("--apply", "--delete")
       expect(more.stdout).toMatch(/^users +10 +3 +1$/m)
@@ -95,9 +62,9 @@ describeServer(
     })
 
     test("a row whose user was deleted is found, although its own page is unchanged", async () => {
-      await fillForeignTables(source, 0, some)
+      await fillForeignTables(at.source, 0, some)
       await authwire("--apply")
-      await source.query("DELETE FROM people WHERE person_id = 3")
+      await at.source.query("DELETE FROM people WHERE person_id = 3")
       const { stdout, code } = await authwire("--apply", "--delete")
       expect(stdout).toMatch(/^warning +1 +accounts +orphan/m)
       expect(stdout).toMatch(/^warning +1 +sessions +orphan/m)
@@ -106,14 +73,14 @@ describeServer(
     })
 
     test("rows with errors are found again, and so is a row that conflicts with one of an unchanged page", async () => {
-      await fillForeignTables(source, 0, many)
-      await source.query("UPDATE logins SET type = 'credentials' WHERE login_id = 6")
+      await fillForeignTables(at.source, 0, many)
+      await at.source.query("UPDATE logins SET type = 'credentials' WHERE login_id = 6")
       expect((await authwire("--apply", "--skip")).code).toBe(0)
       const again = await authwire("--apply", "--skip", "--delete")
       expect(again.stdout).toMatch(/^error +1 +accounts +invalid/m)
       expect(unchanged(again.stderr)).toBe(3 * many - 1000)
 
-      await source.query("INSERT INTO people VALUES (?, ' PERSON.1@example.com', NULL, 'Second', 'free')", [many])
+      await at.source.query("INSERT INTO people VALUES (?, ' PERSON.1@example.com', NULL, 'Second', 'free')", [many])
       const met = await authwire("--apply", "--skip", "--delete")
       expect(met.stdout).toMatch(/^address-collision +user 4000 /m)
       expect(met.stdout).toMatch(/^users +0 +0 +0$/m)
@@ -122,21 +89,21 @@ describeServer(
     })
 
     test("a skipped row stays in Authwire, and is deleted when the source no longer has it", async () => {
-      await fillForeignTables(source, 0, some)
+      await fillForeignTables(at.source, 0, some)
       await authwire("--apply")
-      await source.query("UPDATE logins SET type = 'credentials'")
+      await at.source.query("UPDATE logins SET type = 'credentials'")
       for (const kept of [some, some - 1]) {
         const { stdout, code } = await authwire("--apply", "--skip", "--delete")
         expect(stdout).toMatch(new RegExp(`^accounts +0 +0 +${some - kept}$`, "m"))
         expect(code).toBe(0)
         expect(await count("accounts")).toBe(kept)
-        await source.query("DELETE FROM logins WHERE user_id = 3")
+        await at.source.query("DELETE FROM logins WHERE user_id = 3")
       }
     })
 
     test("rows that only Authwire has are deleted by a later run with that option", async () => {
-      await fillForeignTables(source, 0, some)
-      await database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'of Authwire alone', '{}')")
+      await fillForeignTables(at.source, 0, some)
+      await at.database.query("INSERT INTO users (tenant, id, extra) VALUES ('default', 'of Authwire alone', '{}')")
       const kept = await authwire("--apply")
       expect(kept.stdout).toMatch(/^users +0 +0 +1$/m)
       expect(kept.code).toBe(1)
@@ -151,9 +118,9 @@ describeServer(
       ["has changed a row", "UPDATE users SET name = 'Changed' WHERE id = '7'", /^users +0 +1 +0$/m],
       ["has deleted a row", "DELETE FROM accounts WHERE provider_account_id = 'g7'", /^accounts +1 +0 +0$/m],
     ])("when something else %s in Authwire, everything is compared", async (_, statement, report) => {
-      await fillForeignTables(source, 0, some)
+      await fillForeignTables(at.source, 0, some)
       await authwire("--apply")
-      await database.query(statement)
+      await at.database.query(statement)
       const { stdout, stderr, code } = await authwire("--apply")
       expect(stderr).toMatch(
         /^--checkpoint: the file does not match the databases any more, so all rows are compared$/m,
@@ -164,13 +131,13 @@ describeServer(
     })
 
     test("changes in Authwire after the comparison of a page are found by the next run", async () => {
-      await fillForeignTables(source, 0, some)
-      const origin = await peerOrigin(await openSource(source.url), {
+      await fillForeignTables(at.source, 0, some)
+      const origin = await peerOrigin(await openSource(at.source.url), {
         peer: "kysely",
-        mapping: readMapping(join(folder, "mapping.json")),
+        mapping: readMapping(join(at.folder, "mapping.json")),
         tenant: "default",
       })
-      const opened = await openDatabase({ url: database.url })
+      const opened = await openDatabase({ url: at.database.url })
       const encryptionKeys = [keyFromSecret(testSecret)]
       const checked = await check(origin)
       let comparing = false
@@ -180,7 +147,7 @@ describeServer(
         {
           ...{ tenant: "default", encryptionKeys, deletes: false },
           onRows() {
-            if (comparing) changing ??= database.query("UPDATE users SET name = 'Changed' WHERE id = '7'")
+            if (comparing) changing ??= at.database.query("UPDATE users SET name = 'Changed' WHERE id = '7'")
           },
         },
       )
@@ -207,7 +174,7 @@ describeServer(
       ["cut at its beginning", (content: Buffer) => content.subarray(100)],
       ["empty", () => Buffer.alloc(0)],
     ])("a file that is %s is named, and nothing is written", async (_, damage) => {
-      await fillForeignTables(source, 0, some)
+      await fillForeignTables(at.source, 0, some)
       await authwire("--apply")
       writeFileSync(checkpointFile(), damage(readFileSync(checkpointFile())))
       const { stderr, code } = await authwire("--apply")
@@ -216,7 +183,7 @@ describeServer(
     })
 
     test("the file is readable by its owner only, and contains no token and no address", async () => {
-      await fillForeignTables(source, 0, some)
+      await fillForeignTables(at.source, 0, some)
       await authwire("--apply")
       expect(statSync(checkpointFile()).mode & 0o777).toBe(0o600)
       const content = readFileSync(checkpointFile(), "latin1")

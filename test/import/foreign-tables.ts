@@ -1,11 +1,17 @@
 import { createHash } from "node:crypto"
-import type { TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createDatabase, type DatabaseTarget, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { migrate } from "@authwire/test-support/databases/migrate.js"
+import { run, testSecret } from "@authwire/test-support/processes/server.js"
+import { afterEach, beforeEach } from "@jest/globals"
 
 /** The number of rows of an INSERT. */
 const chunk = 500
 
 /** Creates tables in the style of hand-written applications: other names, integers as ids, seconds as dates. */
-export async function makeForeignTables({ query, target }: TestDatabase): Promise<void> {
+async function makeForeignTables({ query, target }: TestDatabase): Promise<void> {
   const text = target === "sqlite" ? "text" : "varchar(255)"
   await query(
     `CREATE TABLE people (person_id bigint PRIMARY KEY, email ${text}, email_verified bigint, name ${text}, plan ${text})`,
@@ -19,7 +25,7 @@ export async function makeForeignTables({ query, target }: TestDatabase): Promis
   )
 }
 
-export const foreignMapping = {
+const foreignMapping = {
   tables: { users: "people", accounts: "logins", sessions: "cookies" },
   columns: { users: { id: "person_id" } },
 }
@@ -41,5 +47,47 @@ export async function fillForeignTables({ query }: TestDatabase, from: number, t
     await insert("people", (id) => [id, `person.${id}@example.com`, expires, `Person ${id}`, "free"])
     await insert("logins", (id) => [id, id, "oauth", "github", `g${id}`, `gho_${id}`, expires])
     await insert("cookies", (id) => [tokenOf(id), id, expires])
+  }
+}
+
+/** Creates databases for each test: one with these tables, and one of Authwire. Returns them and the command. */
+export function importCase(target: DatabaseTarget) {
+  let folder = ""
+  let source: TestDatabase
+  let database: TestDatabase
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), "authwire-import-"))
+    writeFileSync(join(folder, "mapping.json"), JSON.stringify(foreignMapping))
+    source = await createDatabase(target)
+    database = await createDatabase(target)
+    await makeForeignTables(source)
+    await migrate(database)
+  })
+  afterEach(async () => {
+    await source.drop()
+    await database.drop()
+    rmSync(folder, { recursive: true })
+  })
+  const environment = () => ({
+    AUTHWIRE_DATABASE_URL: database.url,
+    AUTHWIRE_SOURCE_URL: source.url,
+    AUTH_SECRET: testSecret,
+  })
+  const importing = () => ["import", "--from=kysely", `--mapping=${folder}/mapping.json`]
+  return {
+    get folder() {
+      return folder
+    },
+    get source() {
+      return source
+    },
+    get database() {
+      return database
+    },
+    environment,
+    importing,
+    authwire: (...args: string[]) => run([...importing(), ...args], environment()),
+    count: async (table: string, where = "1 = 1") =>
+      Number((await database.query(`SELECT COUNT(*) AS n FROM ${table} WHERE ${where}`))[0]?.n),
   }
 }

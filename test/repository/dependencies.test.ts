@@ -79,32 +79,22 @@ describe("licences", () => {
   })
 
   test.each([
-    ["Strange-1.0", "is under Strange-1.0"],
-    ["(MIT AND Strange-1.0)", "is under (MIT AND Strange-1.0)"],
-    ["(Strange OR MIT) AND Strange", "is under (Strange OR MIT) AND Strange"],
-    ["SEE LICENSE IN MIT", "is under SEE LICENSE IN MIT"],
-    [undefined, "has no licence"],
-  ])("%s fails, deep down too", async (licence, problem) => {
-    setLicence("node_modules/left/node_modules/deep", licence)
-    const { code, output } = await run("licences")
-    expect(output).toContain(`licences: deep@4.5.6 ${problem} (needed by lib)\n`)
-    expect(code).toBe(1)
+    [
+      "a licence that is not allowed, deep down",
+      "left/node_modules/deep",
+      "(MIT AND Strange)",
+      "deep@4.5.6 is under (MIT AND Strange)",
+    ],
+    ["an expression that cannot be read", "left/node_modules/deep", "(Strange OR MIT) AND MIT", "deep@4.5.6 is under"],
+    ["no licence, of a peer dependency", "host", undefined, "host@3.0.0 has no licence (needed by lib)"],
+  ])("%s fails", async (_, path, licence, problem) => {
+    setLicence(`node_modules/${path}`, licence)
+    expect(await run("licences")).toMatchObject({ code: 1, output: expect.stringContaining(problem) })
   })
 
-  test("with several licences to choose from, one allowed licence is enough", async () => {
-    setLicence("node_modules/left/node_modules/deep", "Strange OR ISC AND MIT")
+  test("one of several licences to choose from is enough, and an allowed licence must be used", async () => {
+    setLicence("node_modules/left/node_modules/deep", "Other OR ISC AND MIT")
     expect(await run("licences")).toMatchObject({ code: 0 })
-  })
-
-  test("a peer dependency counts too", async () => {
-    setLicence("node_modules/host", "Strange")
-    expect(await run("licences")).toMatchObject({
-      code: 1,
-      output: expect.stringContaining("host@3.0.0 is under Strange"),
-    })
-  })
-
-  test("an allowed licence must be used", async () => {
     change("scripts/dependencies/known.json", (known) => known.licences.push("Strange"))
     expect(await run("licences")).toMatchObject({ code: 1, output: expect.stringContaining("Strange is allowed, but") })
   })
@@ -130,7 +120,6 @@ describe("page", () => {
 
   test.each([
     ["missing", {}, "no reason is given why lib needs left"],
-    ["empty", { left: " ", host: "Loads it." }, "no reason is given why lib needs left"],
     ["left over", { left: "Pads.", host: "Loads it.", right: "?" }, "lib does not need right, but a reason is given"],
   ])("a reason that is %s fails", async (_, reasons, problem) => {
     change("scripts/dependencies/known.json", (known) => {
@@ -159,13 +148,8 @@ describe("audit", () => {
 
   test("a lesser advisory is reported and passes", async () => {
     const { code, output } = await audit(200, { deep: [advisory("moderate")] })
-    expect(output).toContain("audit: nothing severe. ")
-    expect(output).toContain("deep, moderate: <5 It leaks (https://example.com/1)")
+    expect(output).toContain("audit: nothing severe. deep, moderate: <5 It leaks (https://example.com/1)")
     expect(code).toBe(0)
-  })
-
-  test("no advisory passes", async () => {
-    expect(await audit(200, {})).toMatchObject({ code: 0, output: "audit: nothing severe.\n" })
   })
 
   test("a registry without audits, no registry, and being offline are reported in one line", async () => {

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs"
 import { expect, test } from "@jest/globals"
+import { configurationPage, withMigrations } from "../../scripts/generated-pages.ts"
 import { scopes } from "../../server/src/auth/scopes.js"
-import { configurationPage } from "../../server/src/cli/help.js"
-import { withMigrations } from "../../server/src/cli/upgrading-page.js"
 
 const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8")
 

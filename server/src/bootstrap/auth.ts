@@ -9,7 +9,7 @@ import { access } from "../rpc/interceptors/auth.js"
 import type { Store } from "../store/store.js"
 import { isLoopback } from "../util/address.js"
 import { causeOf } from "./database.js"
-import { followFile, readGiven } from "./followed-file.js"
+import { followFile, readGiven } from "./followed-files.js"
 
 type StaticKeys = ReturnType<typeof parseStaticKeys>
 
@@ -24,18 +24,12 @@ export async function openAccess(
   const { apiKeys, apiKeysFile: path } = configuration
   const give = (keys: StaticKeys) => keyring.setStaticKeys(keys.map((key) => new Key(key)))
   if (apiKeys !== undefined) give(parseStaticKeys(apiKeys))
-  const file =
-    path === undefined
-      ? undefined
-      : followFile({
-          ...{ flag, path, what: "the file of API keys", log },
-          parse: parseStaticKeys,
-          onContents: give,
-        })
+  const what = "the file of API keys"
+  const file = followFile({ flag, path, what, log, parse: parseStaticKeys, onContents: give })
   return {
     interceptor: access({ keyring, keyless: configuration.dev, now: Date.now }),
     stop() {
-      file?.stop()
+      file.stop()
       keyring.stop()
     },
   }

@@ -15,7 +15,7 @@ import {
   urlsOfHosts,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
-import { makeFolder } from "./folder.js"
+import { makeFolder } from "./dev-folder.js"
 import type { Instruments } from "./instruments.js"
 
 /** The configuration for opening the database. If a command lacks an option, the default of the store applies. */
@@ -85,19 +85,9 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
 ]
 
 /**
- * Opens the store, and applies pending migrations if the configuration says so. Throws StartError if the database
+ * Opens the database, and applies pending migrations if the configuration says so. Throws StartError if the database
  * cannot be opened or migrations are pending.
  */
-export async function openMigratedStore(
-  configuration: Configuration,
-  log: Logger,
-  instruments?: Instruments,
-): Promise<Store> {
-  const database = await openMigratedDatabase(configuration, log, instruments)
-  return sqlStore(database, storeOptions(configuration))
-}
-
-/** Opens the database in the same way as openMigratedStore. */
 export async function openMigratedDatabase(
   configuration: DatabaseConfiguration,
   log: Logger,
@@ -127,20 +117,13 @@ export async function openMigratedDatabase(
   }
 }
 
-/**
- * Opens the store without checking migrations, because another process has done that. Throws StartError if it cannot be
- * reached.
- */
-export async function openStore(configuration: Configuration, log: Logger, instruments?: Instruments): Promise<Store> {
-  return sqlStore(await openConfiguredDatabase(configuration, log, instruments), storeOptions(configuration))
-}
-
-function storeOptions(configuration: Configuration) {
-  return {
+/** Returns the store of an open database, whose migrations must be applied. */
+export function storeOf(database: Database, configuration: Configuration): Store {
+  return sqlStore(database, {
     encryptionKeys: encryptionKeys(configuration),
     provisionalMs: configuration.provisionalSignUp,
     eventsKeepMs: configuration.eventsKeep,
-  }
+  })
 }
 
 /** Returns the keys that encrypt stored data: the configured ones, else one derived from each secret. */

@@ -1,7 +1,7 @@
 import type { Logger } from "pino"
 import type { Configuration } from "../config/configuration.js"
 import { createMetrics, type Metrics } from "../metrics/metrics.js"
-import type { Tracing, TracingOptions } from "../tracing/tracing.js"
+import type { Tracing } from "../tracing/tracing.js"
 
 /** The metrics and the tracing of a process. Each is undefined if the configuration does not enable it. */
 export interface Instruments {
@@ -9,18 +9,13 @@ export interface Instruments {
   readonly tracing: Tracing | undefined
 }
 
-/** @param options.worker The number of this worker, if there are several. */
+/** Opens them. If tracing is not enabled, its libraries are not even loaded. `worker`: its number, if there are several. */
 export async function openInstruments(
   configuration: Configuration,
   { log, worker }: { log: Logger; worker?: number },
 ): Promise<Instruments> {
   const metrics = configuration.metricsAddr && createMetrics(worker)
-  return { metrics, tracing: await openTracing(configuration, { log, metrics: metrics?.spans, worker }) }
-}
-
-/** Starts tracing. If it is not enabled, its libraries are not even loaded. */
-async function openTracing(configuration: Configuration, options: TracingOptions): Promise<Tracing | undefined> {
-  if (configuration.traceExporter === "none") return undefined
-  const { startTracing } = await import("../tracing/sdk.js")
-  return startTracing(configuration, options)
+  if (configuration.traceExporter === "none") return { metrics, tracing: undefined }
+  const { startTracing } = await import("../tracing/tracing.js")
+  return { metrics, tracing: startTracing(configuration, { log, metrics: metrics?.spans, worker }) }
 }

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "pino"
-import { type Cleaner, startCleaner } from "../cleanup/cleaner.js"
+import { startCleaner } from "../cleanup/cleaner.js"
 import type { Configuration } from "../config/configuration.js"
 import { StartError } from "../errors/start-error.js"
-import { type EventFeed, eventFeed } from "../events/feed.js"
+import { eventFeed } from "../events/feed.js"
 import { monitorDatabase, type ReadinessSwitch } from "../health/readiness.js"
 import { openAudit } from "../logging/audit-log.js"
 import { expose } from "../metrics/metrics.js"
-import { type AccessTokens, accessTokens } from "../provider-tokens/access-tokens.js"
+import { accessTokens } from "../provider-tokens/access-tokens.js"
 import type { Store } from "../store/store.js"
 import { openHttpListener } from "../transport/connect/http.js"
 import { openGrpcListener } from "../transport/grpc/grpc.js"
@@ -16,19 +16,13 @@ import { openMethods } from "../transport/limits/open-methods.js"
 import { listenError } from "../transport/listen-error.js"
 import type { Listener, ListenerOptions } from "../transport/listener/listener.js"
 import { openMetricsListener } from "../transport/metrics.js"
-import {
-  CertificateError,
-  type CertificateFiles,
-  type CertificateSource,
-  watchCertificate,
-} from "../transport/tls/certificate.js"
+import { CertificateError, type CertificateFiles, watchCertificate } from "../transport/tls/certificate.js"
 import type { Address } from "../util/address.js"
 import { openAccess } from "./auth.js"
 import type { Addresses } from "./banner.js"
+import { openProviders, openTenantSecrets } from "./followed-files.js"
 import type { Instruments } from "./instruments.js"
-import { openProviders } from "./providers.js"
 import { createService } from "./service.js"
-import { openTenantSecrets } from "./tenant-secrets.js"
 
 export interface ServeOptions {
   /** The store. It is closed at the end. */
@@ -53,14 +47,13 @@ export async function runServer(configuration: Configuration, options: ServeOpti
   const { store, log, readiness, instruments } = options
   const { metrics, tracing } = instruments
   const clock = performance.now.bind(performance)
+  const { shutdownGraceMs: graceMs } = configuration
   const listeners: Listener[] = []
-  let cleaner: Cleaner | undefined
-  let certificate: CertificateSource | undefined
-  let providers: ReturnType<typeof openProviders> | undefined
-  let refreshes: AccessTokens | undefined
-  let feed: EventFeed | undefined
+  /** What stops each part, in the order of their starts. They are stopped in the reverse order. */
+  const stops: (() => unknown)[] = [() => tracing?.stop(), () => store.close()]
   try {
-    certificate = readCertificate(configuration, log)
+    const certificate = readCertificate(configuration, log)
+    stops.push(() => certificate?.stop())
     const monitor = await monitorDatabase({
       store,
       log,
@@ -70,21 +63,21 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       },
     })
     const access = await openAccess(configuration, { store, log })
+    stops.push(access.stop)
     const secrets = openTenantSecrets(configuration, log)
+    stops.push(secrets.stop)
     const audit = openAudit(configuration, log)
-    providers = openProviders(configuration, { log, env: process.env })
-    refreshes = accessTokens({
-      tokenRefreshes: store.tokenRefreshes,
-      providers,
-      log,
-      now: Date.now,
-      clock,
-    })
-    feed = eventFeed({
+    const providers = openProviders(configuration, { log, env: process.env })
+    stops.push(providers.stop)
+    const refreshes = accessTokens({ tokenRefreshes: store.tokenRefreshes, providers, log, now: Date.now, clock })
+    // The answer of a provider is stored even if no call waits for it any more.
+    stops.push(() => refreshes.stop(graceMs))
+    const feed = eventFeed({
       events: store.events,
       observer: metrics?.events,
       onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),
     })
+    stops.push(feed.stop)
     const router = createService({
       configuration,
       store,
@@ -108,6 +101,11 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       log,
       ...limits,
     }
+    stops.push(() => {
+      for (const listener of listeners) listener.stopAccepting()
+      // The calls are over. One second is enough to send their last bytes.
+      return Promise.all(listeners.map((listener) => listener.closed(1000)))
+    })
     const open = async (
       flag: string,
       address: Address | undefined,
@@ -128,29 +126,19 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     )
     options.onListening({ grpc, http, metrics: metricsAddress })
     const { cleanupInterval: intervalMs, cleanupKeep: keepMs } = configuration
-    if (intervalMs > 0) cleaner = startCleaner({ store, log, observer: metrics?.cleanup, intervalMs, keepMs })
+    const cleaner =
+      intervalMs > 0 ? startCleaner({ store, log, observer: metrics?.cleanup, intervalMs, keepMs }) : undefined
+    stops.push(() => cleaner?.stop(graceMs))
 
     await options.stopped
     readiness.stop()
     if (configuration.drainDelayMs > 0) await delay(configuration.drainDelayMs)
     monitor.stop()
     for (const listener of listeners) listener.stopAccepting()
-    await Promise.all([router.drain(configuration.shutdownGraceMs), cleaner?.stop(configuration.shutdownGraceMs)])
-    access.stop()
-    secrets.stop()
+    await Promise.all([router.drain(graceMs), cleaner?.stop(graceMs)])
     audit?.flush()
   } finally {
-    for (const listener of listeners) listener.stopAccepting()
-    // The calls are over. One second is enough to send their last bytes.
-    await Promise.all(listeners.map((listener) => listener.closed(1000)))
-    certificate?.stop()
-    providers?.stop()
-    // The answer of a provider is stored even if no call waits for it any more.
-    await refreshes?.stop(configuration.shutdownGraceMs)
-    await cleaner?.stop(configuration.shutdownGraceMs)
-    await feed?.stop()
-    await store.close()
-    await tracing?.stop()
+    for (const stop of stops.reverse()) await stop()
   }
 }
 

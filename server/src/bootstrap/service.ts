@@ -157,7 +157,7 @@ export function createService(options: ServiceOptions): Router {
   // Tokens do not need the database, so their calls have a separate limit and are not blocked by calls that wait for
   // the database.
   const concurrency = { store: concurrencyLimit(limitOptions), tokens: concurrencyLimit(limitOptions) }
-  metrics?.limits({ store: concurrency.store.load, tokens: concurrency.tokens.load })
+  for (const [limit, { load }] of Object.entries(concurrency)) metrics?.limit(load, { limit })
   metrics?.sessionCaches(() => caches.hubs.load)
   const rates = rateLimit({
     perSecond: configuration.rateLimit,

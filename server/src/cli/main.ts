@@ -2,7 +2,7 @@ import { createRequire } from "node:module"
 import { ConfigurationError } from "../errors/configuration-error.js"
 import { StartError } from "../errors/start-error.js"
 import { exitAfterPendingLines } from "../logging/exit-after-pending-lines.js"
-import { commandOutput, OutputClosedError } from "./command-output.js"
+import { commandOutput, OutputClosedError } from "./commands/output.js"
 import { runProgram } from "./program.js"
 
 /**

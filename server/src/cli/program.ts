@@ -47,13 +47,11 @@ export async function runProgram(args: readonly string[], { environment, version
   // Each command is loaded only when it runs, because most of a command's time is spent on loading modules.
   add("serve", "Serve until SIGTERM or SIGINT.", async () => (await import("./commands/serve.js")).serve)
   addGroup("migrate", "Migrate the database (up, down), or list its migrations (status).")
-  add("migrate up", "Apply the pending migrations.", async () => (await import("./commands/migrate.js")).migrateUp)
-  add("migrate down", "Revert the last migration.", async () => (await import("./commands/migrate.js")).migrateDown)
-  add(
-    "migrate status",
-    "List the applied and the pending migrations.",
-    async () => (await import("./commands/migrate.js")).migrationsOf,
-  )
+  const migrate = async (direction: "up" | "down" | "status") =>
+    (await import("./commands/migrate.js")).migrate(direction)
+  add("migrate up", "Apply the pending migrations.", () => migrate("up"))
+  add("migrate down", "Revert the last migration.", () => migrate("down"))
+  add("migrate status", "List the applied and the pending migrations.", () => migrate("status"))
   add(
     "rekey",
     "Encrypt the stored tokens of all accounts with the first encryption key.",

@@ -1,5 +1,5 @@
 import cluster from "node:cluster"
-import { openStore } from "../bootstrap/database.js"
+import { openConfiguredDatabase, storeOf } from "../bootstrap/database.js"
 import { openInstruments } from "../bootstrap/instruments.js"
 import { runServer } from "../bootstrap/server.js"
 import { StartError } from "../errors/start-error.js"
@@ -56,7 +56,7 @@ export async function worker(): Promise<void> {
   })
 
   const { configuration, worker: number } = await started.promise
-  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat, worker: number })
+  const log = createLog(configuration, number)
   const instruments = await openInstruments(configuration, { log, worker: number })
   const { metrics } = instruments
   sendMetrics = (id) => {
@@ -70,7 +70,8 @@ export async function worker(): Promise<void> {
     const own = { ...configuration, metricsAddr: undefined, drainDelayMs: 0 }
     await runServer(own, {
       instruments,
-      store: await openStore(configuration, log, instruments),
+      // The primary has applied or checked the migrations.
+      store: storeOf(await openConfiguredDatabase(configuration, log, instruments), configuration),
       log,
       readiness,
       onDatabase: (answers) => {

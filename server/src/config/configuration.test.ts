@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals"
+import { scopes } from "../auth/scopes.js"
 import { ConfigurationError } from "../errors/configuration-error.js"
-import { readConfiguration } from "./configuration.js"
+import { type Flags, readConfiguration } from "./configuration.js"
 import type { Option } from "./option.js"
 import { options } from "./options.js"
 
@@ -68,9 +69,7 @@ describe("readConfiguration", () => {
     [{ migrate: "yes" }, {}, "--migrate: must be true or false"],
     [{}, { AUTHWIRE_MIGRATE: "TRUE" }, "AUTHWIRE_MIGRATE: must be true or false"],
     [{ workers: "65" }, {}, "--workers: must be a whole number from 1 to 64"],
-    [{ workers: "0" }, {}, "--workers: must be a whole number from 1 to 64"],
     [{ workers: "1e1" }, {}, "--workers: must be a whole number from 1 to 64"],
-    [{ workers: "" }, {}, "--workers: must be a whole number from 1 to 64"],
     [{ health: "true" }, {}, "--health: must be one of on, off"],
     [
       {},
@@ -82,12 +81,17 @@ describe("readConfiguration", () => {
       { AUTHWIRE_API_KEY: '[{"id": "x"}]' },
       "AUTHWIRE_API_KEY: is the key of one application, which the service does not read; a list of keys is AUTHWIRE_API_KEYS",
     ],
+    [
+      {},
+      { AUTHWIRE_API_KEYS: '[{"id": "hunter2"}]' },
+      "AUTHWIRE_API_KEYS: [0].id: must be 16 characters of a-z and 0-9",
+    ],
+    [{ apiKeysFile: "x" }, { AUTHWIRE_API_KEYS: "[]" }, "AUTHWIRE_API_KEYS, --api-keys-file: only one of them"],
     [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
     [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
     [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with SQLite"],
     [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: must be mysql://"],
     [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: must be mysql://"],
-    [{ databaseReadUrl: "sqlite:x" }, {}, "--database-read-url: must be mysql://"],
     [
       { databaseUrl: "sqlite:x", databaseReadUrl: "mysql://h/x" },
       {},
@@ -103,7 +107,6 @@ describe("readConfiguration", () => {
     [{ httpAddr: "127.0.0.1:70000" }, {}, "--http-addr: must be HOST:PORT"],
     [{ dev: true, grpcAddr: "0.0.0.0:0" }, {}, "--grpc-addr: with --dev only a loopback address"],
     [{ grpcAddr: "off", httpAddr: "off" }, {}, "--grpc-addr, --http-addr: one of the listeners must be open"],
-    [{ logLevel: "loud" }, {}, "--log-level: must be one of trace, debug"],
   ])("%j and %j: %s", async (flags, variables, message) => {
     const reading = readConfiguration("serve", flags, { ...environment, ...variables })
     await expect(reading).rejects.toThrow(ConfigurationError)
@@ -111,9 +114,41 @@ describe("readConfiguration", () => {
   })
 
   test.each([
+    [{ name: undefined }, "--name: is required"],
+    [{ name: "a\nb" }, "--name: is required"],
+    [{ scopes: undefined }, "--scopes: must be one or more of these"],
+    [
+      { scopes: "users:read,nope" },
+      `--scopes: must be one or more of these, separated by commas: all, ${scopes.join(", ")}`,
+    ],
+    [{ expires: "2020-01-01" }, "--expires: must lie in the future"],
+    [{ expires: "soon" }, "--expires: must be a duration from now, such"],
+    [{ tenant: "A" }, "--tenant: must be 1 to 63 characters of a-z"],
+    [{ certificateName: "x y" }, "--certificate-name: must be"],
+  ])("a key with %j: %s", async (flags, message) => {
+    const reading = readConfiguration("keys create", { offline: true, name: "a", scopes: "all", ...flags } as Flags, {})
+    await expect(reading).rejects.toThrow(message)
+  })
+
+  test("an unknown kind of events is rejected with a list of the known kinds", async () => {
+    const reading = readConfiguration("events tail", { kinds: "user.made" }, environment)
+    await expect(reading).rejects.toThrow("--kinds: must be one or more of these, separated by commas: user.created, ")
+  })
+
+  test.each([
+    [{ OTEL_TRACES_EXPORTER: "zipkin" }, "must be one of none, otlp, console"],
+    [{ OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }, "must be one of http/protobuf"],
+    [{ OTEL_EXPORTER_OTLP_HEADERS: "hunter2" }, "must be NAME=VALUE"],
+    [{ OTEL_TRACES_SAMPLER: "always" }, "must be one of always_on, always_off"],
+    [{ OTEL_TRACES_SAMPLER_ARG: "1.5" }, "must be a number from 0 to 1"],
+  ])("traces with %j: %s", async (variables, rule) => {
+    const reading = readConfiguration("serve", {}, { ...environment, OTEL_TRACES_EXPORTER: "otlp", ...variables })
+    await expect(reading).rejects.toThrow(`${Object.keys(variables)[0]}: ${rule}`)
+  })
+
+  test.each([
     [{ url: "sqlite:x" }, "--from: is required: prisma, drizzle"],
     [{ from: "prisma" }, "--url: is required with --from"],
-    [{ from: "prisma", url: "sqlite:x", apply: true, dryRun: true }, "--apply, --dry-run: only one of them may be set"],
     [{ from: "authwire", url: "sqlite:x", databaseUrl: "sqlite:x" }, "--url: must be another database than"],
   ])("an import with %j: %s", async (flags, message) => {
     await expect(readConfiguration("import", flags, environment)).rejects.toThrow(message)

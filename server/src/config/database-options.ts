@@ -13,25 +13,21 @@ export const databaseOptions = {
   databaseReadUrl: {
     value: text("URL"),
     help: "The database for reading lists that may be some hundred milliseconds old (ListUsers, CountUsers, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. If it is not set, or while none of them answers, these lists are read from --database-url.",
-    commands: ["serve"],
   },
   migrate: {
     value: boolean(),
     default: "false",
     help: "Apply pending migrations before serving. Always enabled with --dev.",
-    commands: ["serve"],
   },
   databasePoolSize: {
     value: integer(1, 1000),
     default: "10",
     help: "The maximum number of database connections for calls, per worker. A fifth of them is reserved for reads. Two more connections are used for health and API keys. (SQLite has one connection.)",
-    commands: ["serve"],
   },
   databaseQueueLimit: {
     value: integer(0, 1_000_000),
     default: "2000",
     help: "The maximum number of calls that may wait for a connection or for their turn to write a row, per worker; further calls are rejected at once with RESOURCE_EXHAUSTED. A tenth of them may wait for the same row. A call that waits for a row does not count as an active call, so writers of locked rows reach this limit and not --max-active-calls. (SQLite has one lock for all rows.)",
-    commands: ["serve"],
   },
   databaseStatementTimeoutMs: {
     value: integer(10, 600_000),

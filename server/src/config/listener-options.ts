@@ -7,19 +7,16 @@ export const listenerOptions = {
     value: address(),
     default: "127.0.0.1:50051",
     help: "Address of the gRPC listener. Port 0 picks a free one; off closes the listener.",
-    commands: ["serve"],
   },
   httpAddr: {
     value: address(),
     default: "127.0.0.1:8080",
     help: "Address of the HTTP listener (Connect, gRPC-Web, gRPC, probes). Port 0 picks a free one; off closes the listener.",
-    commands: ["serve"],
   },
   metricsAddr: {
     value: address(),
     default: "off",
     help: "Address at which GET /metrics serves metrics of all workers for Prometheus: calls by method, listener and status, their durations, the database, the processes. It uses neither TLS nor an API key. It exposes numbers and no data of users. Port 0 picks a free one.",
-    commands: ["serve"],
   },
   tlsCert: {
     value: text("FILE"),
@@ -40,36 +37,30 @@ export const listenerOptions = {
     value: boolean(),
     default: "false",
     help: "Listen on any address without TLS: for a trusted network in which a proxy in front of the service terminates TLS.",
-    commands: ["serve"],
   },
   reflection: {
     value: choice(["on", "off"]),
     default: "on",
     help: "Whether the service describes itself (gRPC server reflection). Reflection needs no API key.",
-    commands: ["serve"],
   },
   health: {
     value: choice(["on", "off"]),
     default: "on",
     help: "Whether grpc.health.v1.Health is served, which needs no API key. The probes of the HTTP listener are not affected.",
-    commands: ["serve"],
   },
   maxConnections: {
     value: integer(1, 1_000_000),
     default: "10000",
     help: "The maximum number of concurrent connections at each listener, in each worker; further ones are closed at once.",
-    commands: ["serve"],
   },
   handshakeTimeoutMs: {
     value: integer(100, 600_000),
     default: "10000",
     help: "The timeout of a new connection for the TLS handshake, and then for its first bytes (the HTTP/2 preface, or the header of an HTTP/1.1 request), in milliseconds each.",
-    commands: ["serve"],
   },
   idleTimeoutMs: {
     value: integer(100, 2_147_483_647),
     default: "900000",
     help: "How long an HTTP/2 connection stays open without a call, in milliseconds. The client is notified of the close, and reconnects when it needs to.",
-    commands: ["serve"],
   },
 } as const satisfies Record<string, OptionDefinition>

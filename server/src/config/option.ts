@@ -23,7 +23,10 @@ export interface OptionDefinition {
    * have none either. Otherwise the flag is the name with dashes, such as `grpc-addr`.
    */
   flag?: false
-  /** The environment variable; false if there is none. Default: the name in capitals, such as AUTHWIRE_GRPC_ADDR. */
+  /**
+   * The environment variable; false if there is none. Default: the name in capitals, such as AUTHWIRE_GRPC_ADDR, if
+   * `serve` has the option, otherwise none.
+   */
   variable?: string | false
   /** Parses the given text, or reports the violated rule; see values.ts. */
   value: z.ZodType<unknown, string>
@@ -39,12 +42,13 @@ export interface OptionDefinition {
    */
   when?: (before: Readonly<Record<string, unknown>>) => boolean
   help: string
-  /** The commands that have the option. A group stands for all of its commands. */
-  commands: readonly (Command | Group)[]
+  /** The commands that have the option. A group stands for all of its commands. Default: `serve` only. */
+  commands?: readonly (Command | Group)[]
 }
 
 /** An option with its names. A flag, given without its dashes, overrides the variable. */
-export interface Option extends Omit<OptionDefinition, "flag" | "variable"> {
+export interface Option extends Omit<OptionDefinition, "flag" | "variable" | "commands"> {
   flag: string | undefined
   variable: string | undefined
+  commands: readonly (Command | Group)[]
 }

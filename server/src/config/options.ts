@@ -1,16 +1,12 @@
 import type { z } from "zod"
-import { cleanupOptions } from "./cleanup-options.js"
+import { commandOptions } from "./command-options.js"
 import { databaseOptions } from "./database-options.js"
-import { eventOptions } from "./event-options.js"
-import { importOptions } from "./import-options.js"
-import { keyOptions } from "./key-options.js"
-import { limitOptions } from "./limit-options.js"
 import { listenerOptions } from "./listener-options.js"
-import { logOptions } from "./log-options.js"
+import { observationOptions } from "./observation-options.js"
 import type { Command, Option, OptionDefinition } from "./option.js"
 import { secretOptions } from "./secret-options.js"
-import { traceOptions } from "./trace-options.js"
-import { boolean, duration, integer } from "./values.js"
+import { serviceOptions } from "./service-options.js"
+import { boolean } from "./values.js"
 
 /**
  * The definitions of all options, by their names in Configuration, in the order of docs/configuration.md.
@@ -30,37 +26,9 @@ const definitions = {
   ...databaseOptions,
   ...secretOptions,
   ...listenerOptions,
-  workers: {
-    value: integer(1, 64),
-    default: "1",
-    help: "The number of processes that serve behind the same addresses, at best one per core. Each has its own connection pool: the database gets up to this many times --database-pool-size connections, and two more per worker. With SQLite only 1, because one process owns the file.",
-    commands: ["serve"],
-  },
-  ...limitOptions,
-  provisionalSignUp: {
-    value: duration("1s", "1d"),
-    default: "0",
-    help: "How long after its creation a user of the adapter is replaced by the next sign-up with the same address, if it has nothing else: no account, session, passkey, verified address or later change. 15m is a good value. Without this option, a person whose sign-up was interrupted before the account was linked cannot sign up again. With it, applications must create their own users with the typed client, and not with the adapter. Must be the same on all replicas. 0: no user is replaced.",
-    commands: ["serve"],
-  },
-  ...cleanupOptions,
-  drainDelayMs: {
-    value: integer(0, 3_600_000),
-    default: "0",
-    help: "How long the service continues to serve after SIGTERM, in milliseconds, while it reports that it is not ready, until load balancers send it no more traffic. Then --shutdown-grace-ms begins.",
-    commands: ["serve"],
-  },
-  shutdownGraceMs: {
-    value: integer(0, 3_600_000),
-    default: "10000",
-    help: "How long active calls may take to finish after SIGTERM and --drain-delay-ms, in milliseconds.",
-    commands: ["serve"],
-  },
-  ...logOptions,
-  ...traceOptions,
-  ...keyOptions,
-  ...importOptions,
-  ...eventOptions,
+  ...serviceOptions,
+  ...observationOptions,
+  ...commandOptions,
 } as const satisfies Record<string, OptionDefinition>
 
 /** All options with their flags and variables. */
@@ -70,8 +38,10 @@ export const options = Object.fromEntries(
 
 function named(name: string, definition: OptionDefinition): Option {
   const flag = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-  const variable = definition.variable ?? `AUTHWIRE_${flag.replaceAll("-", "_").toUpperCase()}`
-  return { ...definition, flag: definition.flag === false ? undefined : flag, variable: variable || undefined }
+  const { commands = ["serve"] } = definition
+  const inCapitals = commands.includes("serve") && `AUTHWIRE_${flag.replaceAll("-", "_").toUpperCase()}`
+  const variable = (definition.variable ?? inCapitals) || undefined
+  return { ...definition, commands, flag: definition.flag === false ? undefined : flag, variable }
 }
 
 /** The name of an option in Configuration. */
@@ -89,7 +59,9 @@ export type NamesOf<C extends Command> = {
   [N in Name]: C extends CommandsOf<N> | `${CommandsOf<N>} ${string}` ? N : never
 }[Name]
 
-type CommandsOf<N extends Name> = (typeof definitions)[N]["commands"][number]
+type CommandsOf<N extends Name> = (typeof definitions)[N] extends { commands: readonly (infer C extends string)[] }
+  ? C
+  : "serve"
 
 /** Returns the options of a command, given by its words, including those of its group. */
 export function optionsOf(command: string): [Name, Option][] {

@@ -150,14 +150,13 @@ function checkKeys({ values: { apiKeys, apiKeysFile } }: ParsedOptions): void {
 
 function checkImport(parsed: ParsedOptions): void {
   const { command, values } = parsed
-  const { from, url, apply, dryRun } = values
+  const { from, url } = values
   if (command === "import" && from === undefined) throw wrong(parsed, "from", `is required: ${origins.join(", ")}`)
   if (from !== undefined && url === undefined) {
     throw wrong(parsed, "url", "is required with --from: the URL of the database that is read")
   }
   if (from === undefined && url !== undefined)
     throw wrong(parsed, "url", "needs --from, the kind of the source database")
-  if (apply === true && dryRun === true) throw new ConfigurationError("--apply, --dry-run: only one of them may be set")
   if (command === "import" && url === values.databaseUrl) {
     throw wrong(parsed, "url", "must be another database than --database-url")
   }

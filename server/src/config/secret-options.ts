@@ -40,36 +40,30 @@ export const secretOptions = {
   tenantSecretsFile: {
     value: text("FILE"),
     help: 'The secrets of all tenants except the default one, which uses AUTH_SECRET: a JSON file, {"acme": ["newest", "older"]}. Read again when it changes.',
-    commands: ["serve"],
   },
   providersFile: {
     value: text("FILE"),
     help: 'The token endpoints at which AccountService.GetAccessToken refreshes the tokens of accounts, by tenant and provider: a JSON file, {"default": {"github": {"token_endpoint": "https://…", "client_id": "…", "client_secret_env": "GITHUB_SECRET"}}}. Read again when it changes. See provider-tokens.md.',
-    commands: ["serve"],
   },
   apiKeys: {
     flag: false,
     value: staticKeys(),
     help: "API keys in addition to those of the database, as a JSON list; authwire keys create --offline prints an entry. Entries hold only hashes of secrets. Not to be confused with AUTHWIRE_API_KEY, which is the key itself.",
-    commands: ["serve"],
   },
   hasApplicationKey: {
     flag: false,
     variable: "AUTHWIRE_API_KEY",
     value: applicationKey(),
     help: "Not for the service. It is the key of an application, which the application itself reads and gives to AuthwireAdapter. The service reads its keys from AUTHWIRE_API_KEYS.",
-    commands: ["serve"],
   },
   apiKeysFile: {
     value: text("FILE"),
     help: "A file with the list of AUTHWIRE_API_KEYS. It is read again when it changes.",
-    commands: ["serve"],
   },
   serviceAuthUrl: {
     flag: false,
     variable: "SERVICE_AUTH_URL",
     value: text(),
     help: "The URL of the applications. Default: AUTH_URL. Unless the URL is missing or starts with http://, GetToken looks for the cookie with the __Secure- prefix, and Introspect accepts no cookie without a prefix.",
-    commands: ["serve"],
   },
 } as const satisfies Record<string, OptionDefinition>

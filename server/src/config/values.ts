@@ -170,12 +170,11 @@ export const tenant = () =>
 /** Kinds of events. */
 export const eventKindList = () => {
   const rule = `must be one or more of these, separated by commas: ${eventKinds.join(", ")}`
-  const isKind = (text: string): text is EventKind => eventKinds.some((kind) => kind === text)
-  return z
-    .string(rule)
-    .transform((text) => text.split(",").map((one) => one.trim()))
-    .refine((list): list is EventKind[] => list.every(isKind), rule)
-    .register(shown, { placeholder: "a,b" })
+  return read((text) => {
+    const kinds = text.split(",").map((one) => eventKinds.find((kind) => kind === one.trim()))
+    if (kinds.includes(undefined)) throw new InvalidValueError(rule)
+    return kinds as EventKind[]
+  }).register(shown, { placeholder: "a,b" })
 }
 
 export const certificateName = () =>
@@ -186,12 +185,9 @@ export const certificateName = () =>
 
 /** A duration, in milliseconds: 0, or from `min` to `max`, both in the option's notation. */
 export const duration = (min: string, max: string) => {
-  const inMs = (text: string) => {
-    const [, count, unit = ""] = /^(\d{1,6})([dhms])$/.exec(text) ?? []
-    return text === "0" ? 0 : Number(count) * (units[unit] ?? Number.NaN)
-  }
+  const [least, most] = [inMs(min), inMs(max)] as const
   return matching(
-    (text) => text === "0" || (inMs(text) >= inMs(min) && inMs(text) <= inMs(max)),
+    (text) => text === "0" || (inMs(text) >= least && inMs(text) <= most),
     `must be 0, or a time from ${min} to ${max}, such as 90s, 15m, 12h or 7d`,
   )
     .transform(inMs)
@@ -200,12 +196,18 @@ export const duration = (min: string, max: string) => {
 
 const units: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 }
 
+/** Returns the milliseconds of a duration such as `15m`; NaN for other texts. */
+function inMs(text: string): number {
+  const [, count, unit = ""] = /^(\d{1,6})([dhms])$/.exec(text) ?? []
+  return text === "0" ? 0 : Number(count) * (units[unit] ?? Number.NaN)
+}
+
 /** A time in the future, relative to now or as a date. */
 export const expiry = () =>
   read((text) => {
     const now = Date.now()
-    const [, count, unit = ""] = /^([1-9]\d{0,5})([dhms])$/.exec(text) ?? []
-    const date = count === undefined ? parseDate(text) : new Date(now + Number(count) * (units[unit] ?? 0))
+    const ms = inMs(text)
+    const date = Number.isNaN(ms) ? parseDate(text) : new Date(now + ms)
     if (date === undefined) {
       throw new InvalidValueError("must be a duration from now, such as 90d, 12h, 30m or 45s, or an ISO 8601 date")
     }

@@ -5,7 +5,6 @@ import {
   type DatabaseFacts,
   databaseFacts,
   migrationStatus,
-  type SqlDatabaseOptions,
   tenantStore,
 } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
@@ -17,11 +16,13 @@ const oldest = { mysql: [8, 4], mariadb: [10, 11], postgres: [15, 0] } as const
 const maxClockSkewMs = 1000
 /** The size of the largest row: three encrypted tokens of 128 KiB, and the other columns. */
 const minPacketBytes = 4 * 1024 * 1024
+/** The connections of one worker with the default of `--database-pool-size`. */
+const minConnections = 12
 
 /** Checks an open database. Throws StoreError if it does not answer. */
 export async function diagnoseDatabase(
   database: Database,
-  { encryptionKeys, poolSize = 10 }: { encryptionKeys: readonly Buffer[] } & Pick<SqlDatabaseOptions, "poolSize">,
+  { encryptionKeys }: { encryptionKeys: readonly Buffer[] },
 ): Promise<Diagnosis[]> {
   const before = Date.now()
   const facts = await databaseFacts(database)
@@ -29,7 +30,7 @@ export async function diagnoseDatabase(
   const tables = await diagnoseMigrations(database)
   return [
     diagnoseVersion(database, facts),
-    ...diagnoseSettings(facts.settings, poolSize),
+    ...diagnoseSettings(facts.settings),
     diagnoseClock(facts.clock, before, after),
     tables,
     ...(tables.state === "wrong" ? [] : await diagnoseKeys(database, encryptionKeys)),
@@ -48,67 +49,39 @@ function diagnoseVersion({ engine }: Database, { version }: DatabaseFacts): Diag
     : { state: "ok", what, detail: version }
 }
 
-function diagnoseSettings(settings: DatabaseFacts["settings"], poolSize: number): Diagnosis[] {
-  const rules: readonly (readonly [
-    name: string,
-    isRight: (value: string) => boolean,
-    state: "warning" | "wrong",
-    advice: string,
-  ])[] = [
-    ["read_only", (value) => value === "OFF", "wrong", "must be OFF: this server accepts no writes"],
-    [
-      "innodb_flush_log_at_trx_commit",
-      (value) => value === "1",
-      "warning",
-      "should be 1: otherwise a crash of the machine loses the last commits",
-    ],
-    [
-      "sync_binlog",
-      (value) => value === "1",
-      "warning",
-      "should be 1 if there are replicas or backups of the binary log",
-    ],
-    [
-      "max_allowed_packet",
-      (value) => Number(value) >= minPacketBytes,
-      "wrong",
-      `must be at least ${minPacketBytes}: the largest rows do not fit`,
-    ],
-    [
-      "max_connections",
-      (value) => Number(value) >= poolSize + 2,
-      "wrong",
-      `must be at least ${poolSize + 2}: --database-pool-size and 2 more for each worker`,
-    ],
-    ["transaction_read_only", (value) => value === "off", "wrong", "must be off: this server accepts no writes"],
-    [
-      "server_encoding",
-      (value) => value === "UTF8",
-      "wrong",
-      "must be UTF8: other encodings cannot represent all characters",
-    ],
-    [
-      "fsync",
-      (value) => value === "on",
-      "warning",
-      "should be on: otherwise a crash of the machine may lose the database",
-    ],
-    [
-      "synchronous_commit",
-      (value) => value !== "off",
-      "warning",
-      "should not be off: otherwise a crash loses the last commits",
-    ],
-    ["journal_mode", (value) => value === "wal", "warning", "should be wal: otherwise readers wait for writers"],
-  ]
-  return rules.flatMap(([name, isRight, state, advice]): Diagnosis[] => {
-    const value = settings[name]
+/** What a setting must be, or at least be, and the advice if it is not: that it must be so (`wrong`) or should (`warning`). */
+type Rule = ({ is: string } | { least: number } | { not: string }) & ({ wrong: string } | { warning: string })
+
+const rules: Readonly<Record<string, Rule>> = {
+  read_only: { is: "OFF", wrong: "must be OFF: this server accepts no writes" },
+  innodb_flush_log_at_trx_commit: {
+    is: "1",
+    warning: "should be 1: otherwise a crash of the machine loses the last commits",
+  },
+  sync_binlog: { is: "1", warning: "should be 1 if there are replicas or backups of the binary log" },
+  max_allowed_packet: {
+    least: minPacketBytes,
+    wrong: `must be at least ${minPacketBytes}: the largest rows do not fit`,
+  },
+  max_connections: {
+    least: minConnections,
+    wrong: `must be at least ${minConnections}: --database-pool-size and 2 more for each worker`,
+  },
+  transaction_read_only: { is: "off", wrong: "must be off: this server accepts no writes" },
+  server_encoding: { is: "UTF8", wrong: "must be UTF8: other encodings cannot represent all characters" },
+  fsync: { is: "on", warning: "should be on: otherwise a crash of the machine may lose the database" },
+  synchronous_commit: { not: "off", warning: "should not be off: otherwise a crash loses the last commits" },
+  journal_mode: { is: "wal", warning: "should be wal: otherwise readers wait for writers" },
+}
+
+function diagnoseSettings(settings: DatabaseFacts["settings"]): Diagnosis[] {
+  return Object.entries(rules).flatMap(([what, rule]): Diagnosis[] => {
+    const value = settings[what]
     if (value === undefined) return []
-    return [
-      isRight(value)
-        ? { state: "ok", what: name, detail: value }
-        : { state, what: name, detail: `${value}: ${advice}` },
-    ]
+    const isRight = "is" in rule ? value === rule.is : "not" in rule ? value !== rule.not : Number(value) >= rule.least
+    if (isRight) return [{ state: "ok", what, detail: value }]
+    const [state, advice] = "wrong" in rule ? (["wrong", rule.wrong] as const) : (["warning", rule.warning] as const)
+    return [{ state, what, detail: `${value}: ${advice}` }]
   })
 }
 

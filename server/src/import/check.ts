@@ -5,17 +5,17 @@ import { Facts, type KeySet, type PageFacts, type StoredFacts } from "./facts.js
 import { type Finding, Findings } from "./findings.js"
 import { type Item, keyDigest, type Origin, type Page, type Range } from "./item.js"
 
-/** The pages that an earlier run copied and compared, found by their digests. */
-export interface Remembered {
-  /** The key ranges of the pages of a table. */
-  ranges(name: BulkName): readonly Range[] | undefined
-  /** The facts of the page with this digest; undefined if no such page is remembered. */
-  facts(name: BulkName, digest: string): StoredFacts | undefined
-  /** Whether Authwire had exactly the rows of the remembered pages. */
-  isComplete(name: BulkName): boolean
-  /** All remembered pages of a table. */
-  pages(name: BulkName): Iterable<{ digest: string; facts: StoredFacts }>
+/** What an earlier run copied and compared of a table. */
+export interface RememberedTable {
+  /** The key ranges of all of its pages. */
+  ranges: readonly Range[]
+  /** The facts of the pages that were copied, by their digests. */
+  pages: ReadonlyMap<string, StoredFacts>
+  /** Whether Authwire had exactly the rows of these pages. */
+  isComplete: boolean
 }
+
+export type Remembered = Readonly<Record<BulkName, RememberedTable>>
 
 /** A page that was read. */
 export interface CheckedPage {
@@ -69,12 +69,10 @@ export interface CheckOptions {
  */
 export async function check(origin: Origin, options: CheckOptions = {}): Promise<Check> {
   const facts = new Facts()
-  try {
-    return await checkInto(facts, origin, options)
-  } catch (error) {
+  return checkInto(facts, origin, options).catch((error) => {
     facts.close()
     throw error
-  }
+  })
 }
 
 async function checkInto(
@@ -165,7 +163,7 @@ async function checkInto(
 
   /** Returns the remembered facts of a page, if the page has not changed and the users of its rows can be imported. */
   function recall(name: BulkName, page: Page<unknown>): Learned | undefined {
-    const stored = page.source && remembered?.facts(name, page.source.digest)
+    const stored = page.source && remembered?.[name].pages.get(page.source.digest)
     const known = stored?.read()
     return known?.owners.every(hasUser) ? { state: "copied", facts: known, stored } : undefined
   }
@@ -208,7 +206,7 @@ async function checkInto(
   }
 
   for (const name of bulkNames) {
-    for await (const page of read(name, remembered?.ranges(name))) {
+    for await (const page of read(name, remembered?.[name].ranges)) {
       const learned = recall(name, page) ?? examine(name, page)
       facts.add(name, learned.facts)
       accepted[name] += learned.facts.keys.length
@@ -244,9 +242,10 @@ async function checkInto(
       return facts.skipped[name].has(digest)
     },
     mayHaveSurplus(name) {
-      if (remembered === undefined || !remembered.isComplete(name) || collidingUsers.size > 0) return true
+      const before = remembered?.[name]
+      if (!before?.isComplete || collidingUsers.size > 0) return true
       const there = new Set(pages[name].filter(({ state }) => state === "copied").map(({ digest }) => digest))
-      for (const { digest, facts: known } of remembered.pages(name)) {
+      for (const [digest, known] of before.pages) {
         if (!there.has(digest) && known.read().keys.some((key) => !facts.keys[name].has(key))) return true
       }
       return false

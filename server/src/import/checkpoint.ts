@@ -5,7 +5,7 @@ import { deserialize, serialize } from "node:v8"
 import type Libsql from "libsql"
 import { StartError } from "../errors/start-error.js"
 import { type Bulk, type BulkName, bulkNames, type Cipher } from "../store/sql/index.js"
-import type { Check, Remembered } from "./check.js"
+import type { Check, Remembered, RememberedTable } from "./check.js"
 import type { AllDifferences, Differences } from "./copy.js"
 import type { PageFacts, StoredFacts } from "./facts.js"
 import type { Origin, Range } from "./item.js"
@@ -103,16 +103,13 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
       if (!existsSync(file)) return "none"
       const [[condition] = []] = rows("SELECT condition FROM checkpoint")
       const tables = rows("SELECT name, ranges, is_complete FROM tables") as [BulkName, string, number][]
-      const noted = Object.fromEntries(
-        tables.map(([name, ranges, isComplete]) => [name, { ranges, isComplete, pages: pagesOf(name) }]),
-      ) as Record<BulkName, { ranges: string; isComplete: number; pages: Map<string, StoredFacts> }>
+      const pages = new Map(tables.map(([name]) => [name, pagesOf(name)]))
       if (condition !== (await conditionNow())) return "stale"
-      return {
-        ranges: (name) => rangesTo(deserialize(Buffer.from(cipher.open(noted[name].ranges, context(name)), "base64"))),
-        facts: (name, digest) => noted[name].pages.get(digest),
-        isComplete: (name) => noted[name].isComplete === 1,
-        pages: (name) => noted[name].pages.entries().map(([digest, facts]) => ({ digest, facts })),
-      }
+      const remembered = tables.map(([name, sealed, isComplete]): [BulkName, RememberedTable] => {
+        const ends = deserialize(Buffer.from(cipher.open(sealed, context(name)), "base64"))
+        return [name, { ranges: rangesTo(ends), pages: pages.get(name) ?? new Map(), isComplete: isComplete === 1 }]
+      })
+      return Object.fromEntries(remembered) as Remembered
     },
 
     async write(check, compare) {

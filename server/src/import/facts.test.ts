@@ -4,9 +4,8 @@ import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
 import { StartError } from "../errors/start-error.js"
 import { digestOf } from "./digest.js"
-import { Facts, type PageFacts } from "./facts.js"
+import { Facts } from "./facts.js"
 
-const none = new BigInt64Array(0)
 const limits = [0n, 1n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]
 const digests = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => digestOf(`${prefix}${n}`))
 
@@ -32,22 +31,6 @@ test("a set knows the keys that were added, and those that were added more than 
   expect(set.repeated()).toEqual(new Set(repeated))
   expect(facts.owners.has(0n)).toBe(false)
   expect(facts.owners.repeated().size).toBe(0)
-})
-
-test("the facts of a page are read back, and the owners of sessions are not those who can sign in", () => {
-  const page: PageFacts = {
-    keys: BigInt64Array.from(limits),
-    addresses: none,
-    foldedIds: none,
-    owners: BigInt64Array.of(5n),
-  }
-  facts.add("sessions", page)
-  const stored = [facts.store(page), facts.store({ ...page, keys: none })]
-  expect(stored.map(({ rows }) => rows)).toEqual([5, 0])
-  expect(stored.map((one) => one.read())).toEqual([page, { ...page, keys: none }])
-  expect(facts.keys.sessions.has(-1n)).toBe(true)
-  expect(facts.keys.accounts.has(-1n)).toBe(false)
-  expect(facts.owners.has(5n)).toBe(false)
 })
 
 test("the temporary file has no name, though the process may end at any time", () => {

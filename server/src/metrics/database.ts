@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client"
+import { Counter, Histogram, type Registry } from "prom-client"
 import type { DatabaseLoad, DatabaseObserver, RetryEvent } from "../store/sql/index.js"
+import { loadGauges } from "./loads.js"
 
 /** The metrics of connections, statements and retries. */
 export interface DatabaseMetrics extends DatabaseObserver {
@@ -45,32 +46,19 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
     buckets: [1, 2, 4, 8, 16],
     registers,
   })
-  let loadOf = (): DatabaseLoad => ({ limit: 0, active: 0, waiting: 0 })
-  new Gauge({
-    name: "db_client_connection_max",
-    help: "The maximum number of database connections for calls.",
+  const watchConnections = loadGauges<DatabaseLoad>(registers, [
+    ["db_client_connection_max", "The maximum number of database connections for calls.", ({ limit }) => limit],
+    [
+      "db_client_connection_pending_requests",
+      "The number of calls that wait for a database connection, or for their turn to write a row.",
+      ({ waiting }) => waiting,
+    ],
+  ])
+  const watchUsed = loadGauges<DatabaseLoad>(
     registers,
-    collect() {
-      this.set(loadOf().limit)
-    },
-  })
-  new Gauge({
-    name: "db_client_connection_count",
-    help: "The number of database connections that calls use.",
-    labelNames: ["db_client_connection_state"] as const,
-    registers,
-    collect() {
-      this.set({ db_client_connection_state: "used" }, loadOf().active)
-    },
-  })
-  new Gauge({
-    name: "db_client_connection_pending_requests",
-    help: "The number of calls that wait for a database connection, or for their turn to write a row.",
-    registers,
-    collect() {
-      this.set(loadOf().waiting)
-    },
-  })
+    [["db_client_connection_count", "The number of database connections that calls use.", ({ active }) => active]],
+    ["db_client_connection_state"],
+  )
 
   /** The map stays small, because there are few kinds of statements and few kinds of failures. */
   const series = new Map<string, { observe(seconds: number): void }>()
@@ -91,7 +79,8 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
     lookedUp: (count) => lookups.observe(count),
     retried: ({ code = "" }) => retries.inc({ code }),
     watch(load) {
-      loadOf = load
+      watchConnections(load)
+      watchUsed(load, { db_client_connection_state: "used" })
     },
   }
 }

@@ -4,16 +4,21 @@ import type { CleanupObserver } from "../cleanup/cleaner.js"
 import { codeOf, type Reason } from "../errors/failure.js"
 import { statusName } from "../errors/status.js"
 import type { FeedObserver } from "../events/feed.js"
+import type { LimitLoad } from "../overload/concurrency-limit.js"
 import type { CallEnded } from "../rpc/interceptor.js"
 import { cleanupMetrics } from "./cleanup.js"
 import { type DatabaseMetrics, databaseMetrics } from "./database.js"
 import { eventMetrics } from "./events.js"
-import { type LimitLoads, limitMetrics } from "./limits.js"
-import { type SessionCacheLoad, sessionCacheMetrics } from "./session-caches.js"
-import { type SpanMetrics, spanMetrics } from "./traces.js"
+import { loadGauges, type SetLoad } from "./loads.js"
 
 /** The metrics of one process, in the form that processes exchange. */
 export type MetricValues = object[]
+
+/** Counts the exported spans. */
+export interface SpanMetrics {
+  /** @param isTaken whether the collector accepted them; otherwise they are lost */
+  exported(spans: number, isTaken: boolean): void
+}
 
 /** The metrics of one process, for Prometheus. */
 export interface Metrics {
@@ -28,10 +33,10 @@ export interface Metrics {
   readonly events: FeedObserver
   readonly store: DatabaseMetrics
   readonly spans: SpanMetrics
-  /** Sets the concurrency limits whose load is exposed. */
-  limits(loads: LimitLoads): void
-  /** Sets the function that returns the load of session caches. */
-  sessionCaches(load: SessionCacheLoad): void
+  /** Adds a concurrency limit. The label `limit` names the resource that its calls use. */
+  readonly limit: SetLoad<LimitLoad>
+  /** Sets the number of clients that follow changes for their session caches, and of leases to use such caches. */
+  readonly sessionCaches: SetLoad<{ streams: number; leases: number }>
   values(): Promise<MetricValues>
 }
 
@@ -73,13 +78,46 @@ export function createMetrics(worker?: number): Metrics {
     registers,
   })
 
+  const spans = new Counter({
+    name: "authwire_spans_exported_total",
+    help: "Spans that were sent to the collector, by outcome: accepted (ok) or lost (failed).",
+    labelNames: ["outcome"] as const,
+    registers,
+  })
+  for (const outcome of ["ok", "failed"]) spans.inc({ outcome }, 0)
+  const limit = loadGauges<LimitLoad>(
+    registers,
+    [
+      ["authwire_calls_active", "The number of active calls, by concurrency limit.", ({ active }) => active],
+      ["authwire_calls_max", "The maximum number of active calls.", ({ maxCalls }) => maxCalls],
+      ["authwire_calls_waiting", "The number of calls that wait for a slot.", ({ waiting }) => waiting],
+      ["authwire_api_keys_active", "The number of API keys with active or waiting calls.", ({ keys }) => keys],
+    ],
+    ["limit"],
+  )
+  const sessionCaches = loadGauges<{ streams: number; leases: number }>(registers, [
+    [
+      "authwire_session_cache_streams",
+      "Open streams of clients that follow changes for their session caches.",
+      ({ streams }) => streams,
+    ],
+    [
+      "authwire_session_cache_leases",
+      "Session caches that may serve sessions, including those whose stream was disconnected.",
+      ({ leases }) => leases,
+    ],
+  ])
+
   const labelsOf = ({ methodKind, parent, name }: DescMethod, transport: string) => ({
     grpc_type: methodKind === "bidi_streaming" ? "bidi_stream" : types[methodKind],
     grpc_service: parent.typeName,
     grpc_method: name,
     transport,
   })
-  /** The counter and histogram of each method, transport and code. There is one entry per combination at most. */
+  /**
+   * The counter and histogram of each method, transport and code. There is one entry per combination at most. Without
+   * this map a call takes 2 µs more.
+   */
   const series = new Map<string, { inc(): void; observe(seconds: number): void }>()
   const seriesOf = (method: DescMethod, transport: string, code: string) => {
     const key = `${method.parent.typeName}/${method.name} ${transport} ${code}`
@@ -109,9 +147,9 @@ export function createMetrics(worker?: number): Metrics {
     cleanup: cleanupMetrics(registry),
     events: eventMetrics(registry),
     store: databaseMetrics(registers),
-    spans: spanMetrics(registers),
-    limits: limitMetrics(registers),
-    sessionCaches: sessionCacheMetrics(registers),
+    spans: { exported: (count, isTaken) => spans.inc({ outcome: isTaken ? "ok" : "failed" }, count) },
+    limit,
+    sessionCaches,
     async values() {
       // No two processes have the same labels, so values are never added up. Metrics that have no sum can stay.
       return (await registry.getMetricsAsJSON()).map((metric) => ({ ...metric, aggregator: "sum" }))

@@ -7,8 +7,9 @@ import { diagnoseTls } from "../../doctor/tls.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { checkReport } from "./import-report.js"
-import { checkOrigin, missingFile, openOrigin, withStartError } from "./import-source.js"
+import { checkOrigin, missingFile, openOrigin } from "./import-source.js"
 import { type CommandOutput, table } from "./output.js"
+import { withStartError } from "./with-database.js"
 
 /**
  * `authwire doctor`: checks an installation. With `--from` it also reports what a dry run of the import finds in that
@@ -20,7 +21,7 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   const { tlsCert: cert, tlsKey: key, tlsClientCa: clientCa } = configuration
   // Without --dev, which would create files and a database.
   const complete = { ...configuration, dev: false }
-  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
+  const log = createLog(configuration)
   const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
   const { adapterUrl: url, adapterApiKey: apiKey } = configuration
   const diagnoses: Diagnosis[] = [

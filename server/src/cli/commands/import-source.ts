@@ -12,7 +12,8 @@ import { noMapping, readMapping } from "../../import/peer/mapping.js"
 import { openSource } from "../../import/peer/open.js"
 import { peerOrigin } from "../../import/peer/origin.js"
 import { bulkNames, type Database } from "../../store/sql/index.js"
-import { progressBar } from "./progress.js"
+import { withProgress } from "./progress.js"
+import { withStartError } from "./with-database.js"
 
 type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
 
@@ -34,7 +35,7 @@ export async function openOrigin(
     })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
-  const source = await withStartError("--url: cannot open the database", () =>
+  const source = await withStartError("--url: the database cannot be opened", () =>
     openSource(url, (parameters) => log.warn({ parameters }, "these parameters of --url have no effect")),
   )
   try {
@@ -67,16 +68,6 @@ export function missingFile(databaseUrl: string): string | undefined {
   return file === undefined || existsSync(file) ? undefined : file
 }
 
-/** Runs work that may fail for an external reason, and converts such an error into a StartError with one line. */
-export async function withStartError<T>(what: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof ConfigurationError || error instanceof StartError) throw error
-    throw new StartError(`${what} (${causeOf(error)})`, { cause: error })
-  }
-}
-
 /** Reads all rows of the origin, with a progress bar. Every finding is also written to the file of `--report`. */
 export async function checkOrigin(
   origin: Origin,
@@ -87,14 +78,13 @@ export async function checkOrigin(
   for (const name of bulkNames) rows[name] = await origin.count(name)
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const file = report === undefined ? undefined : openReport(report)
-  const progress = progressBar("reading  ", total)
+  const onFinding = (finding: Finding) => {
+    if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
+  }
   try {
-    const onFinding = (finding: Finding) => {
-      if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
-    }
-    return { check: await check(origin, { onFinding, onRows: progress.advance, remembered }), rows, total }
+    const checked = await withProgress("reading  ", total, (onRows) => check(origin, { onFinding, onRows, remembered }))
+    return { check: checked, rows, total }
   } finally {
-    progress.stop()
     if (file !== undefined) closeSync(file)
   }
 }

@@ -1,17 +1,16 @@
-import { encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
-import { withDevSecret } from "../../bootstrap/dev-secret.js"
+import { encryptionKeys } from "../../bootstrap/database.js"
+import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import type { Configuration } from "../../config/configuration.js"
 import type { Check } from "../../import/check.js"
 import { type Checkpoint, type Compared, checkpoint } from "../../import/checkpoint.js"
-import { type AllDifferences, copy } from "../../import/copy.js"
+import { copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
-import { createLog } from "../../logging/logger.js"
 import { bulk, createCipher, type Database } from "../../store/sql/index.js"
 import { checkReport, differencesReport, rememberedReport } from "./import-report.js"
-import { bulkTimeoutMs, checkOrigin, openOrigin, withStartError } from "./import-source.js"
+import { bulkTimeoutMs, checkOrigin, openOrigin } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
-import { progressBar } from "./progress.js"
-import { requireTenant } from "./with-store.js"
+import { withProgress } from "./progress.js"
+import { requireTenant, withDatabase, withStartError } from "./with-database.js"
 
 /**
  * `authwire import`: reads the data that an adapter has written and reports on it. With `--apply` it makes the tenant's
@@ -20,20 +19,20 @@ import { requireTenant } from "./with-store.js"
  * @returns The exit code: 1 if errors keep rows from being imported, or if the comparison finds a difference.
  */
 export async function importPeer(configuration: Configuration<"import">, output: CommandOutput): Promise<number> {
-  const complete = withDevSecret(configuration)
-  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
-  const database = await openMigratedDatabase({ ...complete, databaseStatementTimeoutMs: bulkTimeoutMs }, log)
-  try {
-    await requireTenant(database, configuration.tenant)
-    const origin = await openOrigin(complete, log)
-    try {
-      return await importFrom(origin, database, complete, output)
-    } finally {
-      await origin.close()
-    }
-  } finally {
-    await database.close()
-  }
+  const complete = { ...withDevSecret(configuration), databaseStatementTimeoutMs: bulkTimeoutMs }
+  return withDatabase(
+    complete,
+    async (database, log) => {
+      await requireTenant(database, complete.tenant)
+      const origin = await openOrigin(complete, log)
+      try {
+        return await importFrom(origin, database, complete, output)
+      } finally {
+        await origin.close()
+      }
+    },
+    { what: "import" },
+  )
 }
 
 async function importFrom(
@@ -47,9 +46,7 @@ async function importFrom(
   try {
     const before = await withStartError("--checkpoint", async () => noted?.read())
     const remembered = typeof before === "object" ? before : undefined
-    const { check, rows, total } = await withStartError("import", () =>
-      checkOrigin(origin, configuration.report, remembered),
-    )
+    const { check, rows, total } = await checkOrigin(origin, configuration.report, remembered)
     try {
       print(checkReport(origin, check, rows))
       if (before === "stale")
@@ -65,8 +62,10 @@ async function importFrom(
         say("dry run: nothing was written; use --apply to write\n")
         return 0
       }
-      return await withStartError("import: rows that were written are kept, and the command can be run again", () =>
-        write({ origin, database, check, total, noted }, configuration, output),
+      return await withStartError(
+        "import",
+        () => write({ origin, database, check, total, noted }, configuration, output),
+        "; rows that were written are kept, and the command can be run again",
       )
     } finally {
       check.close()
@@ -90,28 +89,23 @@ async function write(
   { print, say }: CommandOutput,
 ): Promise<number> {
   const { tenant, delete: deletes } = configuration
-  let progress = progressBar("writing  ", total)
+  let advance = (_count: number) => {}
   const work = copy(parts, {
     tenant,
     deletes,
     encryptionKeys: encryptionKeys(configuration),
-    onRows: (count) => progress.advance(count),
+    onRows: (count) => advance(count),
   })
-  let written: AllDifferences
-  try {
-    written = await work.write()
-  } finally {
-    progress.stop()
-  }
+  const phase = <T>(title: string, run: () => Promise<T>) =>
+    withProgress(title, total, (one) => {
+      advance = one
+      return run()
+    })
+  const written = await phase("writing  ", work.write)
   print(`\n${differencesReport(written, ["added", "changed", "deleted"])}`)
-  progress = progressBar("comparing", total)
-  let compared: Compared
-  try {
-    compared = noted === undefined ? { found: await work.compare() } : await noted.write(parts.check, work.compare)
-  } finally {
-    progress.stop()
-  }
-  const { found, obstacle } = compared
+  const { found, obstacle } = await phase("comparing", async (): Promise<Compared> => {
+    return noted === undefined ? { found: await work.compare() } : noted.write(parts.check, work.compare)
+  })
   if (obstacle !== undefined) say(`--checkpoint: nothing was recorded, because ${obstacle}\n`)
   const differ = Object.values(found).some(({ missing, changed, surplus }) => missing + changed + surplus !== 0)
   if (!differ) {

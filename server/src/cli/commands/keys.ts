@@ -3,10 +3,10 @@ import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { StoreError } from "../../errors/store-error.js"
-import type { ApiKeyStore } from "../../store/store.js"
+import { apiKeyStore } from "../../store/sql/index.js"
 import type { ApiKey } from "../../store/types.js"
 import { type CommandOutput, table } from "./output.js"
-import { withStore } from "./with-store.js"
+import { withDatabase } from "./with-database.js"
 
 /** `authwire keys create`. Throws StartError. */
 export async function createKey(
@@ -25,8 +25,15 @@ export async function createKey(
     )
     return
   }
-  const replaced = await withStore(configuration, async ({ apiKeys }) => {
-    const namesakes = certificateName === undefined ? [] : await validWithName(apiKeys, certificateName)
+  const replaced = await withDatabase(configuration, async (database) => {
+    const apiKeys = apiKeyStore(database)
+    const now = new Date()
+    const namesakes =
+      certificateName === undefined
+        ? []
+        : (await apiKeys.list({})).filter(
+            (key) => key.certificateName === certificateName && stateOf(key, now) === "valid",
+          )
     const foreign = namesakes.find((key) => key.tenant !== tenant)
     if (foreign !== undefined) {
       throw new StartError(
@@ -34,7 +41,7 @@ export async function createKey(
       )
     }
     try {
-      const key = { id: parts.id, name, tenant, scopes, secretHash, certificateName, expires, created: new Date() }
+      const key = { id: parts.id, name, tenant, scopes, secretHash, certificateName, expires, created: now }
       await apiKeys.create({}, key)
     } catch (error) {
       if (!(error instanceof StoreError && error.reason === "TENANT_NOT_FOUND")) throw error
@@ -48,13 +55,6 @@ export async function createKey(
     say(`For clients with its certificate name it replaces these valid keys: ${replaced.join(", ")}\n`)
 }
 
-/** Returns the valid keys with a certificate name. */
-async function validWithName(apiKeys: ApiKeyStore, certificateName: string): Promise<ApiKey[]> {
-  const now = new Date()
-  const all = await apiKeys.list({})
-  return all.filter((key) => key.certificateName === certificateName && stateOf(key, now) === "valid")
-}
-
 function stateOf({ revoked, expires }: ApiKey, now: Date): "revoked" | "expired" | "valid" {
   if (revoked !== undefined) return "revoked"
   return expires !== undefined && expires <= now ? "expired" : "valid"
@@ -65,7 +65,7 @@ export async function listKeys(
   configuration: Configuration<"keys list">,
   { print }: CommandOutput,
 ): Promise<undefined> {
-  const all = await withStore(configuration, ({ apiKeys }) => apiKeys.list({}))
+  const all = await withDatabase(configuration, (database) => apiKeyStore(database).list({}))
   const now = new Date()
   const date = (time: Date | undefined) => time?.toISOString().replace(/\.\d+Z$/, "Z") ?? "never"
   const head = ["id", "name", "tenant", "scopes", "certificate", "created", "expires", "state"]
@@ -90,7 +90,7 @@ export async function revokeKey(
 ): Promise<undefined> {
   // A text that is not an id may be a whole key, so it is not repeated.
   if (!isKeyId(id)) throw new ConfigurationError("keys revoke: must be the id of a key, as authwire keys list shows it")
-  const key = await withStore(configuration, ({ apiKeys }) => apiKeys.revoke({}, id, new Date()))
+  const key = await withDatabase(configuration, (database) => apiKeyStore(database).revoke({}, id, new Date()))
   if (key === null) throw new StartError(`there is no key ${id}; see authwire keys list`)
   print(`revoked ${id}: within 5 seconds every server rejects it\n`)
 }

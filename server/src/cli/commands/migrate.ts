@@ -1,6 +1,5 @@
-import { causeOf, openConfiguredDatabase } from "../../bootstrap/database.js"
+import { openConfiguredDatabase } from "../../bootstrap/database.js"
 import type { Configuration } from "../../config/configuration.js"
-import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import {
   applyMigrations,
@@ -10,38 +9,21 @@ import {
   revertLastMigration,
 } from "../../store/sql/index.js"
 import type { CommandOutput } from "./output.js"
+import { withStartError } from "./with-database.js"
 
 type Direction = "up" | "down" | "status"
 
-type MigrateConfiguration = Configuration<`migrate ${Direction}`>
-
-/** `authwire migrate up`. Throws StartError if the database cannot be reached, as the other two commands do. */
-export const migrateUp = (configuration: MigrateConfiguration, output: CommandOutput) =>
-  migrate("up", configuration, output)
-
-/** `authwire migrate down`. */
-export const migrateDown = (configuration: MigrateConfiguration, output: CommandOutput) =>
-  migrate("down", configuration, output)
-
-/** `authwire migrate status`. */
-export const migrationsOf = (configuration: MigrateConfiguration, output: CommandOutput) =>
-  migrate("status", configuration, output)
-
-async function migrate(
-  direction: Direction,
-  configuration: MigrateConfiguration,
-  output: CommandOutput,
-): Promise<undefined> {
-  const log = createLog({ level: configuration.logLevel, format: configuration.logFormat })
-  const database = await openConfiguredDatabase(configuration, log)
-  try {
-    await run(direction, database, output)
-  } catch (error) {
-    throw new StartError(`migrate ${direction}: ${causeOf(error)}`, { cause: error })
-  } finally {
-    await database.close()
+/** `authwire migrate`, in one of its directions. Throws StartError. */
+export const migrate =
+  (direction: Direction) =>
+  async (configuration: Configuration<`migrate ${Direction}`>, output: CommandOutput): Promise<undefined> => {
+    const database = await openConfiguredDatabase(configuration, createLog(configuration))
+    try {
+      await withStartError(`migrate ${direction}`, () => run(direction, database, output))
+    } finally {
+      await database.close()
+    }
   }
-}
 
 async function run(direction: Direction, database: Database, { print }: CommandOutput): Promise<void> {
   if (direction === "up") {
@@ -60,7 +42,6 @@ async function run(direction: Direction, database: Database, { print }: CommandO
 
 /** Describes the effect of a pending migration on replicas of the previous version. */
 function effectOf({ compatible, reason }: Compatibility): string {
-  return compatible
-    ? `the previous version can run on it: yes, because ${reason}`
-    : `the previous version can run on it: no, because ${reason}; stop its replicas first`
+  const effect = `the previous version can run on it: ${compatible ? "yes" : "no"}, because ${reason}`
+  return compatible ? effect : `${effect}; stop its replicas first`
 }

@@ -1,17 +1,15 @@
 /// <reference path="../cli-progress.d.ts" />
 import { SingleBar } from "cli-progress"
 
-/** The progress of a task. */
-export interface Progress {
-  advance(count: number): void
-  stop(): void
-}
-
 /**
- * Shows a progress bar with an estimate on standard error if that is a terminal, else nothing. A signal that ends the
- * process ends the bar first, which has hidden the cursor.
+ * Shows a progress bar with an estimate during the work, on standard error if that is a terminal, else nothing. A signal
+ * that ends the process ends the bar first, which has hidden the cursor.
  */
-export function progressBar(title: string, total: number): Progress {
+export async function withProgress<T>(
+  title: string,
+  total: number,
+  work: (advance: (count: number) => void) => Promise<T>,
+): Promise<T> {
   const bar = new SingleBar({
     format: `${title} [{bar}] {percentage}% | {value}/{total} rows | {duration_formatted}, {eta_formatted} left`,
     stream: process.stderr,
@@ -32,5 +30,9 @@ export function progressBar(title: string, total: number): Progress {
   }
   for (const signal of signals) process.on(signal, end)
   bar.start(total, 0)
-  return { advance: (count) => bar.increment(count), stop }
+  try {
+    return await work((count) => bar.increment(count))
+  } finally {
+    stop()
+  }
 }

@@ -1,7 +1,7 @@
 import { requireKeys } from "../../bootstrap/auth.js"
 import { announce } from "../../bootstrap/banner.js"
-import { openMigratedStore } from "../../bootstrap/database.js"
-import { withDevSecret } from "../../bootstrap/dev-secret.js"
+import { openMigratedDatabase, storeOf } from "../../bootstrap/database.js"
+import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import { openInstruments } from "../../bootstrap/instruments.js"
 import { runServer } from "../../bootstrap/server.js"
 import { serveWithWorkers } from "../../cluster/primary.js"
@@ -19,13 +19,13 @@ export async function serve(configuration: Configuration): Promise<number> {
   // Not with CommandOutput, because the service does not depend on whether its addresses can be printed.
   const print = (text: string) => void process.stdout.write(text)
   const signaled = stopSignal()
-  const { dev, logLevel: level, logFormat: format, workers, tlsCert } = configuration
-  const log = createLog({ level, format })
+  const { dev, workers, tlsCert } = configuration
+  const log = createLog(configuration)
   const complete = withDevSecret(configuration)
   // Each worker has instruments of its own.
   const instruments =
     workers === 1 ? await openInstruments(complete, { log }) : { metrics: undefined, tracing: undefined }
-  const store = await openMigratedStore(complete, log, instruments)
+  const store = storeOf(await openMigratedDatabase(complete, log, instruments), complete)
   try {
     await requireKeys(configuration, { store, log })
   } catch (error) {

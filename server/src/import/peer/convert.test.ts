@@ -11,8 +11,7 @@ function faultsOf(name: BulkName, values: Record<string, unknown>): string[] {
     ...{ name: field, field, type: "text", maxLength: undefined, folds: false },
     json: jsonReader("text"),
   }))
-  const byField = new Map(names.map((field, index) => [field, index]))
-  const raw = new RawRow(columns, byField, Object.values(values), "Z")
+  const raw = new RawRow(columns, Object.values(values), "Z")
   convert[name](raw, "default", false)
   return raw.faults.map(({ detail }) => detail)
 }

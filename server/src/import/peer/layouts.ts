@@ -1,15 +1,20 @@
 import type { Peer } from "../../config/origins.js"
 import type { BulkName } from "../../store/sql/index.js"
 
+type Layout = Readonly<Record<BulkName, string>>
+
+/** The models of Prisma, whose names Kysely's adapter uses too. */
+const models: Layout = {
+  users: "User",
+  accounts: "Account",
+  sessions: "Session",
+  verificationTokens: "VerificationToken",
+  authenticators: "Authenticator",
+}
+
 /** The names of the tables in the documentation of each adapter. */
-export const layouts: Readonly<Record<Peer, Readonly<Record<BulkName, string>>>> = {
-  prisma: {
-    users: "User",
-    accounts: "Account",
-    sessions: "Session",
-    verificationTokens: "VerificationToken",
-    authenticators: "Authenticator",
-  },
+export const layouts: Readonly<Record<Peer, Layout>> = {
+  prisma: models,
   drizzle: {
     users: "user",
     accounts: "account",
@@ -24,13 +29,7 @@ export const layouts: Readonly<Record<Peer, Readonly<Record<BulkName, string>>>>
     verificationTokens: "verification_tokens",
     authenticators: "authenticators",
   },
-  kysely: {
-    users: "User",
-    accounts: "Account",
-    sessions: "Session",
-    verificationTokens: "VerificationToken",
-    authenticators: "Authenticator",
-  },
+  kysely: models,
 }
 
 /** The tables that must exist. The others are missing in applications without e-mail links or passkeys. */

@@ -1,5 +1,4 @@
 import { createConnection, type RowDataPacket } from "mysql2/promise"
-import { StartError } from "../../errors/start-error.js"
 import { connectionOptions, type ServerLocation } from "../../store/sql/index.js"
 import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
 
@@ -46,6 +45,7 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
         [name],
       )
       const key = pagingKey(
+        name,
         indexes.map((row) => ({
           index: String(row.name),
           column: String(row.column),
@@ -53,7 +53,6 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
           isNullable: row.nullable === "YES",
         })),
       )
-      if (key === undefined) throw new StartError(`the table ${name} has no unique key to read it by: add one`)
       return {
         name,
         key,

@@ -53,9 +53,7 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
   return {
     notes,
     // Everything that determines how a cell is converted.
-    layout: JSON.stringify([tenant, mapping.timezone, Object.fromEntries(plans)], (_, value) =>
-      value instanceof Map ? [...value] : value,
-    ),
+    layout: JSON.stringify([tenant, mapping.timezone, Object.fromEntries(plans)]),
 
     async count(name) {
       const plan = plans.get(name)
@@ -76,7 +74,7 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
 
   async function* pagesOf<N extends BulkName>(
     name: N,
-    { table, columns, byField }: Plan,
+    { table, columns }: Plan,
     { after, upTo }: Range,
   ): AsyncGenerator<Page<BulkRows[N]>> {
     // A range that was one page is read with one statement, even if it has grown a little.
@@ -90,7 +88,7 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
           length: rows.length,
           source: { range, digest: hash("sha256", serialize(rows), "base64") },
           items: (isSound) =>
-            rows.map((cells) => itemOf(name, new RawRow(columns, byField, cells, mapping.timezone), tenant, isSound)),
+            rows.map((cells) => itemOf(name, new RawRow(columns, cells, mapping.timezone), tenant, isSound)),
         }
       }
       if (isLast) return
@@ -120,8 +118,6 @@ interface Plan {
   table: SourceTable
   /** The columns that are read, in the order of the cells. */
   columns: ReadColumn[]
-  /** The index of the column of each property of the contract. */
-  byField: Map<string, number>
 }
 
 function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping: Mapping): Plan {
@@ -143,8 +139,7 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
     field: fieldOf.get(column.name),
     json: jsonReader(column.type),
   }))
-  const byField = new Map(columns.flatMap(({ field }, index) => (field === undefined ? [] : [[field, index]])))
-  return { table, columns, byField }
+  return { table, columns }
 }
 
 function snakeCase(name: string): string {

@@ -1,6 +1,5 @@
 import { Client } from "pg"
 import { parse as parseArray } from "postgres-array"
-import { StartError } from "../../errors/start-error.js"
 import { clientConfig, type PostgresLocation } from "../../store/sql/index.js"
 import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
 
@@ -60,6 +59,7 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
         [qualified(name)],
       )
       const key = pagingKey(
+        name,
         indexes.map(([index, column, isPrimary, isNullable]) => ({
           index: String(index),
           column: String(column),
@@ -67,7 +67,6 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
           isNullable: isNullable === "t",
         })),
       )
-      if (key === undefined) throw new StartError(`the table ${name} has no unique key to read it by: add one`)
       return {
         name,
         key,

@@ -17,18 +17,11 @@ export interface ReadColumn extends SourceColumn {
 export class RawRow {
   readonly faults: Fault[] = []
   readonly #columns: readonly ReadColumn[]
-  readonly #byField: ReadonlyMap<string, number>
   readonly #cells: readonly unknown[]
   readonly #timezone: string
 
-  constructor(
-    columns: readonly ReadColumn[],
-    byField: ReadonlyMap<string, number>,
-    cells: readonly unknown[],
-    timezone: string,
-  ) {
+  constructor(columns: readonly ReadColumn[], cells: readonly unknown[], timezone: string) {
     this.#columns = columns
-    this.#byField = byField
     this.#cells = cells
     this.#timezone = timezone
   }
@@ -60,7 +53,7 @@ export class RawRow {
 
   /** Returns a list of JSON objects. */
   objects(field: string): JsonValue[] | undefined {
-    const column = this.#columns[this.#byField.get(field) ?? -1]
+    const column = this.#columns[this.#indexOf(field)]
     const objects = (value: unknown) => {
       const json = typeof value === "string" ? parsed(value) : column?.json(value, this.#timezone)
       return Array.isArray(json) && json.every(isObject) ? json : undefined
@@ -70,7 +63,7 @@ export class RawRow {
 
   /** Returns a required value. Records a fault if it is null. */
   required<T>(field: string, value: T | undefined, otherwise: T): T {
-    if (value === undefined && this.#isNull(field)) this.fault(field, "must not be null")
+    if (value === undefined && this.#valueOf(field) === undefined) this.fault(field, "must not be null")
     return value ?? otherwise
   }
 
@@ -80,9 +73,11 @@ export class RawRow {
    */
   extra(nullable: readonly string[]): Extra {
     const entries: [string, JsonValue][] = []
-    for (const field of nullable) if (this.#byField.has(field) && this.#isNull(field)) entries.push([field, null])
     for (const [index, { field, name, json }] of this.#columns.entries()) {
-      if (field !== undefined) continue
+      if (field !== undefined) {
+        if (nullable.includes(field) && this.#valueOf(field) === undefined) entries.push([field, null])
+        continue
+      }
       const value = json(this.#cells[index], this.#timezone)
       if (value === undefined) this.fault(name, "must be a JSON value")
       else entries.push([name, value])
@@ -95,9 +90,8 @@ export class RawRow {
    */
   checkLengths(fields: readonly string[]): void {
     for (const field of fields) {
-      const index = this.#byField.get(field)
-      const { maxLength, type } = (index === undefined ? undefined : this.#columns[index]) ?? {}
-      const value = index === undefined ? undefined : this.#cells[index]
+      const { maxLength, type } = this.#columns[this.#indexOf(field)] ?? {}
+      const value = this.#valueOf(field)
       if (maxLength === undefined || typeof value !== "string" || value.length < maxLength) continue
       if ([...value].length < maxLength) continue
       this.faults.push({ kind: "truncated", detail: `${field} has the maximum length of its column (${type})` })
@@ -108,15 +102,19 @@ export class RawRow {
     this.faults.push({ kind: "invalid", detail: `${field} ${rule}` })
   }
 
-  #isNull(field: string): boolean {
-    const index = this.#byField.get(field)
-    return index === undefined || this.#cells[index] === null || this.#cells[index] === undefined
+  #indexOf(field: string): number {
+    return this.#columns.findIndex((column) => column.field === field)
+  }
+
+  /** Returns undefined for null, and if there is no such column. */
+  #valueOf(field: string): unknown {
+    return this.#cells[this.#indexOf(field)] ?? undefined
   }
 
   #read<T>(field: string, read: (value: unknown) => T | undefined, rule: string): T | undefined {
-    const index = this.#byField.get(field)
-    if (index === undefined || this.#isNull(field)) return undefined
-    const value = read(this.#cells[index])
+    const given = this.#valueOf(field)
+    if (given === undefined) return undefined
+    const value = read(given)
     if (value === undefined) this.fault(field, rule)
     return value
   }

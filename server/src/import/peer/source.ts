@@ -1,3 +1,4 @@
+import { StartError } from "../../errors/start-error.js"
 import type { Range } from "../item.js"
 
 /** A column of a peer's table. */
@@ -85,11 +86,12 @@ export interface IndexColumn {
 
 /**
  * Returns the columns of the best unique index for paging: the primary key, otherwise the shortest index whose columns
- * are never null.
+ * are never null. Throws StartError if there is none.
  */
-export function pagingKey(columns: readonly IndexColumn[]): string[] | undefined {
+export function pagingKey(table: string, columns: readonly IndexColumn[]): string[] {
   const indexes = Object.values(Object.groupBy(columns, ({ index }) => index)) as IndexColumn[][]
   const usable = indexes.filter((index) => index.every(({ isNullable }) => !isNullable))
   const best = usable.find(([first]) => first?.isPrimary) ?? usable.sort((one, other) => one.length - other.length)[0]
-  return best?.map(({ column }) => column)
+  if (best === undefined) throw new StartError(`the table ${table} has no unique key to read it by: add one`)
+  return best.map(({ column }) => column)
 }

@@ -1,6 +1,8 @@
 import { createDatabase } from "@authwire/test-support/databases/databases.js"
 import { expect, test } from "@jest/globals"
 import type { Range } from "../item.js"
+import { noMapping } from "./mapping.js"
+import { peerOrigin } from "./origin.js"
 import { sqliteSource } from "./sqlite.js"
 
 test("integers beyond those of Number lose no digit, and rows with such keys are read once", async () => {
@@ -32,6 +34,25 @@ test("integers beyond those of Number lose no digit, and rows with such keys are
       await source.close()
     }
   } finally {
+    await database.drop()
+  }
+})
+
+test.each([
+  [{ tables: { users: "nobody" } }, /^--url: there is no table nobody for users, only user; see --mapping$/],
+  [
+    { columns: { users: { id: "nothing" } } },
+    /^--url: the table user has no column nothing, only id, name; see --mapping$/,
+  ],
+])("with the mapping %j, what is missing is named", async (mapping, message) => {
+  const database = await createDatabase("sqlite")
+  await database.query("CREATE TABLE user (id integer PRIMARY KEY, name text)")
+  const source = await sqliteSource(database.url.slice("sqlite:".length))
+  try {
+    const options = { peer: "drizzle", mapping: { ...noMapping, ...mapping }, tenant: "default" } as const
+    await expect(peerOrigin(source, options)).rejects.toThrow(message)
+  } finally {
+    await source.close()
     await database.drop()
   }
 })

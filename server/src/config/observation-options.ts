@@ -1,5 +1,5 @@
 import type { OptionDefinition } from "./option.js"
-import { choice, httpUrl, pairs, ratio, text } from "./values.js"
+import { auditLog, choice, httpUrl, pairs, ratio, text } from "./values.js"
 
 /**
  * Whether spans are recorded. Otherwise the other variables for traces are ignored, because platforms set them for all
@@ -8,15 +8,38 @@ import { choice, httpUrl, pairs, ratio, text } from "./values.js"
 const areTraced: OptionDefinition["when"] = ({ traceExporter }) => traceExporter !== "none"
 const areSent: OptionDefinition["when"] = ({ traceExporter }) => traceExporter === "otlp"
 
-/** Options of traces. They use the standard variables of OpenTelemetry. */
-export const traceOptions = {
+/** Options of the log, the audit log and traces. Traces use the standard variables of OpenTelemetry. */
+export const observationOptions = {
+  logLevel: {
+    value: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "LEVEL"),
+    default: "info",
+    help: "The lowest severity that is logged; every call is one line at info.",
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
+  },
+  logFormat: {
+    value: choice(["json", "text"]),
+    default: "json",
+    devDefault: "text",
+    help: "One JSON object per line, or text for people. Logs go to standard error.",
+    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
+  },
+  auditLog: {
+    value: auditLog(),
+    default: "stderr",
+    devDefault: "off",
+    help: "The destination of the audit log: stderr, off, or a file, to which lines are appended. Every write and every rejected call is recorded as one JSON object per line, whatever the log level. A line is handed to the operating system after its call; nothing waits for the disk (there is no fsync).",
+  },
+  auditLogFailure: {
+    value: choice(["drop", "reject"]),
+    default: "drop",
+    help: "The behaviour while the audit log cannot be written, because its disk is full or its pipe is not read. drop: up to 1 MiB of lines is buffered in each worker; further lines are lost, and counted in both logs. reject: calls that write are rejected with UNAVAILABLE before they do anything, and the lines of all admitted writes are kept until they can be written or the process ends.",
+  },
   traceExporter: {
     flag: false,
     variable: "OTEL_TRACES_EXPORTER",
     value: choice(["none", "otlp", "console"]),
     default: "none",
     help: "The destination of the spans of sampled calls. none: no call is traced. otlp: to a collector. console: to standard output, for a trial.",
-    commands: ["serve"],
   },
   traceEndpoint: {
     flag: false,
@@ -24,7 +47,6 @@ export const traceOptions = {
     value: httpUrl(),
     when: areSent,
     help: "The collector's complete URL for traces. Default: OTEL_EXPORTER_OTLP_ENDPOINT followed by v1/traces.",
-    commands: ["serve"],
   },
   otlpEndpoint: {
     flag: false,
@@ -33,7 +55,6 @@ export const traceOptions = {
     when: areSent,
     default: "http://localhost:4318",
     help: "The collector's URL.",
-    commands: ["serve"],
   },
   otlpProtocol: {
     flag: false,
@@ -42,7 +63,6 @@ export const traceOptions = {
     when: areSent,
     default: "http/protobuf",
     help: "The protocol of the collector.",
-    commands: ["serve"],
   },
   otlpHeaders: {
     flag: false,
@@ -50,7 +70,6 @@ export const traceOptions = {
     value: pairs(),
     when: areSent,
     help: "Headers of each request to the collector, such as its API key: NAME=VALUE, separated by commas.",
-    commands: ["serve"],
   },
   traceSampler: {
     flag: false,
@@ -66,7 +85,6 @@ export const traceOptions = {
     when: areTraced,
     default: "parentbased_traceidratio",
     help: "The sampler that decides which calls are traced. Samplers that begin with parentbased follow the application's decision for calls that belong to one of its traces. The trace context of a caller without a valid API key is never followed.",
-    commands: ["serve"],
   },
   traceRatio: {
     flag: false,
@@ -75,7 +93,6 @@ export const traceOptions = {
     when: areTraced,
     default: "0.01",
     help: "The share of calls that traceidratio and parentbased_traceidratio sample.",
-    commands: ["serve"],
   },
   traceServiceName: {
     flag: false,
@@ -84,7 +101,6 @@ export const traceOptions = {
     when: areTraced,
     default: "authwire",
     help: "The name of the service in traces.",
-    commands: ["serve"],
   },
   traceResource: {
     flag: false,
@@ -92,6 +108,5 @@ export const traceOptions = {
     value: pairs(),
     when: areTraced,
     help: "Further attributes of the service in traces: NAME=VALUE, separated by commas, such as deployment.environment.name=production.",
-    commands: ["serve"],
   },
 } as const satisfies Record<string, OptionDefinition>

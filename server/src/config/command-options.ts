@@ -1,11 +1,56 @@
 import type { OptionDefinition } from "./option.js"
 import { origins } from "./origins.js"
-import { boolean, choice, text } from "./values.js"
+import {
+  boolean,
+  certificateName,
+  choice,
+  duration,
+  eventKindList,
+  expiry,
+  integer,
+  keyName,
+  scopes,
+  tenant,
+  text,
+} from "./values.js"
 
-/** The options of `authwire import`, `authwire export` and `authwire doctor`. */
-export const importOptions = {
+/** Options of single commands: `keys create`, `import`, `export`, `doctor` and `events tail`. */
+export const commandOptions = {
+  name: {
+    value: keyName(),
+    isRequired: true,
+    help: "The display name of the new key: the application that uses it.",
+    commands: ["keys create"],
+  },
+  scopes: {
+    value: scopes(),
+    isRequired: true,
+    help: "The scopes of the new key, separated by commas, or all. The schema states the scope of each method.",
+    commands: ["keys create"],
+  },
+  tenant: {
+    value: tenant(),
+    default: "default",
+    help: "The tenant of the new key, or the tenant whose data is imported or exported, or whose events are printed.",
+    commands: ["keys create", "import", "export", "doctor", "events tail"],
+  },
+  expires: {
+    value: expiry(),
+    help: "When the new key expires: after a number of days, hours, minutes or seconds (90d, 12h, 30m, 45s), or at an ISO 8601 date. Without it the key does not expire.",
+    commands: ["keys create"],
+  },
+  certificateName: {
+    value: certificateName(),
+    help: "A name in client certificates. Clients with such a certificate are authenticated as the new key without its secret.",
+    commands: ["keys create"],
+  },
+  offline: {
+    value: boolean(),
+    default: "false",
+    help: "Create the new key without a database: print it and its entry for AUTHWIRE_API_KEYS.",
+    commands: ["keys create"],
+  },
   from: {
-    variable: false,
     value: choice(origins, "ADAPTER"),
     help: "The kind of the source database: that of an Auth.js adapter, or another Authwire database.",
     commands: ["import", "doctor"],
@@ -17,47 +62,34 @@ export const importOptions = {
     commands: ["import", "doctor"],
   },
   mapping: {
-    variable: false,
     value: text("FILE"),
     help: "A JSON file with the names of tables and columns that differ from those in the adapter's documentation: see docs/moving.md.",
     commands: ["import", "doctor"],
   },
   apply: {
-    variable: false,
     value: boolean(),
     default: "false",
     help: "Write the data. Without it the import is a dry run: it reads everything, reports, and changes nothing.",
     commands: ["import"],
   },
-  dryRun: {
-    variable: false,
-    value: boolean(),
-    default: "false",
-    help: "Change nothing. This is already the default; the flag lets scripts state it explicitly.",
-    commands: ["import"],
-  },
   skip: {
-    variable: false,
     value: boolean(),
     default: "false",
     help: "Skip rows with errors, and write the others. Without it one error stops the import before it writes.",
     commands: ["import"],
   },
   delete: {
-    variable: false,
     value: boolean(),
     default: "false",
     help: "Also delete rows of the tenant that the source database does not have. For the runs after the first, as long as Authwire is not in use.",
     commands: ["import"],
   },
   report: {
-    variable: false,
     value: text("FILE"),
     help: "The file to which every row with a finding is written, as one JSON object per line.",
     commands: ["import", "doctor"],
   },
   checkpoint: {
-    variable: false,
     value: text("FILE"),
     help: "The file in which a run with --apply records, as digests, what it has copied and compared. The next run with the same file copies only what has changed since. Requires MySQL or MariaDB as the target database.",
     commands: ["import"],
@@ -77,10 +109,31 @@ export const importOptions = {
     commands: ["doctor"],
   },
   withSecrets: {
-    variable: false,
     value: boolean(),
     default: "false",
     help: "Also print the tokens and further fields of accounts, unencrypted.",
     commands: ["export"],
+  },
+  since: {
+    value: duration("1s", "30d"),
+    default: "0",
+    help: "Begin with the events of this past period, as far as they are still kept. 0: only events from now on.",
+    commands: ["events tail"],
+  },
+  after: {
+    value: integer(0, Number.MAX_SAFE_INTEGER),
+    help: "Begin after the event with this sequence number, which each line shows. Overrides --since.",
+    commands: ["events tail"],
+  },
+  kinds: {
+    value: eventKindList(),
+    help: "Print only events of these kinds, separated by commas.",
+    commands: ["events tail"],
+  },
+  json: {
+    value: boolean(),
+    default: "false",
+    help: "Print each event as a line of JSON.",
+    commands: ["events tail"],
   },
 } as const satisfies Record<string, OptionDefinition>

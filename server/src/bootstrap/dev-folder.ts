@@ -1,0 +1,32 @@
+import { randomBytes } from "node:crypto"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { basename } from "node:path"
+
+/**
+ * Returns the configuration, with the secret of a development service if none was given. The secret is created once in
+ * `.authwire/secret` and readable only by its owner.
+ */
+export function withDevSecret<T extends { secrets: readonly string[] }>(configuration: T): T {
+  if (configuration.secrets.length > 0) return configuration
+  makeFolder(".authwire")
+  writeOnce(".authwire/secret", `${randomBytes(33).toString("base64url")}\n`)
+  return { ...configuration, secrets: [readFileSync(".authwire/secret", "utf8").trim()] }
+}
+
+/**
+ * Creates a folder that only its owner can read, if it does not exist. The folder `.authwire` gets a .gitignore that
+ * excludes its content.
+ */
+export function makeFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (basename(folder) === ".authwire") writeOnce(`${folder}/.gitignore`, "*\n")
+}
+
+/** Writes a file that only its owner can read, if it does not exist. */
+function writeOnce(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { flag: "wx", mode: 0o600 })
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
+  }
+}

@@ -1,0 +1,41 @@
+import type { Logger } from "pino"
+import { causeOf, type DatabaseConfiguration, openMigratedDatabase } from "../../bootstrap/database.js"
+import { ConfigurationError } from "../../errors/configuration-error.js"
+import { StartError } from "../../errors/start-error.js"
+import { createLog } from "../../logging/logger.js"
+import { type Database, tenantStore } from "../../store/sql/index.js"
+
+/**
+ * Opens the database for one task of a command. The migrations must be applied. Throws StartError; an error of the task
+ * begins with `what` and ends with `advice`.
+ */
+export async function withDatabase<T>(
+  configuration: DatabaseConfiguration,
+  work: (database: Database, log: Logger) => Promise<T>,
+  { what = "the database", advice = "" } = {},
+): Promise<T> {
+  const log = createLog(configuration)
+  const database = await openMigratedDatabase(configuration, log)
+  try {
+    return await withStartError(what, () => work(database, log), advice)
+  } finally {
+    await database.close()
+  }
+}
+
+/** Runs work that may fail for an external reason, and converts such an error into a StartError with one line. */
+export async function withStartError<T>(what: string, work: () => Promise<T>, advice = ""): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ConfigurationError || error instanceof StartError) throw error
+    throw new StartError(`${what}: ${causeOf(error)}${advice}`, { cause: error })
+  }
+}
+
+/** Throws StartError if the database has no tenant of this name. */
+export async function requireTenant(database: Database, tenant: string): Promise<void> {
+  const all = await withStartError("the database", () => tenantStore(database).list({}))
+  if (all.some(({ name }) => name === tenant)) return
+  throw new StartError(`there is no tenant ${tenant}: create it with: authwire tenants create ${tenant}`)
+}

@@ -1,0 +1,84 @@
+import type { OptionDefinition } from "./option.js"
+import { duration, integer, rates } from "./values.js"
+
+/** Workers, limits of calls, the deletion of expired rows, and the end of the service. */
+export const serviceOptions = {
+  workers: {
+    value: integer(1, 64),
+    default: "1",
+    help: "The number of processes that serve behind the same addresses, at best one per core. Each has its own connection pool: the database gets up to this many times --database-pool-size connections, and two more per worker. With SQLite only 1, because one process owns the file.",
+  },
+  maxDeadlineMs: {
+    value: integer(10, 3_600_000),
+    default: "30000",
+    help: "The longest time that a unary call may take, in milliseconds, whatever deadline its caller sets.",
+  },
+  maxMessageBytes: {
+    value: integer(1024, 1_073_741_824),
+    default: "4194304",
+    help: "The largest request, in bytes; a larger one is rejected with RESOURCE_EXHAUSTED.",
+  },
+  maxActiveCalls: {
+    value: integer(1, 1_000_000),
+    default: "256",
+    help: "The maximum number of calls that each worker processes at the same time; an API key gets at most nine tenths of them. Further calls wait for up to half a second, and the API keys take turns; then the calls are rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
+  },
+  rateLimit: {
+    value: integer(0, 1_000_000_000),
+    default: "20000",
+    help: "Calls per second that an API key may make of one method, in each worker of each replica; further calls are rejected with RESOURCE_EXHAUSTED. 0: no limit.",
+  },
+  rateLimitOverrides: {
+    value: rates(),
+    default: "VerificationTokenService.UseVerificationToken=200,UserService.GetUserByEmail=1000",
+    help: "Rate limits of single methods, which replace --rate-limit: SERVICE.METHOD=N, separated by commas. The default limits the methods that allow guessing: of tokens, and of who has an account. A given value replaces the whole default.",
+  },
+  tokenCacheSize: {
+    value: integer(0, 1_000_000),
+    default: "1000",
+    help: "The number of decrypted tokens that each worker caches, so that a token that is read again is not decrypted again. The cache takes at most 4 KiB times this number; the least recently used tokens are evicted first. Secrets and expiry are checked at every use. 0: no cache.",
+  },
+  provisionalSignUp: {
+    value: duration("1s", "1d"),
+    default: "0",
+    help: "How long after its creation a user of the adapter is replaced by the next sign-up with the same address, if it has nothing else: no account, session, passkey, verified address or later change. 15m is a good value. Without this option, a person whose sign-up was interrupted before the account was linked cannot sign up again. With it, applications must create their own users with the typed client, and not with the adapter. Must be the same on all replicas. 0: no user is replaced.",
+  },
+  cleanupInterval: {
+    value: duration("1s", "1d"),
+    default: "5m",
+    help: "The interval at which expired rows are deleted, in small batches and by one worker of one replica at a time. If that worker ends, another one takes over within three times the interval. 0: never; use authwire cleanup instead.",
+  },
+  cleanupKeep: {
+    value: duration("1s", "365d"),
+    default: "7d",
+    help: "How long sessions and verification tokens are kept after they have expired. As long as an expired token is kept, the application can tell the user who opens its link that it has expired.",
+  },
+  eventsKeep: {
+    value: duration("1m", "30d"),
+    default: "24h",
+    help: "How long the events that writes record for EventService.Watch are kept. A watcher that was disconnected can resume within this time. Must be the same on all replicas. 0: writes record no events, and there is nothing to watch.",
+    commands: ["serve", "cleanup"],
+  },
+  olderThan: {
+    value: duration("1s", "3650d"),
+    default: "7d",
+    help: "How long ago sessions and verification tokens must have expired to be deleted.",
+    commands: ["cleanup"],
+  },
+  batch: {
+    value: integer(1, 10_000),
+    default: "200",
+    help: "The maximum number of rows that one transaction deletes.",
+    commands: ["cleanup"],
+  },
+  drainDelayMs: {
+    value: integer(0, 3_600_000),
+    default: "0",
+    help: "How long the service continues to serve after SIGTERM, in milliseconds, while it reports that it is not ready, until load balancers send it no more traffic. Then --shutdown-grace-ms begins.",
+  },
+  shutdownGraceMs: {
+    value: integer(0, 3_600_000),
+    default: "10000",
+    help: "How long active calls may take to finish after SIGTERM and --drain-delay-ms, in milliseconds.",
+  },
+} as const satisfies Record<string, OptionDefinition>
