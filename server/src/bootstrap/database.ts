@@ -10,7 +10,9 @@ import {
   keyFromSecret,
   migrationStatus,
   openDatabase,
+  parseDatabaseUrl,
   sqlStore,
+  urlsOfHosts,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
 import { makeFolder } from "./dev-folder.js"
@@ -56,6 +58,8 @@ export async function openConfiguredDatabase(
       tracer: instruments?.tracing?.tracer,
     })
     metrics?.watch(database.load)
+    const parameters = urlsOfHosts(databaseUrl).flatMap((url) => parseDatabaseUrl(url).ignored)
+    if (parameters.length > 0) log.warn({ parameters }, "these parameters of --database-url have no effect")
     return database
   } catch (error) {
     const cause = causeOf(error)
@@ -73,6 +77,10 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
     "are user and password in --database-url correct, and is the user allowed to access the database?",
   ],
   [/^the name service/, "--database-connect-timeout-ms sets how long this may take"],
+  [
+    /TRANSACTION_POOLER/,
+    "--database-url leads to a pooler in transaction mode: use the address of the database itself, or the pooler's mode for sessions",
+  ],
   [/ER_BAD_DB|^3D000$/, "create the database first, or correct --database-url"],
 ]
 

@@ -35,7 +35,9 @@ export async function openOrigin(
     })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
-  const source = await withStartError("--url: the database cannot be opened", () => openSource(url))
+  const source = await withStartError("--url: the database cannot be opened", () =>
+    openSource(url, (parameters) => log.warn({ parameters }, "these parameters of --url have no effect")),
+  )
   try {
     return await withStartError("--url", () => peerOrigin(source, { peer: from, mapping: names, tenant }))
   } catch (error) {

@@ -6,6 +6,27 @@ import { fields } from "./layouts.js"
 
 const name = z.string().min(1, "must not be empty")
 
+/** Where the value of a property comes from: a column, or one whose values are converted. */
+const columnForm = z.union(
+  [
+    name,
+    z.strictObject({
+      column: name,
+      /**
+       * For dates that are stored as flags: the date that stands for true. `now`, a date of ISO 8601, or the name of
+       * another column.
+       */
+      whenTrue: name.optional(),
+      /** How the values are stored: the 16 bytes of a UUID, or a time in another unit than seconds. */
+      as: z.enum(["uuid", "milliseconds"]).optional(),
+    }),
+    z.strictObject({ constant: z.string() }),
+  ],
+  "must be the name of a column, or an object with column and whenTrue or as, or with constant",
+)
+
+export type MappedColumn = z.output<typeof columnForm>
+
 /** Names that differ from those in the adapter's documentation. */
 const mappingForm = z.strictObject({
   /** The name of each table. */
@@ -17,7 +38,7 @@ const mappingForm = z.strictObject({
         bulkNames.map((table) => [
           table,
           z
-            .strictObject(Object.fromEntries(Object.keys(fields[table]).map((field) => [field, name.optional()])))
+            .strictObject(Object.fromEntries(Object.keys(fields[table]).map((field) => [field, columnForm.optional()])))
             .optional(),
         ]),
       ),

@@ -1,5 +1,5 @@
 import { createConnection, type RowDataPacket } from "mysql2/promise"
-import type { ServerLocation } from "../../store/sql/index.js"
+import { connectionOptions, type ServerLocation } from "../../store/sql/index.js"
 import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `\`${name.replaceAll("`", "``")}\``, parameter: () => "?" }
@@ -8,11 +8,9 @@ const dialect: Dialect = { quote: (name) => `\`${name.replaceAll("`", "``")}\``,
  * Opens a MySQL or MariaDB database. The session keeps the server's time zone, which is the time zone that the peer's
  * adapter used.
  */
-export async function mysqlSource({ username: user, socketPath, ssl, ...location }: ServerLocation): Promise<Source> {
+export async function mysqlSource(location: ServerLocation): Promise<Source> {
   const connection = await createConnection({
-    ...{ user, host: location.host, port: location.port, password: location.password, database: location.database },
-    ...(socketPath === undefined ? {} : { socketPath }),
-    ...(ssl === undefined ? {} : { ssl }),
+    ...connectionOptions(location),
     charset: "utf8mb4",
     dateStrings: true,
     supportBigNumbers: true,
@@ -24,6 +22,9 @@ export async function mysqlSource({ username: user, socketPath, ssl, ...location
   connection.on("error", () => {})
   const rows = async (sql: string, parameters: unknown[] = []) =>
     (await connection.query<RowDataPacket[]>(sql, parameters))[0]
+  // One state of the database for all reads. The server rejects a statement that writes.
+  await connection.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+  await connection.query("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 
   return {
     tables: async () =>

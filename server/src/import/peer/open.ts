@@ -1,28 +1,39 @@
-import { fileURLToPath } from "node:url"
+import { existsSync } from "node:fs"
+import { isAbsolute, join } from "node:path"
 import { ConfigurationError } from "../../errors/configuration-error.js"
-import { parseDatabaseUrl } from "../../store/sql/index.js"
+import { type DatabaseLocation, parseDatabaseUrl, withOfferedTls } from "../../store/sql/index.js"
 import { mysqlSource } from "./mysql.js"
 import { postgresSource } from "./postgres.js"
 import type { Source } from "./source.js"
 import { sqliteSource } from "./sqlite.js"
 
-const forms = "mysql://…, mariadb://…, postgresql://…, sqlite:FILE or file:FILE"
+/** The longest time to wait for the answer whether a server offers encryption, in milliseconds. */
+const offerMs = 10_000
 
 /**
- * Opens the database of a peer. Throws ConfigurationError for an invalid URL, StartError, and the errors of the driver.
+ * Opens the database of a peer. `onIgnored` gets the names of parameters that have no effect. Throws ConfigurationError for an invalid URL, StartError, and the errors of the driver.
  */
-export async function openSource(url: string): Promise<Source> {
-  if (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url)) return postgresSource(url)
-  // Prisma's form of a SQLite URL. The path may be relative.
-  if (url.startsWith("file://")) return sqliteSource(fileURLToPath(url))
-  if (url.startsWith("file:")) return sqliteSource(url.slice("file:".length))
-  if (!/^(mysql|mariadb|sqlite):/.test(url)) throw new ConfigurationError(`--url: must be ${forms}`)
+export async function openSource(
+  url: string,
+  onIgnored: (names: readonly string[]) => void = () => {},
+): Promise<Source> {
+  const location = await withOfferedTls(locationOf(url), offerMs)
+  if (location.ignored.length > 0) onIgnored(location.ignored)
+  if (location.kind === "postgres") return postgresSource(location)
+  return location.kind === "sqlite" ? sqliteSource(fileOf(location.path)) : mysqlSource(location)
+}
+
+function locationOf(url: string): DatabaseLocation {
   try {
-    const location = parseDatabaseUrl(url)
-    if (location.kind === "postgres") return await postgresSource(url)
-    return location.kind === "sqlite" ? await sqliteSource(location.path) : await mysqlSource(location)
+    return parseDatabaseUrl(url)
   } catch (error) {
     if (error instanceof TypeError) throw new ConfigurationError(`--url: ${error.message}`)
     throw error
   }
+}
+
+/** Returns the path of a SQLite file. In Prisma a relative path begins at the folder of the schema. */
+function fileOf(path: string): string {
+  const inPrisma = join("prisma", path)
+  return isAbsolute(path) || existsSync(path) || !existsSync(inPrisma) ? path : inPrisma
 }

@@ -9,7 +9,7 @@ import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
 import type { Mapping } from "./mapping.js"
 import { RawRow, type ReadColumn } from "./raw-row.js"
 import type { Source, SourceTable } from "./source.js"
-import { jsonReader } from "./values.js"
+import { dateOf, jsonReader } from "./values.js"
 
 export interface PeerOptions {
   peer: Peer
@@ -29,6 +29,14 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
   const plans = new Map<BulkName, Plan>()
   for (const name of bulkNames) {
     const table = mapping.tables[name] ?? layouts[peer][name]
+    const almost = there.filter((one) => one !== table && isAlmost(one, table))
+    if (!there.includes(table) && mapping.tables[name] === undefined && almost.length > 0) {
+      const example = JSON.stringify({ tables: { [name]: almost[0] } })
+      throw new StartError(
+        `--url: there is no table ${table} for ${name}, but ${almost.join(", ")}: say in the file of --mapping whether ` +
+          `it is meant, for example ${example}, or name another one`,
+      )
+    }
     if (there.includes(table)) plans.set(name, planOf(name, await source.describe(table), mapping))
     else if (mapping.tables[name] !== undefined || requiredTables.includes(name)) {
       throw new StartError(
@@ -74,7 +82,7 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
 
   async function* pagesOf<N extends BulkName>(
     name: N,
-    { table, columns }: Plan,
+    { table, columns, constants }: Plan,
     { after, upTo }: Range,
   ): AsyncGenerator<Page<BulkRows[N]>> {
     // A range that was one page is read with one statement, even if it has grown a little.
@@ -88,7 +96,7 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
           length: rows.length,
           source: { range, digest: hash("sha256", serialize(rows), "base64") },
           items: (isSound) =>
-            rows.map((cells) => itemOf(name, new RawRow(columns, cells, mapping.timezone), tenant, isSound)),
+            rows.map((cells) => itemOf(name, new RawRow(columns, cells, mapping.timezone, constants), tenant, isSound)),
         }
       }
       if (isLast) return
@@ -118,28 +126,87 @@ interface Plan {
   table: SourceTable
   /** The columns that are read, in the order of the cells. */
   columns: ReadColumn[]
+  /** The values of properties without a column. */
+  constants: Readonly<Record<string, string>>
 }
 
+/** Decides how a table is read. Throws StartError if a column is missing, or if a name is almost one of the contract. */
 function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping: Mapping): Plan {
   const ignored = mapping.ignore[name] ?? []
   const table = { ...rest, columns: all.filter((column) => !ignored.includes(column.name)) }
-  const fieldOf = new Map<string, string>()
+  const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue">>()
+  const constants: Record<string, string> = {}
+  const indexOf = (column: string) => table.columns.findIndex((one) => one.name === column)
+  const missing = (column: string) => {
+    const there = all.map((one) => one.name).join(", ")
+    return new StartError(`--url: the table ${table.name} has no column ${column}, only ${there}; see --mapping`)
+  }
+  const missed: string[] = []
   for (const [field, need] of Object.entries(fields[name])) {
     const given = mapping.columns[name]?.[field]
-    const names = given === undefined ? [field, snakeCase(field)] : [given]
-    const column = table.columns.find((one) => names.includes(one.name))
-    if (column !== undefined) fieldOf.set(column.name, field)
-    else if (given !== undefined || need === "required") {
-      const there = all.map((one) => one.name).join(", ")
-      throw new StartError(`--url: the table ${table.name} has no column ${names[0]}, only ${there}; see --mapping`)
+    if (typeof given === "object" && "constant" in given) {
+      constants[field] = given.constant
+      continue
     }
+    const { column: named, whenTrue, as } = typeof given === "string" ? { column: given } : (given ?? {})
+    const names = named === undefined ? [field, snakeCase(field)] : [named]
+    const column = names.find((one) => indexOf(one) >= 0)
+    if (column !== undefined) {
+      const other = whenTrue === undefined || /^(now$|\d{4}-)/.test(whenTrue) ? undefined : indexOf(whenTrue)
+      if (other === -1) throw missing(whenTrue as string)
+      const date = whenTrue === "now" ? startOfImport : whenTrue === undefined ? undefined : dateOf(whenTrue, "Z")
+      chosen.set(column, { field, as, whenTrue: other ?? date })
+    } else if (named !== undefined) throw missing(named)
+    else if (need === "required") missed.push(field)
   }
-  const columns = table.columns.map((column) => ({
-    ...column,
-    field: fieldOf.get(column.name),
-    json: jsonReader(column.type),
-  }))
-  return { table, columns }
+  const others = table.columns.map((column) => column.name).filter((column) => !chosen.has(column))
+  const near = Object.keys(fields[name]).flatMap((field) => {
+    if (mapping.columns[name]?.[field] !== undefined) return []
+    return others.filter((column) => isAlmost(column, field)).map((column) => [field, column] as const)
+  })
+  if (near.length > 0) throw new StartError(nearMiss(name, table.name, near, chosen))
+  const [first] = missed
+  if (first !== undefined) throw missing(first)
+  const columns = table.columns.map(
+    (column): ReadColumn => ({
+      ...column,
+      field: undefined,
+      ...chosen.get(column.name),
+      json: jsonReader(column.type),
+    }),
+  )
+  return { table, columns, constants }
+}
+
+/** The date that stands for true where the mapping says `now`: the same for all rows of a run. */
+const startOfImport = new Date()
+
+/** Explains the columns whose names are almost those of the contract, with a mapping that can be used as it is. */
+function nearMiss(
+  name: BulkName,
+  table: string,
+  near: readonly (readonly [field: string, column: string])[],
+  chosen: ReadonlyMap<string, Pick<ReadColumn, "field">>,
+): string {
+  const isFree = (field: string) => ![...chosen.values()].some((one) => one.field === field)
+  const columns = Object.fromEntries(near.filter(([field]) => isFree(field)))
+  const ignore = [...new Set(near.filter(([field]) => !isFree(field)).map(([, column]) => column))]
+  const mapping = {
+    ...(Object.keys(columns).length > 0 && { columns: { [name]: columns } }),
+    ...(ignore.length > 0 && { ignore: { [name]: ignore } }),
+  }
+  const names = near.map(([field, column]) => `${column} (${field})`).join(", ")
+  return (
+    `--url: the table ${table} has columns whose names are almost those of Auth.js: ${names}. Say in the file of ` +
+    `--mapping which ones are meant, and which ones to ignore, for example ${JSON.stringify(mapping)}`
+  )
+}
+
+/** Whether a name is that of the contract apart from case, underscores and the ending of a date. */
+function isAlmost(name: string, of: string): boolean {
+  const plain = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
+  const [one, other] = [plain(name), plain(of)]
+  return one === other || one === `${other}at` || one === `${other}s` || `${one}s` === other
 }
 
 function snakeCase(name: string): string {

@@ -1,20 +1,26 @@
 import { Client } from "pg"
 import { parse as parseArray } from "postgres-array"
+import { clientConfig, type PostgresLocation } from "../../store/sql/index.js"
 import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: (number) => `$${number}` }
 
-/** Opens a PostgreSQL database. The parameter `schema` of the URL names the schema, as in Prisma. */
-export async function postgresSource(url: string): Promise<Source> {
-  const location = new URL(url)
-  const schema = location.searchParams.get("schema") ?? "public"
-  location.searchParams.delete("schema")
-  // Every value stays text as the server writes it. Large integers lose no digits, and dates are not converted to the
-  // local time zone.
+/** The form of values, and no end of the transaction while the target is written. */
+const settings = ["datestyle = 'ISO'", "bytea_output = 'hex'", "idle_in_transaction_session_timeout = 0"]
+
+/**
+ * Opens a PostgreSQL database. The tables are those of the URL's `schema`, else of the first schema of the role's
+ * `search_path`. Everything is read in one transaction, and nothing is set beyond it: behind a pooler the connection is
+ * the application's afterwards.
+ */
+export async function postgresSource(location: PostgresLocation): Promise<Source> {
+  const { applicationName = "authwire import" } = location
   const client = new Client({
-    connectionString: location.href,
+    ...clientConfig({ ...location, applicationName, schema: undefined }),
     // By default this driver waits without limit, unlike that of MySQL.
     connectionTimeoutMillis: 10_000,
+    // Every value stays text as the server writes it. Large integers lose no digits, and dates are not converted to the
+    // local time zone.
     types: { getTypeParser: () => String },
   })
   // Prevents a crash by an unhandled error event. The next query reports the error.
@@ -22,22 +28,27 @@ export async function postgresSource(url: string): Promise<Source> {
   await client.connect()
   const rows = async (text: string, values: unknown[] = []) =>
     (await client.query<(string | null)[]>({ text, values, rowMode: "array" })).rows
-  await rows(
-    `SELECT set_config('search_path', $1, false), set_config('datestyle', 'ISO', false),
-       set_config('bytea_output', 'hex', false)`,
-    [dialect.quote(schema)],
-  )
+  await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+  for (const setting of settings) await client.query(`SET LOCAL ${setting}`)
+  const schema = location.schema ?? String((await rows("SELECT current_schema()"))[0]?.[0] ?? "public")
+  const qualified = (name: string) => `${dialect.quote(schema)}.${dialect.quote(name)}`
 
   return {
     tables: async () =>
-      (await rows("SELECT tablename FROM pg_tables WHERE schemaname = $1", [schema])).map(([name]) => String(name)),
+      (
+        await rows(
+          `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+             WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'f')`,
+          [schema],
+        )
+      ).map(([name]) => String(name)),
 
     async describe(name) {
       const columns = await rows(
         `SELECT a.attname, format_type(a.atttypid, a.atttypmod), l.collisdeterministic
            FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation
            WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
-        [dialect.quote(name)],
+        [qualified(name)],
       )
       const indexes = await rows(
         `SELECT i.indexrelid, a.attname, i.indisprimary, NOT a.attnotnull
@@ -45,7 +56,7 @@ export async function postgresSource(url: string): Promise<Source> {
              JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
            WHERE i.indrelid = $1::regclass AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
            ORDER BY i.indexrelid, k.position`,
-        [dialect.quote(name)],
+        [qualified(name)],
       )
       const key = pagingKey(
         name,
@@ -68,10 +79,10 @@ export async function postgresSource(url: string): Promise<Source> {
       }
     },
 
-    count: async (name) => Number((await rows(`SELECT count(*) FROM ${dialect.quote(name)}`))[0]?.[0]),
+    count: async (name) => Number((await rows(`SELECT count(*) FROM ${qualified(name)}`))[0]?.[0]),
 
     async page(table, range, limit) {
-      const { sql, parameters } = pageStatement(dialect, table, range, limit)
+      const { sql, parameters } = pageStatement(dialect, table, range, limit, qualified(table.name))
       const readers = table.columns.map(({ type }) => cellReader(type))
       // The key cells follow the column cells. They have no reader, because they are parameters of the next page in the
       // server's form.

@@ -1,14 +1,21 @@
 import type { Extra, JsonValue } from "../../store/types.js"
 import type { Fault } from "../item.js"
 import type { SourceColumn } from "./source.js"
-import { dateOf, flagOf, type JsonReader, numberOf, parsed, textOf } from "./values.js"
+import { dateOf, flagOf, type JsonReader, numberOf, parsed, textOf, uuidOf } from "./values.js"
 
 /** A column that is read: either a property of the contract or one more entry of `extra`. */
 export interface ReadColumn extends SourceColumn {
   /** The property of the contract; undefined for a column that goes into `extra` under its own name. */
   field: string | undefined
   json: JsonReader
+  /** For a date that is stored as a flag: the date, or the index of the column with it, that stands for true. */
+  whenTrue?: Date | number | undefined
+  as?: "uuid" | "milliseconds" | undefined
 }
+
+/** The rule for a flag in place of a date. An account must not be taken for verified because somebody wrote a number. */
+const flagRule =
+  "is a flag and not a date: name the date that stands for true as whenTrue in --mapping, or the column with the date"
 
 /**
  * One row as the driver returned it, read property by property. A value that cannot be read is recorded as a fault and
@@ -19,19 +26,30 @@ export class RawRow {
   readonly #columns: readonly ReadColumn[]
   readonly #cells: readonly unknown[]
   readonly #timezone: string
+  readonly #constants: Readonly<Record<string, string>>
 
-  constructor(columns: readonly ReadColumn[], cells: readonly unknown[], timezone: string) {
+  /** @param constants - The values of properties without a column. */
+  constructor(
+    columns: readonly ReadColumn[],
+    cells: readonly unknown[],
+    timezone: string,
+    constants: Readonly<Record<string, string>> = {},
+  ) {
     this.#columns = columns
     this.#cells = cells
     this.#timezone = timezone
+    this.#constants = constants
   }
 
   text(field: string): string | undefined {
+    if (this.#columns[this.#indexOf(field)]?.as === "uuid")
+      return this.#read(field, uuidOf, "must be the bytes of a UUID")
     return this.#read(field, textOf, "must be text")
   }
 
   number(field: string): number | undefined {
-    return this.#read(field, numberOf, "must be a number")
+    const number = this.#read(field, numberOf, "must be a number")
+    return number !== undefined && this.#columns[this.#indexOf(field)]?.as === "milliseconds" ? number / 1000 : number
   }
 
   /** Returns an unsigned 32-bit integer. */
@@ -48,7 +66,15 @@ export class RawRow {
   }
 
   date(field: string): Date | undefined {
-    return this.#read(field, (value) => dateOf(value, this.#timezone), "must be a date")
+    const flag = flagOf(this.#valueOf(field))
+    if (flag === undefined) return this.#read(field, (value) => dateOf(value, this.#timezone), "must be a date")
+    const { whenTrue } = this.#columns[this.#indexOf(field)] ?? {}
+    if (!flag) return undefined
+    if (whenTrue === undefined) this.fault(field, flagRule)
+    if (typeof whenTrue !== "number") return whenTrue
+    const date = dateOf(this.#cells[whenTrue], this.#timezone)
+    if (date === undefined) this.fault(field, `is true, and the column for whenTrue has no date`)
+    return date
   }
 
   /** Returns a list of JSON objects. */
@@ -63,7 +89,11 @@ export class RawRow {
 
   /** Returns a required value. Records a fault if it is null. */
   required<T>(field: string, value: T | undefined, otherwise: T): T {
-    if (value === undefined && this.#valueOf(field) === undefined) this.fault(field, "must not be null")
+    if (value === undefined) {
+      if (this.#valueOf(field) === undefined) this.fault(field, "must not be null")
+      // A date that is optional elsewhere.
+      else if (flagOf(this.#valueOf(field)) === false) this.fault(field, "must be a date")
+    }
     return value ?? otherwise
   }
 
@@ -108,7 +138,7 @@ export class RawRow {
 
   /** Returns undefined for null, and if there is no such column. */
   #valueOf(field: string): unknown {
-    return this.#cells[this.#indexOf(field)] ?? undefined
+    return this.#cells[this.#indexOf(field)] ?? this.#constants[field]
   }
 
   #read<T>(field: string, read: (value: unknown) => T | undefined, rule: string): T | undefined {

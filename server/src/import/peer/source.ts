@@ -41,12 +41,17 @@ export interface Dialect {
   parameter(number: number): string
 }
 
-/** Returns the statement for Source.page. */
+/**
+ * Returns the statement for Source.page.
+ *
+ * @param from The quoted name of the table.
+ */
 export function pageStatement(
   { quote, parameter }: Dialect,
   { name, columns, key }: SourceTable,
   { after, upTo }: Range,
   limit: number,
+  from = quote(name),
 ): { sql: string; parameters: unknown[] } {
   const keys = key.map(quote)
   const parameters: unknown[] = []
@@ -66,7 +71,7 @@ export function pageStatement(
   ]
   const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`
   return {
-    sql: `SELECT ${selected} FROM ${quote(name)}${where} ORDER BY ${keys.join(", ")} LIMIT ${limit}`,
+    sql: `SELECT ${selected} FROM ${from}${where} ORDER BY ${keys.join(", ")} LIMIT ${limit}`,
     parameters,
   }
 }

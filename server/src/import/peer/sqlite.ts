@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs"
 import { StartError } from "../../errors/start-error.js"
-import { openSqlite } from "../sqlite.js"
+import { openSqliteToRead } from "../sqlite.js"
 import { type Dialect, pageStatement, type Source } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: () => "?" }
@@ -8,7 +8,11 @@ const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, p
 /** Opens a SQLite file. Throws StartError if the file does not exist. */
 export async function sqliteSource(path: string): Promise<Source> {
   if (!existsSync(path)) throw new StartError(`--url: there is no file ${path}`)
-  const database = openSqlite(path, { readonly: true })
+  const database = openSqliteToRead(path)
+  // With a write-ahead log, all reads see one state of the database. Without one, a transaction that lasts would keep the
+  // application from committing.
+  const [{ journal_mode: journal } = {}] = database.pragma("journal_mode") as { journal_mode?: string }[]
+  if (journal === "wal") database.exec("BEGIN")
   const rows = (sql: string, ...parameters: unknown[]) =>
     database.prepare(sql).all(parameters) as Record<string, unknown>[]
 

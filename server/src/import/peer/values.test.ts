@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
-import { dateOf, flagOf, jsonReader, numberOf, textOf } from "./values.js"
+import { dateOf, flagOf, jsonReader, numberOf, textOf, uuidOf } from "./values.js"
 
 const moment = "2026-03-29T01:30:00.123Z"
 
@@ -18,6 +18,23 @@ describe("dateOf", () => {
     expect(dateOf(value, timezone)?.toISOString()).toBe(moment)
   })
 
+  // A flag, a year, days and dates in digits, and what is far in the past or the future.
+  test.each([
+    0,
+    1,
+    -1,
+    2024,
+    2_460_000,
+    20_240_102,
+    20_240_102_120_000,
+    946_684_799,
+    7_258_118_400,
+    1e15,
+    "0",
+    "1",
+    "20240102",
+  ])("does not take %j for a date", (value) => expect(dateOf(value, "Z")).toBeUndefined())
+
   test.each(["", "yesterday", "2026-02-31 25:00:00", "0000-00-00 00:00:00", true, {}])("does not read %j", (value) => {
     expect(dateOf(value, "Z")).toBeUndefined()
   })
@@ -28,6 +45,10 @@ test("whole numbers as ids lose nothing, and bytes must be UTF-8", () => {
   expect(textOf(42)).toBe("42")
   expect(textOf(Buffer.from("ü"))).toBe("ü")
   expect(textOf(Buffer.from([0xff]))).toBeUndefined()
+  // A double has rounded these.
+  expect([1e20, 1.5, 2 ** 53].map(textOf)).toEqual([undefined, undefined, undefined])
+  expect(uuidOf(Buffer.from("00112233445566778899aabbccddeeff", "hex"))).toBe("00112233-4455-6677-8899-aabbccddeeff")
+  expect([Buffer.from("0011", "hex"), "00112233445566778899aabbccddeeff"].map(uuidOf)).toEqual([undefined, undefined])
 })
 
 test("numbers and flags are read as every driver gives them", () => {
@@ -39,7 +60,9 @@ test("numbers and flags are read as every driver gives them", () => {
   ])
   expect([true, 1, "1", "t", Buffer.from([1])].map(flagOf)).toEqual([true, true, true, true, true])
   expect([false, 0, "0", "f", Buffer.from([0])].map(flagOf)).toEqual([false, false, false, false, false])
-  expect(flagOf(2)).toBeUndefined()
+  expect(["1.00", "TRUE", "Yes", "on", "y"].map(flagOf)).toEqual([true, true, true, true, true])
+  expect(["0.0", "False", "NO", "off", ""].map(flagOf)).toEqual([false, false, false, false, false])
+  for (const other of [2, "2", "10", "2026-01-01", "maybe"]) expect(flagOf(other)).toBeUndefined()
 })
 
 const jsonOf = (value: unknown, type: string, timezone: string) => jsonReader(type)(value, timezone)

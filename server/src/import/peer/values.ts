@@ -5,7 +5,9 @@ import type { JsonValue } from "../../store/types.js"
 /** Returns text. Ids may be numbers, and binary columns must contain UTF-8. */
 export function textOf(value: unknown): string | undefined {
   if (typeof value === "string") return value
-  if (typeof value === "number" || typeof value === "bigint") return String(value)
+  if (typeof value === "bigint") return String(value)
+  // A double has rounded any other number, so that it names nobody.
+  if (typeof value === "number") return Number.isSafeInteger(value) ? String(value) : undefined
   const bytes = bytesOf(value)
   if (bytes === undefined) return undefined
   const text = bytes.toString("utf8")
@@ -21,27 +23,40 @@ export function numberOf(value: unknown): number | undefined {
 export function flagOf(value: unknown): boolean | undefined {
   if (typeof value === "boolean") return value
   // Drivers return a one-bit column as a byte.
-  const plain = bytesOf(value)?.[0] ?? value
-  if (["1", "t", "true"].includes(String(plain))) return true
-  return ["0", "f", "false"].includes(String(plain)) ? false : undefined
+  const plain = String(bytesOf(value)?.[0] ?? value)
+    .trim()
+    .toLowerCase()
+  if (/^(1|1\.0+|t|true|y|yes|on)$/.test(plain)) return true
+  return /^(|0|0\.0+|f|false|n|no|off)$/.test(plain) ? false : undefined
+}
+
+/** Returns the text of a UUID that is stored as its 16 bytes. */
+export function uuidOf(value: unknown): string | undefined {
+  const hex = bytesOf(value)?.toString("hex")
+  if (hex?.length !== 32) return undefined
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")
 }
 
 /**
- * Smaller numbers are seconds (until the year 5138), others milliseconds (since 1973). No sign-in is older than that.
+ * The range of numbers that are dates: seconds since 1970 from the year 2000 to 2200, or milliseconds. Auth.js is younger
+ * than that. Other numbers are flags, years, days or dates in decimal digits.
  */
-const firstMs = 1e11
+const [firstSecond, lastSecond] = [946_684_800, 7_258_118_400]
 
 const dateForm = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d+))?)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?$/i
 
 /**
  * Returns a point in time, to the millisecond. Accepts the database's own date format, ISO 8601, and seconds or
- * milliseconds since 1970.
+ * milliseconds since 1970 from the year 2000 to 2200.
  *
  * @param timezone The time zone of dates without one: `Z` or an offset such as `+02:00`.
  */
 export function dateOf(value: unknown, timezone: string): Date | undefined {
   const number = numberOf(value)
-  if (number !== undefined) return valid(new Date(Math.abs(number) < firstMs ? number * 1000 : number))
+  if (number !== undefined) {
+    if (number >= firstSecond && number < lastSecond) return new Date(number * 1000)
+    return number >= firstSecond * 1000 && number < lastSecond * 1000 ? new Date(number) : undefined
+  }
   if (typeof value !== "string") return undefined
   const [, day, time = "00:00:00", fraction = "", zone = timezone] = dateForm.exec(value) ?? []
   if (day === undefined) return undefined

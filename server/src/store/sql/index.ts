@@ -6,8 +6,16 @@ export { type Cipher, createCipher, keyFromSecret } from "./cipher.js"
 export { urlsOfHosts } from "./cluster/hosts.js"
 export type { MemberEvent } from "./cluster/members.js"
 export type { Database } from "./database.js"
+export { connectionOptions } from "./engine/connection-options.js"
 export type { DatabaseLoad, DatabaseObserver, StatementName } from "./engine/observer.js"
-export { parseDatabaseUrl, type ServerLocation } from "./engine/url.js"
+export { clientConfig } from "./engine/postgres/client-config.js"
+export { withOfferedTls } from "./engine/url/offered-tls.js"
+export {
+  type DatabaseLocation,
+  type PostgresLocation,
+  parseDatabaseUrl,
+  type ServerLocation,
+} from "./engine/url/url.js"
 export { eventStore } from "./events/events.js"
 export { expiredStore } from "./expired.js"
 export { type DatabaseFacts, databaseFacts } from "./facts.js"

@@ -10,7 +10,8 @@ import type { MemberEvent } from "./cluster/members.js"
 import { type Database, database } from "./database.js"
 import type { SqlEngine } from "./engine/engine.js"
 import type { Observation } from "./engine/observer.js"
-import { type DatabaseLocation, parseDatabaseUrl } from "./engine/url.js"
+import { withOfferedTls } from "./engine/url/offered-tls.js"
+import { type DatabaseLocation, parseDatabaseUrl } from "./engine/url/url.js"
 import { eventCursors } from "./events/event-cursors.js"
 import { eventRows } from "./events/event-rows.js"
 import { eventStore } from "./events/events.js"
@@ -138,8 +139,9 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
   const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, observer, tracer } = options
   try {
     // The URLs are parsed before any connection is opened.
-    const locations = locationsOf(options.url)
-    const readLocations = options.readUrl === undefined ? undefined : serversOf(locationsOf(options.readUrl))
+    const [urls, readUrls] = [locationsOf(options.url), options.readUrl && locationsOf(options.readUrl)]
+    const locations = await offered(urls, options)
+    const readLocations = readUrls ? serversOf(await offered(readUrls, options)) : undefined
     const writer = await openEngine(locations, options)
     const older = { ...limitsOf(options), freshness: "older" } as const
     const reader = readLocations && (await (await import("./cluster/open.js")).openReader(readLocations, writer, older))
@@ -151,6 +153,12 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
 
 function locationsOf(url: string): DatabaseLocation[] {
   return urlsOfHosts(url).map(parseDatabaseUrl)
+}
+
+/** Decides which locations are encrypted whose URLs leave that to the server. */
+function offered(locations: readonly DatabaseLocation[], options: SqlDatabaseOptions): Promise<DatabaseLocation[]> {
+  const { connectTimeoutMs } = limitsOf(options)
+  return Promise.all(locations.map((location) => withOfferedTls(location, connectTimeoutMs)))
 }
 
 function serversOf(locations: readonly DatabaseLocation[]) {

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals"
-import { parseDatabaseUrl, type ServerLocation } from "../engine/url.js"
+import { parseDatabaseUrl, type ServerLocation } from "../engine/url/url.js"
 import { locator } from "./locate.js"
 
 const at = (url: string) => parseDatabaseUrl(url) as ServerLocation

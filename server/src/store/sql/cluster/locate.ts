@@ -1,7 +1,7 @@
 import { lookup as lookUp } from "node:dns/promises"
 import { isIP } from "node:net"
 import { orAborted } from "../../../util/abort.js"
-import type { ServerLocation } from "../engine/url.js"
+import type { ServerLocation } from "../engine/url/url.js"
 import { StatementError } from "../query/statement-error.js"
 
 /** The timeout of a lookup in milliseconds, so that a silent name service does not prevent the use of known members. */

@@ -3,7 +3,7 @@ import { orAborted } from "../../../util/abort.js"
 import { connectionOptions } from "../engine/connection-options.js"
 import { type MemberState, memberState } from "../engine/mysql/member-state.js"
 import { statementError } from "../engine/mysql/mysql-errors.js"
-import type { ServerLocation } from "../engine/url.js"
+import type { ServerLocation } from "../engine/url/url.js"
 import { StatementError } from "../query/statement-error.js"
 
 /** A member that does not answer within this time, in milliseconds, counts as silent. */

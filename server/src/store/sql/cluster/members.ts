@@ -2,7 +2,7 @@ import { orAborted } from "../../../util/abort.js"
 import type { SqlEngine } from "../engine/engine.js"
 import type { MemberState } from "../engine/mysql/member-state.js"
 import type { MysqlEngine } from "../engine/mysql/mysql.js"
-import type { ServerLocation } from "../engine/url.js"
+import type { ServerLocation } from "../engine/url/url.js"
 import { failsBy, StatementError } from "../query/statement-error.js"
 import { connectToMember, type MemberConnection, silentMs } from "./member-connection.js"
 

@@ -1,5 +1,5 @@
 import type { SqlEngine } from "../engine/engine.js"
-import type { ServerLocation } from "../engine/url.js"
+import type { ServerLocation } from "../engine/url/url.js"
 import { clusterEngine } from "./engine.js"
 import { type Locator, locator } from "./locate.js"
 import { followMembers, type MembersOptions } from "./members.js"

@@ -1,7 +1,7 @@
 import type { Freshness } from "../engine/mysql/consistency.js"
 import { type MysqlEngine, mysqlEngine } from "../engine/mysql/mysql.js"
 import { openServerDataSource } from "../engine/mysql/mysql-data-source.js"
-import type { ServerLocation } from "../engine/url.js"
+import type { ServerLocation } from "../engine/url/url.js"
 
 export interface ServerOptions {
   poolSize: number

@@ -12,7 +12,7 @@ import { type Connection, createConnection } from "mysql2/promise"
 import { newId } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import type { MysqlEngine } from "../engine/mysql/mysql.js"
-import { parseDatabaseUrl, type ServerLocation } from "../engine/url.js"
+import { parseDatabaseUrl, type ServerLocation } from "../engine/url/url.js"
 import { followMembers, type Members } from "./members.js"
 import { openServer } from "./server.js"
 

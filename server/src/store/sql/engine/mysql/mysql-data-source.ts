@@ -2,10 +2,10 @@ import mysql from "mysql2"
 import { type Connection, createConnection } from "mysql2/promise"
 import { DataSource } from "typeorm"
 import { StatementError } from "../../query/statement-error.js"
-import { connectionOptions } from "../connection-options.js"
+import { connectionOptions, sslOptions } from "../connection-options.js"
 import { common } from "../data-source.js"
 import { type Sockets, sockets } from "../sockets.js"
-import type { ServerLocation } from "../url.js"
+import type { ServerLocation } from "../url/url.js"
 import { type Cluster, clusterOf } from "./member-state.js"
 import { statementError } from "./mysql-errors.js"
 
@@ -28,7 +28,8 @@ async function connectToServer(
   options: { poolSize: number; connectTimeoutMs: number },
   open: Sockets,
 ) {
-  const { host, port, username, password, database, ssl } = location
+  const { host, port, username, password, database } = location
+  const ssl = sslOptions(location)
   const connectTimeout = options.connectTimeoutMs
   const reach = connectionOptions(location, open)
   const probe = await createConnection({ ...reach, connectTimeout })

@@ -4,8 +4,9 @@ import { DataSource } from "typeorm"
 import { StatementError } from "../../query/statement-error.js"
 import { common } from "../data-source.js"
 import { type Sockets, sockets } from "../sockets.js"
+import type { PostgresLocation } from "../url/postgres-url.js"
+import { serverOptions } from "./client-config.js"
 import { statementError } from "./postgres-errors.js"
-import type { PostgresLocation } from "./postgres-url.js"
 
 /**
  * The pool of pg, whose clients have a listener for errors from the moment when they are connected. The pool removes its own
@@ -27,9 +28,11 @@ export interface PostgresDataSource {
 
 /** Opens TypeORM's data source for PostgreSQL. Throws StatementError. */
 export async function openPostgresDataSource(
-  { host, port, username, password, database, ssl }: PostgresLocation,
+  location: PostgresLocation,
   { poolSize, connectTimeoutMs }: { poolSize: number; connectTimeoutMs: number },
 ): Promise<PostgresDataSource> {
+  const { host, port, username, password, database, tls, applicationName = "authwire" } = location
+  const options = serverOptions(location)
   const open = sockets()
   const dataSource = new DataSource({
     type: "postgres",
@@ -39,8 +42,8 @@ export async function openPostgresDataSource(
     ...(username === undefined ? {} : { username }),
     // A function, because the driver replaces an empty string by the password of its environment.
     password: () => password,
-    ssl: ssl ?? false,
-    applicationName: "authwire",
+    ssl: tls.options ?? false,
+    applicationName,
     installExtensions: false,
     connectTimeoutMS: connectTimeoutMs,
     // Two more than the calls that the gate admits: for the ping and for the lookup of valid API keys.
@@ -50,6 +53,7 @@ export async function openPostgresDataSource(
       idleTimeoutMillis: 60_000,
       keepAlive: true,
       stream: () => open.add(new Socket()),
+      ...(options === undefined ? {} : { options }),
     },
     ...common("postgres"),
   })

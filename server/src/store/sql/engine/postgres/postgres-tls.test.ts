@@ -13,6 +13,7 @@ import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { type Certificate, certificate } from "@authwire/test-support/processes/certificate.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { openSource } from "../../../../import/peer/open.js"
 import { openDatabase } from "../../index.js"
 
 describeServers(
@@ -81,6 +82,48 @@ describeServers(
         const opening = isEncrypted(`sslmode=${mode}&${stranger}`, "localhost")
         await expect(opening).rejects.toMatchObject(rejectedBy(code))
         expect(await isEncrypted(`sslmode=${mode}&${ca(authority)}`, "localhost")).toBe(true)
+      }
+    })
+
+    test("prefer is encrypted if the server offers it; a root certificate without a mode is not ignored", async () => {
+      expect(await isEncrypted("sslmode=prefer")).toBe(true)
+      expect(await isEncrypted(ca(authority), "localhost")).toBe(true)
+      await expect(isEncrypted(ca(certificate("stranger")), "localhost")).rejects.toMatchObject(
+        rejectedBy("UNABLE_TO_VERIFY_LEAF_SIGNATURE"),
+      )
+      await database.query("ALTER SYSTEM SET ssl = 'off'")
+      await database.query("SELECT pg_reload_conf()")
+      await until(() =>
+        isEncrypted("sslmode=require").then(
+          () => false,
+          () => true,
+        ),
+      )
+      expect(await isEncrypted("sslmode=prefer")).toBe(false)
+      await database.query("ALTER SYSTEM SET ssl = 'on'")
+      await database.query("SELECT pg_reload_conf()")
+      await until(() => isEncrypted("sslmode=require").catch(() => false) as Promise<boolean>)
+    })
+
+    test("a source of an import is encrypted and verified by the same parameters", async () => {
+      const isSourceEncrypted = async (parameters: string) => {
+        const url = Object.assign(new URL(database.url), { hostname: "localhost", search: parameters })
+        const source = await openSource(url.href)
+        const sql =
+          "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'authwire import'"
+        try {
+          return (await database.query(sql))[0]?.ssl
+        } finally {
+          await source.close()
+          await until(async () => (await database.query(sql)).length === 0)
+        }
+      }
+      expect(await isSourceEncrypted("")).toBe(false)
+      for (const parameters of ["sslmode=prefer", "sslmode=require", "ssl=no-verify", ca(authority)]) {
+        expect(await isSourceEncrypted(parameters)).toBe(true)
+      }
+      for (const parameters of [ca(certificate("stranger")), "ssl=true", "sslmode=verify-full"]) {
+        await expect(isSourceEncrypted(parameters)).rejects.toThrow()
       }
     })
 

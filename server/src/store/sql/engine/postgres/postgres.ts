@@ -4,9 +4,10 @@ import type { Cell } from "../../query/statement.js"
 import { failsBy, StatementError } from "../../query/statement-error.js"
 import type { Connection, Result, SqlEngine } from "../engine.js"
 import { withQueryRunnerOf } from "../query-runner.js"
+import type { PostgresLocation } from "../url/postgres-url.js"
+import { rejectTransactionPooler } from "./pooler.js"
 import { openPostgresDataSource, type PostgresDataSource } from "./postgres-data-source.js"
 import { statementError } from "./postgres-errors.js"
-import type { PostgresLocation } from "./postgres-url.js"
 
 export interface PostgresOptions {
   poolSize: number
@@ -35,6 +36,7 @@ const schemaLock = "x'6175746877697265'::bigint"
 
 /** Opens a PostgreSQL engine and makes a first connection to check that the server answers. Throws StatementError. */
 export async function openPostgresEngine(location: PostgresLocation, options: PostgresOptions): Promise<SqlEngine> {
+  await rejectTransactionPooler(location, options.connectTimeoutMs)
   const engine = postgresEngine(await openPostgresDataSource(location, options), options)
   try {
     const first = await engine.connect()

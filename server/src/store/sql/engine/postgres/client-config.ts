@@ -1,0 +1,25 @@
+import type { ClientConfig } from "pg"
+import type { PostgresLocation } from "../url/postgres-url.js"
+
+/** Returns the driver's configuration of a single connection. */
+export function clientConfig(location: PostgresLocation): ClientConfig {
+  const { host, port, username, password, database, tls, applicationName = "authwire" } = location
+  const options = serverOptions(location)
+  return {
+    ...{ host, port, database },
+    ...(username === undefined ? {} : { user: username }),
+    // A function, because the driver replaces an empty string by the password of its environment.
+    password: () => password,
+    ssl: tls.options ?? false,
+    application_name: applicationName,
+    ...(options === undefined ? {} : { options }),
+  }
+}
+
+/** Returns the options for the server's process of each connection: those of the URL, and the schema. */
+export function serverOptions({ options, schema }: PostgresLocation): string | undefined {
+  if (schema === undefined) return options
+  // A backslash stands before what would end a value: PostgreSQL's own quoting in options.
+  const path = `"${schema.replaceAll('"', '""')}"`.replaceAll(/[\\\s]/g, "\\$&")
+  return `${options ?? ""} -c search_path=${path}`.trim()
+}

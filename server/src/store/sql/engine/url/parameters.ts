@@ -1,0 +1,84 @@
+/**
+ * Parameters that other programs read from a connection string, and that have no meaning here: limits of their own pools,
+ * and settings of proxies. They are ignored, and named to the operator.
+ */
+const ignored: ReadonlySet<string> = new Set([
+  // Prisma
+  "connection_limit",
+  "pool_timeout",
+  "connect_timeout",
+  "socket_timeout",
+  "pgbouncer",
+  "statement_cache_size",
+  "max_idle_connection_lifetime",
+  "max_connection_lifetime",
+  // libpq
+  "keepalives",
+  "keepalives_idle",
+  "keepalives_interval",
+  "keepalives_count",
+  "tcp_user_timeout",
+  "target_session_attrs",
+  "gssencmode",
+  "channel_binding",
+  "sslnegotiation",
+  "sslcompression",
+  "client_encoding",
+  "fallback_application_name",
+  // Supabase and Node's driver of PostgreSQL
+  "supa",
+  "workaround",
+  "uselibpqcompat",
+  // Drivers of MySQL
+  "charset",
+  "timezone",
+  "serverTimezone",
+  "useSSL",
+  "allowPublicKeyRetrieval",
+  "connectTimeout",
+  "connectionLimit",
+  "multipleStatements",
+])
+
+/** The parameters of a database URL. The last one of a name counts, as in libpq. */
+export class UrlParameters {
+  readonly #given: ReadonlyMap<string, string>
+  /** The names of the parameters that have no effect here. */
+  readonly ignored: readonly string[]
+
+  /**
+   * Throws a TypeError if a parameter is neither known nor ignored.
+   *
+   * @param known The names of the parameters that have an effect.
+   */
+  constructor(url: URL, known: readonly string[]) {
+    this.#given = new Map(url.searchParams)
+    this.ignored = [...this.#given.keys()].filter((name) => !known.includes(name))
+    const unknown = this.ignored.find((name) => !ignored.has(name))
+    if (unknown === undefined) return
+    const names = known.join(", ")
+    throw new TypeError(`the database URL has an unknown parameter: ${unknown}. The parameters are ${names}`)
+  }
+
+  get(name: string): string | undefined {
+    return this.#given.get(name)
+  }
+
+  /** Returns the value of a parameter. Throws a TypeError if it is not one of `values`. */
+  oneOf<const Values extends readonly string[]>(name: string, values: Values): Values[number] | undefined {
+    const value = this.#given.get(name)
+    if (value === undefined || values.includes(value)) return value
+    throw new TypeError(`${name} must be ${values.slice(0, -1).join(", ")} or ${values.at(-1)}`)
+  }
+}
+
+/** Removes the password and all parameters from a URL whose host may be in brackets, and returns its parts, decoded. */
+export function partsOf(url: URL): { host: string; username: string; password: string; database: string } {
+  return {
+    // An IPv6 address is in brackets only within a URL. The slashes of a directory are encoded there.
+    host: decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, "$1"),
+    username: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    database: decodeURIComponent(url.pathname.slice(1)),
+  }
+}
