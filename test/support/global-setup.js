@@ -2,6 +2,7 @@ import { hasAdapters } from "../import/fixtures.ts"
 import { hasChromium } from "./applications/chromium.ts"
 import { hasNextExample, hasNextjs } from "./applications/nextjs.ts"
 import { hasSite } from "./applications/site.ts"
+import { findPgBouncer } from "./connections/pgbouncer.ts"
 import { createRunFolder, createServerProcess, findServer, mysqlPrograms, serverEngines } from "./databases/servers.ts"
 import teardown from "./global-teardown.js"
 import { hasDeployTools, hasSystemdAnalyze } from "./machine/deploy.ts"
@@ -80,6 +81,7 @@ export default async function setup() {
     if (!hasTool(tool)) leftOut.push(`left out: what needs ${tool} (${remedy})`)
   }
   leftOut.push(...missingLanguages(hasTool, isLong ? ["Java", "Rust"] : ["Go", "Python"]))
+  if (findPgBouncer() === undefined) leftOut.push("left out: a pooler of PostgreSQL (install pgbouncer)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (isLong) leftOut.push(...leftOutOfLongTests())
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))

@@ -3,9 +3,9 @@ import { once } from "node:events"
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
 import { join } from "node:path"
-import { freePort } from "../machine/free-port.js"
-import { hasTool } from "../machine/tools.js"
-import { until } from "../until.js"
+import { freePort } from "../machine/free-port.ts"
+import { hasTool } from "../machine/tools.ts"
+import { until } from "../until.ts"
 
 /** A PgBouncer in front of a PostgreSQL server. */
 export interface PgBouncer {

@@ -4,11 +4,12 @@ import type { DescMessage } from "@bufbuild/protobuf"
  * Returns the number of entries of all lists, maps and nested messages in a message, at any depth. Stops soon after the
  * count exceeds `end`.
  */
-export function countParts(value: unknown, end: number): number {
-  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return 0
+export function countParts(value: object, end: number): number {
   let total = 0
-  for (const key in value) {
-    total += 1 + countParts((value as Record<string, unknown>)[key], end - total)
+  // The values of a list are read without its indexes, which would be texts.
+  for (const part of Array.isArray(value) ? value : Object.values(value)) {
+    total++
+    if (typeof part === "object" && part !== null && !ArrayBuffer.isView(part)) total += countParts(part, end - total)
     if (total > end) return total
   }
   return total
