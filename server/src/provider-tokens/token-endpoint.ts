@@ -39,7 +39,7 @@ export async function refreshAtEndpoint(provider: Provider, refreshToken: string
   const outcome = outcomeOf(answer, now, provider.errorCodes)
   if (outcome.kind !== "tokens") {
     const { kept } = outcome
-    const isQuoted = outcome.code !== undefined && refreshToken.includes(outcome.code)
+    const isQuoted = outcome.code !== undefined && quotes(outcome.code, refreshToken)
     return {
       ...outcome,
       ...(isQuoted && { code: undefined }),
@@ -48,6 +48,11 @@ export async function refreshAtEndpoint(provider: Provider, refreshToken: string
   }
   const { tokens } = outcome
   return { kind: "tokens", tokens: { ...tokens, id_token: await validIdToken(provider, tokens.id_token) } }
+}
+
+/** Whether an error code has a secret in it, or a part that is too long to be there by chance. */
+function quotes(code: string, secret: string): boolean {
+  return code.includes(secret) || (code.length >= 8 && secret.includes(code))
 }
 
 /** Returns the provider's answer; undefined if it is too large. */
