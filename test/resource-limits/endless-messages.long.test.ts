@@ -156,8 +156,13 @@ describe("messages that are never complete", () => {
     expect(open()).toHaveLength(2_048)
     const rejected = await Promise.all(calls.filter((call) => !call.open).map((call) => endOf(call)))
     expect(rejected.filter((end) => !end.startsWith("8 "))).toEqual([])
-    for (const call of open()) call.stream.end(getUserRequest("nobody"))
-    expect(new Set(await Promise.all(open().map((call) => endOf(call, 20_000))))).toEqual(new Set(["5 NO_ERROR"]))
+    // In portions: more calls at once than can be answered soon are rejected, depending on the speed of the machine.
+    const left = open()
+    while (left.length > 0) {
+      const portion = left.splice(0, 64)
+      for (const call of portion) call.stream.end(getUserRequest("nobody"))
+      expect(new Set(await Promise.all(portion.map((call) => endOf(call))))).toEqual(new Set(["5 NO_ERROR"]))
+    }
   })
 
   test.each(unary)("%s listener, %s: one byte does not retain the buffer in which it came", async (listener, type) => {

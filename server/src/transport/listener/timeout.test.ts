@@ -10,16 +10,14 @@ test.each([
   ["99999999n", 99.999999],
   // Longer than a Node timer can hold.
   ["99999999H", 99_999_999],
+  ["2147484000m", 99_999_999],
 ])("grpc-timeout: %s is %d ms", (text, ms) => {
   expect(grpcTimeout({ "grpc-timeout": text })).toBeCloseTo(ms)
 })
 
-test.each(["", "123456789m", "1", "S", "-1S", "1.5S", "1s", "1S ", " 1S"])(
-  "grpc-timeout: %p is rejected as malformed",
-  (text) => {
-    expect(grpcTimeout({ "grpc-timeout": text })).toBeUndefined()
-  },
-)
+test.each(["", "1", "S", "-1S", "1.5S", "1s", "1S ", " 1S"])("grpc-timeout: %p is rejected as malformed", (text) => {
+  expect(grpcTimeout({ "grpc-timeout": text })).toBeUndefined()
+})
 
 test("without a header there is no timeout", () => {
   expect(grpcTimeout({})).toBeUndefined()

@@ -5,9 +5,12 @@ const longest = 99_999_999
 
 const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 }
 
-/** Returns the timeout in `grpc-timeout`, in milliseconds; undefined if the header is missing or malformed. */
+/**
+ * Returns the timeout in `grpc-timeout`, in milliseconds; undefined if the header is missing or malformed. The gRPC
+ * specification allows at most eight digits, but Connect's client sends more for a long timeout.
+ */
 export function grpcTimeout(headers: IncomingHttpHeaders): number | undefined {
-  const [, value, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(first(headers["grpc-timeout"])) ?? []
+  const [, value, unit = ""] = /^(\d{1,15})([HMSmun])$/.exec(first(headers["grpc-timeout"])) ?? []
   return value === undefined ? undefined : Math.min(Number(value) * (unitMs[unit] ?? 1), longest)
 }
 
