@@ -62,7 +62,8 @@ test("numbers and flags are read as every driver gives them", () => {
   expect([false, 0, "0", "f", Buffer.from([0])].map(flagOf)).toEqual([false, false, false, false, false])
   expect(["1.00", "TRUE", "Yes", "on", "y"].map(flagOf)).toEqual([true, true, true, true, true])
   expect(["0.0", "False", "NO", "off", ""].map(flagOf)).toEqual([false, false, false, false, false])
-  for (const other of [2, "2", "10", "2026-01-01", "maybe"]) expect(flagOf(other)).toBeUndefined()
+  for (const other of [2, "2", "10", "2026-01-01", "maybe", Buffer.from([0, 0, 1]), Buffer.from([1, 2])])
+    expect(flagOf(other)).toBeUndefined()
 })
 
 const jsonOf = (value: unknown, type: string, timezone: string) => jsonReader(type)(value, timezone)

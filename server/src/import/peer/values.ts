@@ -23,7 +23,8 @@ export function numberOf(value: unknown): number | undefined {
 export function flagOf(value: unknown): boolean | undefined {
   if (typeof value === "boolean") return value
   // Drivers return a one-bit column as a byte.
-  const plain = String(bytesOf(value)?.[0] ?? value)
+  const bytes = bytesOf(value)
+  const plain = String(bytes?.length === 1 ? bytes[0] : value)
     .trim()
     .toLowerCase()
   if (/^(1|1\.0+|t|true|y|yes|on)$/.test(plain)) return true

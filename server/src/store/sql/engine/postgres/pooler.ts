@@ -1,5 +1,7 @@
+import { Socket } from "node:net"
 import { Client } from "pg"
 import { StatementError } from "../../query/statement-error.js"
+import { sockets as trackedSockets } from "../sockets.js"
 import type { PostgresLocation } from "../url/postgres-url.js"
 import { clientConfig } from "./client-config.js"
 
@@ -15,11 +17,13 @@ export const transactionPooler = "TRANSACTION_POOLER"
  */
 export async function rejectTransactionPooler(location: PostgresLocation, timeoutMs: number): Promise<void> {
   const clients: Client[] = []
+  const sockets = trackedSockets()
   const open = async () => {
     const client = new Client({
       ...clientConfig(location),
       connectionTimeoutMillis: timeoutMs,
       query_timeout: timeoutMs,
+      stream: () => sockets.add(new Socket()),
     })
     client.on("error", () => {})
     clients.push(client)
@@ -43,6 +47,7 @@ export async function rejectTransactionPooler(location: PostgresLocation, timeou
     // The engine connects next, and reports whatever prevents it.
     if (error instanceof StatementError) throw error
   } finally {
-    await Promise.allSettled(clients.map((client) => client.end()))
+    // A client waits for the server to close the connection, which a server that hangs never does.
+    await sockets.within(timeoutMs, Promise.allSettled(clients.map((client) => client.end())))
   }
 }
