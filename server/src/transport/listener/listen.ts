@@ -1,5 +1,6 @@
 import type { Server, Socket } from "node:net"
 import { type Address, formatAddress } from "../../util/address.js"
+import { atMostEvery } from "../../util/at-most-every.js"
 import type { ListenerOptions } from "./listener.js"
 
 /** A port that accepts connections. */
@@ -27,15 +28,11 @@ export async function listen(
   // Without this, the primary of Node's cluster would offer a connection that a worker drops to the other workers,
   // endlessly if all are full. The types of Node do not have this documented option yet.
   Object.assign(server, { dropMaxConnection: true })
-  let loggedAt = Number.NEGATIVE_INFINITY
-  server.on("drop", () => {
-    if (performance.now() - loggedAt < fullLogMs) return
-    loggedAt = performance.now()
-    log.warn(
-      { address: formatAddress(address), max_connections: maxConnections },
-      "closing new connections: the listener has reached its limit",
-    )
-  })
+  const once = atMostEvery(fullLogMs, () => performance.now())
+  const facts = { address: formatAddress(address), max_connections: maxConnections }
+  server.on("drop", () =>
+    once("full", () => log.warn(facts, "closing new connections: the listener has reached its limit")),
+  )
   const sockets = new Set<Socket>()
   let allClosed = () => {}
   server.on("connection", (socket: Socket) => {
