@@ -17,8 +17,9 @@ export interface OpenPort {
 const fullLogMs = 10_000
 
 /**
- * Lets a server listen at an address with at most `maxConnections` concurrent connections. Rejects with the system's
- * error (`code` EADDRINUSE, EACCES, EADDRNOTAVAIL, ENOTFOUND).
+ * Lets a server listen at an address with at most `maxConnections` concurrent connections. `[::]` stands for all
+ * addresses, of IPv4 and IPv6, or of IPv4 alone if the system has no IPv6. Rejects with the system's error (`code`
+ * EADDRINUSE, EACCES, EADDRNOTAVAIL, ENOTFOUND).
  */
 export async function listen(
   server: Server,
@@ -44,7 +45,9 @@ export async function listen(
   })
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
-    server.listen(address.port, address.host, () => {
+    // Without a host Node listens on `::`, and falls back to 0.0.0.0.
+    const host = address.host === "::" ? {} : { host: address.host }
+    server.listen({ port: address.port, ...host }, () => {
       server.off("error", reject)
       resolve()
     })
