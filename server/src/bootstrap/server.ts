@@ -104,7 +104,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       router,
       certificate,
       openMethods: openMethods(),
-      keyBudgets: keyBudgets(maxMessageBytes),
+      keyBudgets: keyBudgets(maxMessageBytes, maxConnections),
       log,
       ...limits,
     }

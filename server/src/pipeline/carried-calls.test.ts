@@ -3,7 +3,7 @@ import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protob
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import { Failure } from "../errors/failure.js"
-import { Budget } from "../overload/budget.js"
+import { Budget } from "../util/budget.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import type { Call, CallOptions } from "../rpc/call.js"
 import { rejecter } from "../rpc/rejection.js"
