@@ -12,7 +12,7 @@ const { values, positionals } = parseArgs({
   options: {
     events: { type: "string", default: "300000" },
     /** The number of events that are written in a second. */
-    rate: { type: "string", default: "10000" },
+    rate: { type: "string", default: "3000" },
     seconds: { type: "string", default: "20" },
   },
 })
@@ -52,7 +52,7 @@ async function creations(): Promise<number> {
   return count / seconds
 }
 
-for (const [name, idleMs] of [...Object.entries(idle), ...Object.entries(idle).reverse()]) {
+for (const [name, idleMs] of Object.entries(idle)) {
   await store.events.sequence({})
   const feed = eventFeed({ events: store.events, idleMs })
   const perSecond = await creations()

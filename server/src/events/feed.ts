@@ -180,8 +180,8 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
   /** The pause after a read that took `tookMs`. */
   function pauseMs(tookMs: number, failures: number): number {
     // Half of the pause is random, so that the processes of a deployment do not assign sequences at the same time.
-    const wishedMs = subscribers.size > 0 ? pollMs : (idleMs ?? 0) * (0.5 + Math.random() / 2)
-    const usualMs = Math.max(wishedMs, tookMs * pauseFactor)
+    const idlePauseMs = (idleMs ?? 0) * (0.5 + Math.random() / 2)
+    const usualMs = subscribers.size > 0 ? Math.max(pollMs, tookMs * pauseFactor) : idlePauseMs
     return failures === 0 ? usualMs : Math.max(usualMs, Math.min(maxPauseMs, pollMs * 2 ** failures))
   }
 
