@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { type BulkName, type BulkRows, emailKey } from "../../store/sql/index.js"
+import { type BulkName, type BulkRows, emailKey, jsonText } from "../../store/sql/index.js"
 import type { Account, AccountType, Authenticator, Session, User, VerificationToken } from "../../store/types.js"
 import type { Fault } from "../item.js"
 import type { RawRow } from "./raw-row.js"
@@ -24,9 +24,10 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       // list.
       extra: raw.extra(["email", "name", "image"]),
     }
+    const hidden = raw.privateExtra()
     raw.checkLengths(["image"])
-    if (!isSound) check(raw, () => brokenRules.users(user))
-    return { ...user, tenant, emailKey: emailKey(user.email) }
+    if (!isSound) check(raw, () => [...brokenRules.users(user), ...brokenRules.privateExtra(hidden)])
+    return { ...user, tenant, emailKey: emailKey(user.email), privateExtra: hidden && jsonText(hidden) }
   },
 
   accounts(raw, tenant, isSound) {

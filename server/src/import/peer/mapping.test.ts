@@ -25,6 +25,7 @@ test.each([
   ['{"tables": {"user": "x"}}', /tables: .*user/],
   ['{"columns": {"users": {"nick": "x"}}}', /columns\.users: .*nick/],
   ['{"ignore": {"users": "x"}}', /ignore\.users: .*array/],
+  ['{"private": {"sessions": ["x"]}}', /private: .*sessions/],
   ['{"timezone": "Europe/Vienna"}', /timezone: must be an offset/],
 ])("%s is rejected by its path and the rule", (text, message) => {
   expect(() => read(text)).toThrow(message)
