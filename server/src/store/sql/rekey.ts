@@ -23,7 +23,7 @@ export interface RekeyOptions {
   batchSize?: number
   /** The number of rows that are changed at the same time. Default 4; on SQLite, which has one writer, 1. */
   concurrency?: number
-  /** Called after every batch. */
+  /** Called after every batch that has such rows. */
   onProgress?: (progress: Readonly<RekeyProgress>) => void
 }
 
@@ -49,7 +49,6 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
   const progress: RekeyProgress = { seen: 0, resealed: 0, unreadable: 0 }
 
   async function visit<Row>(sealed: SealedRows<Row>, row: Row) {
-    if (!sealed.has(row)) return
     progress.seen++
     if (sealed.isCurrent(row)) return
     try {
@@ -64,7 +63,8 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     let last: Row | undefined
     for (;;) {
       const rows = await sealed.batch(last)
-      const waiting = rows.values()
+      const some = rows.filter(sealed.has)
+      const waiting = some.values()
       const work = async () => {
         for (const row of waiting) {
           const start = performance.now()
@@ -74,7 +74,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
         }
       }
       await Promise.all(Array.from({ length: concurrency }, work))
-      onProgress(progress)
+      if (some.length > 0) onProgress(progress)
       last = rows.at(-1)
       if (last === undefined || rows.length < batchSize) return
     }
