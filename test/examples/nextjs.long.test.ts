@@ -221,6 +221,8 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
         expect(response.headers.getSetCookie().filter((line) => line.startsWith(sessionCookie))).toEqual([])
       }
       expect(await cookie()).toBe(token)
+      // The page reloads itself, and would do so during the next navigation.
+      await page.goto("about:blank")
     }
 
     const back = () => until(async () => (await asWhoHas("/api/me")).status === 200)
