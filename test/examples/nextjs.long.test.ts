@@ -267,13 +267,6 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
         await page.click("#passkey-register")
         await page.waitForSelector("#passkeys li")
         await keepScreenshot(page, "nextjs-account")
-        await stack.server.stop()
-        await page.setViewportSize({ width: 640, height: 380 })
-        await page.goto(at("/account"))
-        await page.waitForSelector("#unavailable")
-        await keepScreenshot(page, "nextjs-outage")
-        await stack.restartServer()
-        await back()
       })
 
     test("while the service hangs a page waits for it only once", async () => {
