@@ -1,8 +1,11 @@
 import { createAuthwireClient } from "@authwire/client"
+import { PrivateExtraService, UserService } from "@authwire/proto"
 import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { run, startServer, staticKey, testSecret } from "@authwire/test-support/processes/server.js"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
 import { expect, test } from "@jest/globals"
 import { visit } from "../gateways/visit.js"
 
@@ -90,11 +93,13 @@ test("the hash of a password in an old database comes out of nothing but GetPriv
   // They did return the user.
   expect(shown.filter((text) => text.includes("Countess"))).toHaveLength(10)
 
-  await expect(users.getPrivateExtra({ id: "u" })).rejects.toThrow("the API key lacks the scope users:private")
-  const scoped = createAuthwireClient({ url: server.grpcUrl, apiKey: reader.text })
-  later(async () => scoped.close())
-  expect((await scoped.users.getPrivateExtra({ id: "u" })).privateExtra).toEqual({ passwordHash, totp_secret })
-  await expect(scoped.users.getUser({ id: "u" })).rejects.toThrow("lacks the scope users:read")
+  const transport = createGrpcTransport({ baseUrl: server.grpcUrl })
+  const { getPrivateExtra } = createClient(PrivateExtraService, transport)
+  const keyOf = ({ text }: { text: string }) => ({ headers: { authorization: `Bearer ${text}` } })
+  await expect(getPrivateExtra({ userId: "u" }, keyOf(all))).rejects.toThrow("lacks the scope users:private")
+  const answer = await getPrivateExtra({ userId: "u" }, keyOf(reader))
+  expect(answer.privateExtra).toEqual({ passwordHash, totp_secret })
+  await expect(createClient(UserService, transport).getUser({ id: "u" }, keyOf(reader))).rejects.toThrow("users:read")
   expect(server.output()).not.toMatch(isSecret)
 
   // They move to another database, in which a complete export shows them.
@@ -107,5 +112,5 @@ test("the hash of a password in an old database comes out of nothing but GetPriv
   })
 
   expect(await adapter.deleteUser?.("u")).not.toHaveProperty("passwordHash")
-  await expect(scoped.users.getPrivateExtra({ id: "u" })).rejects.toThrow("no such user")
+  await expect(getPrivateExtra({ userId: "u" }, keyOf(reader))).rejects.toThrow("no such user")
 })

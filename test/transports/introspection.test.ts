@@ -96,6 +96,7 @@ describe("health and reflection", () => {
           "envoy.service.auth.v3.Authorization",
           "authwire.v1.EventService",
           "authwire.v1.PipelineService",
+          "authwire.v1.PrivateExtraService",
           "grpc.health.v1.Health",
           "grpc.reflection.v1.ServerReflection",
           "grpc.reflection.v1alpha.ServerReflection",

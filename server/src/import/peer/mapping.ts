@@ -51,7 +51,7 @@ const mappingForm = z.strictObject({
     .default({}),
   /** The columns that are stored in `extra`, whatever their names look like. */
   keep: columnLists,
-  /** The columns whose values only UserService.GetPrivateExtra returns. */
+  /** The columns whose values only PrivateExtraService.GetPrivateExtra returns. */
   private: z.strictObject({ users: z.array(name).optional() }).default({}),
   /** The columns that are not imported. */
   ignore: columnLists,
