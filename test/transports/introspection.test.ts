@@ -86,6 +86,7 @@ describe("health and reflection", () => {
         if (services?.case !== "listServicesResponse") throw new Error("no list")
         expect(services.value.service.map(({ name }) => name)).toEqual([
           "authwire.v1.UserService",
+          "authwire.v1.PrivateExtraService",
           "authwire.v1.AccountService",
           "authwire.v1.SessionService",
           "authwire.v1.SessionCacheService",
@@ -96,7 +97,6 @@ describe("health and reflection", () => {
           "envoy.service.auth.v3.Authorization",
           "authwire.v1.EventService",
           "authwire.v1.PipelineService",
-          "authwire.v1.PrivateExtraService",
           "grpc.health.v1.Health",
           "grpc.reflection.v1.ServerReflection",
           "grpc.reflection.v1alpha.ServerReflection",
