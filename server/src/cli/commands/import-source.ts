@@ -6,7 +6,7 @@ import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { authwireOrigin } from "../../import/authwire-origin.js"
 import { type Check, check, type Remembered } from "../../import/check.js"
-import type { Finding } from "../../import/findings.js"
+import type { ConversionSummary, Finding } from "../../import/findings.js"
 import type { Origin } from "../../import/item.js"
 import { noMapping, readMapping } from "../../import/peer/mapping.js"
 import { openSource } from "../../import/peer/open.js"
@@ -68,7 +68,7 @@ export function missingFile(databaseUrl: string): string | undefined {
   return file === undefined || existsSync(file) ? undefined : file
 }
 
-/** Reads all rows of the origin, with a progress bar. Every finding is also written to the file of `--report`. */
+/** Reads all rows of the origin, with a progress bar. Findings and conversions are also written to the file of `--report`. */
 export async function checkOrigin(
   origin: Origin,
   report: string | undefined,
@@ -78,11 +78,12 @@ export async function checkOrigin(
   for (const name of bulkNames) rows[name] = await origin.count(name)
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const file = report === undefined ? undefined : openReport(report)
-  const onFinding = (finding: Finding) => {
+  const onFinding = (finding: Finding | ({ kind: "conversion" } & ConversionSummary)) => {
     if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
   }
   try {
     const checked = await withProgress("reading  ", total, (onRows) => check(origin, { onFinding, onRows, remembered }))
+    for (const conversion of checked.findings.conversions()) onFinding({ kind: "conversion", ...conversion })
     return { check: checked, rows, total }
   } finally {
     if (file !== undefined) closeSync(file)
