@@ -13,7 +13,7 @@ import { openSource } from "../../import/peer/open.js"
 import { peerOrigin } from "../../import/peer/origin.js"
 import { bulkNames, type Database } from "../../store/sql/index.js"
 import { withProgress } from "./progress.js"
-import { withStartError } from "./with-database.js"
+import { requireReadableTexts, withStartError } from "./with-database.js"
 
 type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
 
@@ -29,10 +29,14 @@ export async function openOrigin(
   if (from === undefined) throw new ConfigurationError("--from: is required")
   if (from === "authwire") {
     const there = { ...configuration, databaseUrl: url, dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
-    return authwireOrigin(await openAuthwireSource(there, log), {
-      tenant,
-      encryptionKeys: encryptionKeys(configuration),
-    })
+    const database = await openAuthwireSource(there, log)
+    try {
+      await withStartError("--url", () => requireReadableTexts(database, "--url"))
+    } catch (error) {
+      await database.close()
+      throw error
+    }
+    return authwireOrigin(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
   const source = await withStartError("--url: the database cannot be opened", () =>

@@ -4,6 +4,7 @@ import type { Peer } from "../../config/origins.js"
 import { StartError } from "../../errors/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
 import { type Item, keyDigest, labelOf, type Origin, type Page, type Range } from "../item.js"
+import { disagreement } from "./agreement.js"
 import { convert } from "./convert.js"
 import { kindOfType } from "./kinds.js"
 import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
@@ -101,7 +102,10 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
   ): AsyncGenerator<Page<BulkRows[N]>> {
     const itemOfCells = (cells: unknown[], isSound: boolean) => {
       const parsed = cells.map((cell, index) => (cell === null ? null : (columns[index]?.parse?.(cell) ?? cell)))
-      return itemOf(name, new RawRow(columns, parsed, mapping.timezone, constants), tenant, isSound)
+      const item = itemOf(name, new RawRow(columns, parsed, mapping.timezone, constants), tenant, isSound)
+      const differs = item.row && disagreement(columns, parsed, { ...item.row })
+      if (differs === undefined) return item
+      throw new StartError(`--url: ${table.name}: ${differs} is not what was read: ${item.label}`)
     }
     // A range that was one page is read with one statement, even if it has grown a little.
     const limit = upTo === undefined ? pageSize : 2 * pageSize
