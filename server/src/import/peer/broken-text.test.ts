@@ -4,6 +4,7 @@ import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { describe, expect, test } from "@jest/globals"
 import pg from "pg"
 import { encryptionKeys } from "../../store/conformance/context.js"
+import { openDatabase } from "../../store/sql/index.js"
 import { check } from "../check.js"
 import { copy } from "../copy.js"
 import type { Finding } from "../findings.js"
@@ -95,7 +96,8 @@ describe.each(databaseTargets())("1,000 rows with broken text on %s", (target) =
 
     const ours = await createStoreDatabase(target)
     later(() => ours.drop())
-    const { database: opened } = await ours.openStore()
+    const opened = await openDatabase({ url: ours.url })
+    later(() => opened.close())
     const options = { tenant: "default", encryptionKeys, deletes: false, onRows: () => {} }
     const work = copy({ origin, database: opened, check: checked }, options)
     await work.write()

@@ -2,7 +2,7 @@ import { createDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { expect, test } from "@jest/globals"
 import { check } from "../check.js"
-import { noMapping } from "./mapping.js"
+import { type Mapping, noMapping } from "./mapping.js"
 import { openSource } from "./open.js"
 import { peerOrigin } from "./origin.js"
 import type { Source } from "./source.js"
@@ -11,7 +11,7 @@ const later = endsAfterEach()
 const uuid = "00112233-4455-6677-8899-aabbccddeeff"
 
 /** Returns the conversions of an import of these tables, as lines. */
-async function conversionsOf(statements: string[], columns: object): Promise<string[]> {
+async function conversionsOf(statements: string[], columns: Mapping["columns"]): Promise<string[]> {
   const database = await createDatabase("sqlite")
   later(() => database.drop())
   for (const sql of statements) await database.query(sql)

@@ -27,8 +27,15 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
   // Prevents a crash by an unhandled error event. The next query reports the error.
   client.on("error", () => {})
   await client.connect()
-  const rows = async (text: string, values: unknown[] = []) =>
-    (await client.query<(string | null)[]>({ text, values, rowMode: "array" })).rows
+  // The driver takes one statement at a time, and a page is verified while the next one is read.
+  let previous: Promise<unknown> = Promise.resolve()
+  const rows = async (text: string, values: unknown[] = []) => {
+    const next = previous
+      .catch(() => {})
+      .then(() => client.query<(string | null)[]>({ text, values, rowMode: "array" }))
+    previous = next
+    return (await next).rows
+  }
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
   for (const setting of settings) await client.query(`SET LOCAL ${setting}`)
   const schema = location.schema ?? String((await rows("SELECT current_schema()"))[0]?.[0] ?? "public")
