@@ -1,7 +1,11 @@
 import { createDatabase, databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { describe, expect, test } from "@jest/globals"
+import { encryptionKeys } from "../../store/conformance/context.js"
+import { openDatabase } from "../../store/sql/index.js"
 import { check } from "../check.js"
+import { copy } from "../copy.js"
 import { noMapping } from "./mapping.js"
 import { openSource } from "./open.js"
 import { peerOrigin } from "./origin.js"
@@ -142,11 +146,34 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
     await expect(checkOf(lying)).rejects.toThrow(/people: the digest that the database computes is not .*: user /)
   })
 
-  test("show a row that the reader leaves out", async () => {
+  test.each([0, 1])("show the rows that the reader leaves out after %d rows", async (count) => {
     const source = await opened(...people)
-    const lying: Source = { ...source, page: async (...page) => (await source.page(...page)).slice(0, 1) }
+    const lying: Source = { ...source, page: async (...page) => (await source.page(...page)).slice(0, count) }
     const origin = await peerOrigin(lying, { peer: "kysely", mapping, tenant: "default" })
     await expect(check(origin)).rejects.toThrow("the digest that the database computes")
+  })
+
+  test("show in the comparison a reader that does not lie until then", async () => {
+    const source = await opened(...people)
+    let isLying = false
+    const page: Source["page"] = async (table, ...rest) => {
+      const rows = await source.page(table, ...rest)
+      if (isLying && table.name === "people") rows[1]?.splice(3, 1, "Ev")
+      return rows
+    }
+    const origin = await peerOrigin({ ...source, page }, { peer: "kysely", mapping, tenant: "default" })
+    const checked = await check(origin)
+    later(async () => checked.close())
+    const ours = await createDatabase("sqlite")
+    later(() => ours.drop())
+    await migrate(ours)
+    const database = await openDatabase({ url: ours.url })
+    later(() => database.close())
+    const options = { tenant: "default", encryptionKeys, deletes: false, onRows: () => {} }
+    const work = copy({ origin, database, check: checked }, options)
+    await work.write()
+    isLying = true
+    await expect(work.compare()).rejects.toThrow("people: the digest that the database computes")
   })
 
   test("a view is read by the columns that Auth.js looks up, if these are unique", async () => {

@@ -113,21 +113,24 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
       const rows = await source.page(table, { after: from, upTo }, limit)
       const isLast = rows.length < limit
       const range = { after: from, upTo: isLast ? upTo : rows.at(-1)?.slice(table.columns.length) }
-      if (rows.length > 0) {
+      const verify = async () => {
+        const digests = await source.digests(table, range, limit)
+        const index = rows.findIndex((cells, n) => rowDigest(columns, cells, source.digestAlgorithm) !== digests[n])
+        if (index < 0 && digests.length === rows.length) return
+        const cells = rows.at(index)
+        throw new StartError(
+          `--url: ${table.name}: the digest that the database computes is not that of what was read: ` +
+            `${cells === undefined ? "no row" : itemOfCells(cells, true).label}; run the command again if the source ` +
+            "has changed meanwhile",
+        )
+      }
+      if (rows.length === 0) await verify()
+      else {
         yield {
           length: rows.length,
           source: { range, digest: hash("sha256", serialize(rows), "base64") },
           items: (isSound) => rows.map((cells) => itemOfCells(cells, isSound)),
-          verify: async () => {
-            const digests = await source.digests(table, range, limit)
-            const index = rows.findIndex((cells, n) => rowDigest(columns, cells, source.digestAlgorithm) !== digests[n])
-            if (index < 0 && digests.length === rows.length) return
-            const [cells] = rows.slice(index)
-            throw new StartError(
-              `--url: ${table.name}: the digest that the database computes is not that of what was read: ` +
-                `${cells && itemOfCells(cells, true).label}; run the command again if the source has changed meanwhile`,
-            )
-          },
+          verify,
         }
       }
       if (isLast) return
