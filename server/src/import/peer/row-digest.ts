@@ -4,8 +4,8 @@ import type { Source, SourceColumn } from "./source.js"
 
 /**
  * Returns the digest of the cells of a row: for each its length in bytes, a colon and its bytes, or a minus sign for null.
- * The database computes the same from what it holds. Numbers that are not whole have only three decimal places there, which
- * all databases write alike.
+ * The database computes the same from what it holds. Fractions of SQLite count to three decimal places, because it writes them in
+ * another way than JavaScript; the other sources return fractions as text.
  */
 export function rowDigest(
   columns: readonly SourceColumn[],
