@@ -9,7 +9,7 @@ import type { Check, Remembered, RememberedTable } from "./check.js"
 import type { AllDifferences, Differences } from "./copy.js"
 import type { PageFacts, StoredFacts } from "./facts.js"
 import type { Origin, Range } from "./item.js"
-import { openSqlite } from "./sqlite.js"
+import { openSqlite, openSqliteToRead } from "./sqlite.js"
 
 const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
 
@@ -75,7 +75,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
   /** Returns the rows of a statement, as arrays. */
   function rows(sql: string, ...parameters: string[]): unknown[][] {
     try {
-      opened ??= openSqlite(file, { readonly: true })
+      opened ??= openSqliteToRead(file)
       return opened.prepare(sql).raw().all(parameters) as unknown[][]
     } catch (error) {
       throw unreadable(error)

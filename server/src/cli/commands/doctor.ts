@@ -7,7 +7,7 @@ import { diagnoseTls } from "../../doctor/tls.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { checkReport } from "./import-report.js"
-import { checkOrigin, missingFile, openOrigin } from "./import-source.js"
+import { checkOrigin, openOrigin } from "./import-source.js"
 import { type CommandOutput, table } from "./output.js"
 import { withStartError } from "./with-database.js"
 
@@ -20,7 +20,7 @@ import { withStartError } from "./with-database.js"
 export async function doctor(configuration: Configuration<"doctor">, { print }: CommandOutput): Promise<number> {
   const { tlsCert: cert, tlsKey: key, tlsClientCa: clientCa } = configuration
   // Without --dev, which would create files and a database.
-  const complete = { ...configuration, dev: false }
+  const complete = { ...configuration, dev: false, readOnly: true }
   const log = createLog(configuration)
   const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
   const { adapterUrl: url, adapterApiKey: apiKey } = configuration
@@ -51,10 +51,6 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
 
   async function diagnoseInstallation(): Promise<Diagnosis[]> {
     const options: Diagnosis = { state: "ok", what: "options", detail: "the given options are valid" }
-    const missing = missingFile(complete.databaseUrl)
-    if (missing !== undefined) {
-      return [options, { state: "wrong", what: "database", detail: `there is no file ${missing}` }]
-    }
     try {
       const database = await openConfiguredDatabase(complete, log)
       try {

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, openSync, writeSync } from "node:fs"
+import { closeSync, openSync, writeSync } from "node:fs"
 import type { Logger } from "pino"
 import { causeOf, type DatabaseConfiguration, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
 import type { Configuration } from "../../config/configuration.js"
@@ -28,7 +28,13 @@ export async function openOrigin(
   const { from, url = "", mapping, tenant } = configuration
   if (from === undefined) throw new ConfigurationError("--from: is required")
   if (from === "authwire") {
-    const there = { ...configuration, databaseUrl: url, dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
+    const there = {
+      ...configuration,
+      databaseUrl: url,
+      dev: false,
+      readOnly: true,
+      databaseStatementTimeoutMs: bulkTimeoutMs,
+    }
     return authwireOrigin(await openAuthwireSource(there, log), {
       tenant,
       encryptionKeys: encryptionKeys(configuration),
@@ -49,8 +55,6 @@ export async function openOrigin(
 type Keys = Parameters<typeof encryptionKeys>[0]
 
 async function openAuthwireSource(configuration: DatabaseConfiguration, log: Logger): Promise<Database> {
-  const missing = missingFile(configuration.databaseUrl)
-  if (missing !== undefined) throw new StartError(`--url: there is no file ${missing}`)
   try {
     return await openMigratedDatabase(configuration, log)
   } catch (error) {
@@ -60,12 +64,6 @@ async function openAuthwireSource(configuration: DatabaseConfiguration, log: Log
     }
     throw error
   }
-}
-
-/** Returns the file of a SQLite URL if it does not exist. Opening the database would create it. */
-export function missingFile(databaseUrl: string): string | undefined {
-  const [, file] = /^sqlite:(?!:memory:)(.+)$/s.exec(databaseUrl) ?? []
-  return file === undefined || existsSync(file) ? undefined : file
 }
 
 /** Reads all rows of the origin, with a progress bar. Every finding is also written to the file of `--report`. */

@@ -19,7 +19,8 @@ import { requireTenant, withDatabase, withStartError } from "./with-database.js"
  * @returns The exit code: 1 if errors keep rows from being imported, or if the comparison finds a difference.
  */
 export async function importPeer(configuration: Configuration<"import">, output: CommandOutput): Promise<number> {
-  const complete = { ...withDevSecret(configuration), databaseStatementTimeoutMs: bulkTimeoutMs }
+  const readOnly = !configuration.apply
+  const complete = { ...withDevSecret(configuration), databaseStatementTimeoutMs: bulkTimeoutMs, readOnly }
   return withDatabase(
     complete,
     async (database, log) => {
