@@ -8,6 +8,10 @@ export const findingKinds = {
     severity: "error",
     meaning: "have the same e-mail address as a user before them, ignoring ASCII case and white space",
   },
+  taken: {
+    severity: "error",
+    meaning: "need the e-mail address or the key of another user of the tenant, who is not imported",
+  },
   orphan: {
     severity: "warning",
     meaning: "belong to a user that does not exist or cannot be imported, and are left out",

@@ -5,7 +5,7 @@ import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { authwireOrigin } from "../../import/authwire-origin.js"
-import { type Check, check, type Remembered } from "../../import/check.js"
+import { type Check, type CheckOptions, check } from "../../import/check.js"
 import type { Finding } from "../../import/findings.js"
 import type { Origin } from "../../import/item.js"
 import { noMapping, readMapping } from "../../import/peer/mapping.js"
@@ -70,7 +70,7 @@ async function openAuthwireSource(configuration: DatabaseConfiguration, log: Log
 export async function checkOrigin(
   origin: Origin,
   report: string | undefined,
-  remembered?: Remembered | undefined,
+  options: Pick<CheckOptions, "remembered" | "target">,
 ): Promise<{ check: Check; rows: Record<string, number>; total: number }> {
   const rows: Record<string, number> = {}
   for (const name of bulkNames) rows[name] = await origin.count(name)
@@ -80,7 +80,7 @@ export async function checkOrigin(
     if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
   }
   try {
-    const checked = await withProgress("reading  ", total, (onRows) => check(origin, { onFinding, onRows, remembered }))
+    const checked = await withProgress("reading  ", total, (onRows) => check(origin, { ...options, onFinding, onRows }))
     return { check: checked, rows, total }
   } finally {
     if (file !== undefined) closeSync(file)

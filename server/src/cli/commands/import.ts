@@ -5,7 +5,7 @@ import type { Check } from "../../import/check.js"
 import { type Checkpoint, type Compared, checkpoint } from "../../import/checkpoint.js"
 import { copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
-import { bulk, createCipher, type Database } from "../../store/sql/index.js"
+import { bulk, createCipher, type Database, holders } from "../../store/sql/index.js"
 import { checkReport, differencesReport, rememberedReport } from "./import-report.js"
 import { bulkTimeoutMs, checkOrigin, openOrigin } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
@@ -47,7 +47,10 @@ async function importFrom(
   try {
     const before = await withStartError("--checkpoint", async () => noted?.read())
     const remembered = typeof before === "object" ? before : undefined
-    const { check, rows, total } = await checkOrigin(origin, configuration.report, remembered)
+    const { check, rows, total } = await checkOrigin(origin, configuration.report, {
+      remembered,
+      target: { holders: holders(database, configuration.tenant), deletes: configuration.delete },
+    })
     try {
       print(checkReport(origin, check, rows))
       if (before === "stale")
@@ -102,21 +105,30 @@ async function write(
       advance = one
       return run()
     })
-  const written = await phase("writing  ", work.write)
-  print(`\n${differencesReport(written, ["added", "changed", "deleted"])}`)
+  try {
+    await phase("writing  ", work.write)
+  } finally {
+    // Also if the copy failed.
+    print(`\n${differencesReport(work.written, ["added", "changed", "deleted"])}`)
+  }
   const { found, obstacle } = await phase("comparing", async (): Promise<Compared> => {
     return noted === undefined ? { found: await work.compare() } : noted.write(parts.check, work.compare)
   })
   if (obstacle !== undefined) say(`--checkpoint: nothing was recorded, because ${obstacle}\n`)
-  const differ = Object.values(found).some(({ missing, changed, surplus }) => missing + changed + surplus !== 0)
-  if (!differ) {
+  const all = Object.values(found)
+  const differ = all.some(({ missing, changed }) => missing + changed !== 0)
+  const hasMore = all.some(({ surplus }) => surplus !== 0)
+  if (!differ && !hasMore) {
     say(`every row was compared: source and target are equal${exceptSkipped(parts.check)}\n`)
     return 0
   }
   print(`\n${differencesReport(found, ["missing", "different", "only in Authwire"])}`)
-  say(
-    "source and target differ: run the command again if the source has changed meanwhile; --delete deletes the rows that only Authwire has\n",
-  )
+  if (differ) say("source and target differ: run the command again if the source has changed meanwhile\n")
+  if (hasMore) {
+    say(
+      "the tenant has rows that the source does not have: they stay. --delete deletes them, and with them users who signed up in Authwire\n",
+    )
+  }
   return 1
 }
 

@@ -1,6 +1,7 @@
 export { apiKeyStore } from "./api-keys.js"
 export { addressBook } from "./bulk/addresses.js"
 export { type Bulk, type BulkName, type BulkRows, bulk, bulkNames } from "./bulk/bulk.js"
+export { type Holders, holders } from "./bulk/holders.js"
 export type { BulkTable, Difference } from "./bulk/table.js"
 export { type Cipher, createCipher, keyFromSecret } from "./cipher.js"
 export { urlsOfHosts } from "./cluster/hosts.js"
