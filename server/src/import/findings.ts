@@ -20,6 +20,7 @@ export const findingKinds = {
     severity: "warning",
     meaning: "name a user whose id differs in case, accents or spaces, and are left out",
   },
+  omitted: { severity: "warning", meaning: "have a value that Authwire rejects, and that the mapping leaves out" },
   truncated: { severity: "warning", meaning: "have a value that fills its column and may have been cut" },
   "cannot-sign-in": {
     severity: "warning",

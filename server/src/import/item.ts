@@ -14,7 +14,7 @@ export interface Item<Row> {
 
 /** One fault of one row. */
 export interface Fault {
-  kind: "invalid" | "truncated"
+  kind: "invalid" | "truncated" | "omitted"
   /** The property, and the rule that it violates. */
   detail: string
 }

@@ -1,7 +1,6 @@
 import { hash } from "node:crypto"
 import { type BulkName, type BulkRows, emailKey } from "../../store/sql/index.js"
 import type { Account, AccountType, Authenticator, Session, User, VerificationToken } from "../../store/types.js"
-import type { Fault } from "../item.js"
 import type { RawRow } from "./raw-row.js"
 import { brokenRules } from "./rules.js"
 
@@ -25,7 +24,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       extra: raw.extra(["email", "name", "image"]),
     }
     raw.checkLengths(["image"])
-    if (!isSound) check(raw, () => brokenRules.users(user))
+    if (!isSound) check(raw, user, () => brokenRules.users(user))
     return { ...user, tenant, emailKey: emailKey(user.email) }
   },
 
@@ -57,7 +56,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       ]),
     }
     raw.checkLengths(["access_token", "id_token", "refresh_token", "scope", "providerAccountId"])
-    if (!isSound) check(raw, () => brokenRules.accounts(account))
+    if (!isSound) check(raw, account, () => brokenRules.accounts(account))
     return { ...account, tenant }
   },
 
@@ -68,7 +67,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       expires: raw.required("expires", raw.date("expires"), new Date(0)),
       extra: raw.extra([]),
     }
-    if (!isSound) check(raw, () => brokenRules.sessions(session))
+    if (!isSound) check(raw, session, () => brokenRules.sessions(session))
     const { sessionToken, ...rest } = session
     return { ...rest, tenant, tokenHash: hash("sha256", sessionToken, "buffer") }
   },
@@ -79,7 +78,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       token: raw.required("token", raw.text("token"), ""),
       expires: raw.required("expires", raw.date("expires"), new Date(0)),
     }
-    if (!isSound) check(raw, () => brokenRules.verificationTokens(verificationToken))
+    if (!isSound) check(raw, verificationToken, () => brokenRules.verificationTokens(verificationToken))
     const { token, ...rest } = verificationToken
     return { ...rest, tenant, tokenHash: hash("sha256", token, "buffer") }
   },
@@ -97,13 +96,19 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       extra: raw.extra(["transports"]),
     }
     raw.checkLengths(["credentialID", "credentialPublicKey", "providerAccountId"])
-    if (!isSound) check(raw, () => brokenRules.authenticators(authenticator))
+    if (!isSound) check(raw, authenticator, () => brokenRules.authenticators(authenticator))
     return { ...authenticator, tenant }
   },
 }
 
-/** Checks the rules, unless a value could not be read: then there is a fault already. */
-function check(raw: RawRow, rules: () => string[]): void {
+/**
+ * Checks the rules, unless a value could not be read: then there is a fault already. Leaves out the values for which the
+ * mapping says so.
+ */
+function check(raw: RawRow, row: object, rules: () => string[]): void {
   if (raw.faults.some(({ kind }) => kind === "invalid")) return
-  raw.faults.push(...rules().map((detail): Fault => ({ kind: "invalid", detail })))
+  for (const detail of rules()) {
+    const omitted = raw.breach(detail)
+    if (omitted !== undefined) Object.assign(row, { [omitted]: undefined })
+  }
 }

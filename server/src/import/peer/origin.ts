@@ -7,7 +7,8 @@ import { type Item, keyDigest, labelOf, type Origin, type Page, type Range } fro
 import { convert } from "./convert.js"
 import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
 import type { Mapping } from "./mapping.js"
-import { RawRow, type ReadColumn } from "./raw-row.js"
+import { RawRow, type ReadColumn, snakeCase } from "./raw-row.js"
+import { rowLabel } from "./row-label.js"
 import type { Source, SourceTable } from "./source.js"
 import { dateOf, jsonReader } from "./values.js"
 
@@ -82,9 +83,10 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
 
   async function* pagesOf<N extends BulkName>(
     name: N,
-    { table, columns, constants }: Plan,
+    plan: Plan,
     { after, upTo }: Range,
   ): AsyncGenerator<Page<BulkRows[N]>> {
+    const { table } = plan
     // A range that was one page is read with one statement, even if it has grown a little.
     const limit = upTo === undefined ? pageSize : 2 * pageSize
     for (let from = after; ; ) {
@@ -95,29 +97,35 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
         yield {
           length: rows.length,
           source: { range, digest: hash("sha256", serialize(rows), "base64") },
-          items: (isSound) =>
-            rows.map((cells) => itemOf(name, new RawRow(columns, cells, mapping.timezone, constants), tenant, isSound)),
+          items: (isSound) => rows.map((cells) => itemOf(name, plan, cells, isSound)),
         }
       }
       if (isLast) return
       from = range.upTo
     }
   }
-}
 
-function itemOf<N extends BulkName>(name: N, raw: RawRow, tenant: string, isSound: boolean): Item<BulkRows[N]> {
-  const row = convert[name](raw, tenant, isSound)
-  const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
-  return {
-    row: isValid ? row : undefined,
-    // Getters, because a page that is read again needs few of the keys and labels.
-    get key() {
-      return keyDigest[name](row)
-    },
-    get label() {
-      return labelOf[name](row)
-    },
-    faults: raw.faults,
+  function itemOf<N extends BulkName>(
+    name: N,
+    { table, columns, constants }: Plan,
+    cells: readonly unknown[],
+    isSound: boolean,
+  ): Item<BulkRows[N]> {
+    const raw = new RawRow(columns, cells, mapping.timezone, constants)
+    const row = convert[name](raw, tenant, isSound)
+    const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
+    return {
+      row: isValid ? row : undefined,
+      // Getters, because a page that is read again needs few of the keys and labels.
+      get key() {
+        return keyDigest[name](row)
+      },
+      get label() {
+        if (![...keyFields[name], "userId"].some((field) => raw.unreadable.has(field))) return labelOf[name](row)
+        return rowLabel(table, columns, cells.slice(table.columns.length))
+      },
+      faults: raw.faults,
+    }
   }
 }
 
@@ -134,7 +142,7 @@ interface Plan {
 function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping: Mapping): Plan {
   const ignored = mapping.ignore[name] ?? []
   const table = { ...rest, columns: all.filter((column) => !ignored.includes(column.name)) }
-  const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue">>()
+  const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue" | "omitsInvalid">>()
   const constants: Record<string, string> = {}
   const indexOf = (column: string) => table.columns.findIndex((one) => one.name === column)
   const missing = (column: string) => {
@@ -148,14 +156,14 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
       constants[field] = given.constant
       continue
     }
-    const { column: named, whenTrue, as } = typeof given === "string" ? { column: given } : (given ?? {})
+    const { column: named, whenTrue, as, whenInvalid } = typeof given === "string" ? { column: given } : (given ?? {})
     const names = named === undefined ? [field, snakeCase(field)] : [named]
     const column = names.find((one) => indexOf(one) >= 0)
     if (column !== undefined) {
       const other = whenTrue === undefined || /^(now$|\d{4}-)/.test(whenTrue) ? undefined : indexOf(whenTrue)
       if (other === -1) throw missing(whenTrue as string)
       const date = whenTrue === "now" ? startOfImport : whenTrue === undefined ? undefined : dateOf(whenTrue, "Z")
-      chosen.set(column, { field, as, whenTrue: other ?? date })
+      chosen.set(column, { field, as, whenTrue: other ?? date, omitsInvalid: whenInvalid === "omit" })
     } else if (named !== undefined) throw missing(named)
     else if (need === "required") missed.push(field)
   }
@@ -207,8 +215,4 @@ function isAlmost(name: string, of: string): boolean {
   const plain = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
   const [one, other] = [plain(name), plain(of)]
   return one === other || one === `${other}at` || one === `${other}s` || `${one}s` === other
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`)
 }

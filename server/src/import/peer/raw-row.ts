@@ -11,6 +11,8 @@ export interface ReadColumn extends SourceColumn {
   /** For a date that is stored as a flag: the date, or the index of the column with it, that stands for true. */
   whenTrue?: Date | number | undefined
   as?: "uuid" | "milliseconds" | undefined
+  /** Whether a value that Authwire rejects is left out, so that it does not cost the row. */
+  omitsInvalid?: boolean | undefined
 }
 
 /** The rule for a flag in place of a date. An account must not be taken for verified because somebody wrote a number. */
@@ -23,6 +25,8 @@ const flagRule =
  */
 export class RawRow {
   readonly faults: Fault[] = []
+  /** The properties that could not be read. */
+  readonly unreadable = new Set<string>()
   readonly #columns: readonly ReadColumn[]
   readonly #cells: readonly unknown[]
   readonly #timezone: string
@@ -129,7 +133,22 @@ export class RawRow {
   }
 
   fault(field: string, rule: string): void {
-    this.faults.push({ kind: "invalid", detail: `${field} ${rule}` })
+    this.unreadable.add(field)
+    const kind = this.#columns[this.#indexOf(field)]?.omitsInvalid ? "omitted" : "invalid"
+    this.faults.push({ kind, detail: `${field} ${rule}` })
+  }
+
+  /**
+   * Records a broken rule of the schema, which begins with the name of its field.
+   *
+   * @returns The property whose value is to be left out, if the mapping says so.
+   */
+  breach(detail: string): string | undefined {
+    const column = this.#columns.find(
+      ({ field = "", omitsInvalid }) => omitsInvalid && new RegExp(`^${snakeCase(field)}\\b`).test(detail),
+    )
+    this.faults.push({ kind: column === undefined ? "invalid" : "omitted", detail })
+    return column?.field
   }
 
   #indexOf(field: string): number {
@@ -148,6 +167,11 @@ export class RawRow {
     if (value === undefined) this.fault(field, rule)
     return value
   }
+}
+
+/** Returns the name of a property in the schema and in most databases. */
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`)
 }
 
 function isObject(value: JsonValue): boolean {
