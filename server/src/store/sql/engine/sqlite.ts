@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs"
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname } from "node:path"
 import type Libsql from "libsql"
@@ -18,6 +18,9 @@ const busyTimeoutMs = 20
 
 /** How long a connection that only reads waits for a lock of another process, in milliseconds. Only commands have one. */
 const readerBusyTimeoutMs = 10_000
+
+/** Begins a transaction with the lock for writes. */
+const begin = "BEGIN IMMEDIATE"
 
 /**
  * How long units of work may keep one turn of the event loop busy, in milliseconds. Each unit ends in the turn in which it begins, so
@@ -73,7 +76,30 @@ export async function openSqliteEngine(
   } catch (error) {
     throw statementError(error)
   }
-  return sqliteEngine(dataSource)
+  return sqliteEngine(dataSource, isFile ? filesAt(path) : () => {})
+}
+
+/**
+ * Returns a function that throws if the file or its write-ahead log are no longer those that were opened, because
+ * somebody removed or replaced them. SQLite goes on with the opened ones, which nobody will find: a write would be lost
+ * when the process ends, although its caller was told that it was made.
+ */
+function filesAt(path: string): () => void {
+  const opened = [path, `${path}-wal`].map((file) => ({ file, identity: identityOf(file) }))
+  return () => {
+    const other = opened.find(({ file, identity }) => identityOf(file) !== identity)
+    if (other === undefined) return
+    throw new StatementError(
+      "read-only",
+      `${other.file} was removed or replaced while it was open: restart the service`,
+    )
+  }
+}
+
+/** Returns what tells a file apart from another one at the same path; undefined if there is none. */
+function identityOf(file: string): string | undefined {
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found && `${found.dev} ${found.ino}`
 }
 
 /** Returns the driver with connections that cannot write. TypeORM itself gets the path, because it would take a URL for a folder. */
@@ -103,8 +129,10 @@ function createFile(path: string): void {
 /**
  * Creates the engine of SQLite. It has one connection and runs statements synchronously, so no statement waits or needs
  * a timeout.
+ *
+ * @param checkFiles Throws if a write would be lost.
  */
-function sqliteEngine(dataSource: DataSource): SqlEngine {
+function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine {
   const statements = new Map<string, Libsql.Statement>()
   const turn = turnLimit(longestTurnMs)
 
@@ -125,7 +153,8 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
    */
   function write(database: Libsql.Database, statement: Libsql.Statement, cells: Cell[]): number {
     if (database.inTransaction) return statement.run(cells).changes
-    database.exec("BEGIN IMMEDIATE")
+    checkFiles()
+    database.exec(begin)
     try {
       const { changes } = statement.run(cells)
       database.exec("COMMIT")
@@ -141,6 +170,7 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
     if (!database.open) throw new StatementError("unavailable", "the database is closed")
     try {
       if (cells === undefined) {
+        if (sql === begin) checkFiles()
         database.exec(sql)
         return { rows: [], matched: 0 }
       }
@@ -165,7 +195,7 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
     engine: "sqlite",
     dataSource,
     concurrency: 1,
-    begin: "BEGIN IMMEDIATE",
+    begin,
     // A transaction locks the whole database when it begins.
     lock: (select) => select,
     locksRows: false,
@@ -178,7 +208,7 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
     withQueryRunner,
     withSchemaLock: (work) =>
       withQueryRunner(async (runner) => {
-        await run("BEGIN IMMEDIATE")
+        await run(begin)
         try {
           const result = await work(runner)
           await run("COMMIT")
@@ -194,6 +224,7 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
 
 /** Classifies an error of libsql. Its messages name tables and columns, and quote no values. */
 function statementError(error: unknown): StatementError {
+  if (error instanceof StatementError) return error
   const code = sqliteCodeOf(error as { code?: string })
   const failure = failures.find(([prefix]) => code?.startsWith(prefix))?.[1]
   return new StatementError(failure ?? "fault", (error as Error).message, code)
