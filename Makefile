@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo site release-check release-packages test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
+.PHONY: help install build run demo site packages release-check release-packages test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
   bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
   tracing-install earlier-install gateways-install bench-import bench-cleanup failover screenshots
 
@@ -105,6 +105,9 @@ earlier-install: install ## build the previous version for the upgrade test; REV
 
 site: build site-install ## build the site into site/dist; fails on dead links
 	cd site && npm run --silent build
+
+packages: build ## pack the npm packages into build/packages, to install them in an application
+	node scripts/release/pack.js build/packages
 
 release-packages: build ## pack the release, and install it in fresh projects (needs Go and Python)
 	cd scripts/release && npm ci --loglevel=error
