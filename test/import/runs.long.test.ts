@@ -206,7 +206,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     test("does not take the address of a skipped user for another user, who is skipped too", async () => {
       await at.source.query("UPDATE people SET email = 'person.2@example.com' WHERE person_id = 8")
       const { stdout, stderr, code } = await authwire("--apply", "--delete", "--skip")
-      expect(stdout).toMatch(/^taken +user 8 +belongs to user 2 of the tenant$/m)
+      expect(stdout).toMatch(/^taken +user 8 +the address belongs to user 2 of the tenant$/m)
       expect(stderr).toMatch(/^every row was compared: .* except for 6 rows of the source that were skipped\n$/)
       expect(code).toBe(0)
       expect(await at.database.query("SELECT email FROM users WHERE id IN ('2', '8') ORDER BY id")).toEqual([
@@ -230,8 +230,8 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     const doctor = await run(["doctor", "--from=kysely", `--mapping=${at.folder}/mapping.json`], environment())
     for (const { stdout, stderr, code } of [doctor, await authwire(), await authwire("--apply")]) {
       expect(stdout).toMatch(/^error +1 +users +taken: they need the e-mail address or the key of another user/m)
-      expect(stdout).toMatch(/^taken +user 1400 +belongs to user a\?\[2J\?b of the tenant$/m)
-      expect(stdout).toMatch(/^taken +account of user 3 with github +belongs to user a/m)
+      expect(stdout).toMatch(/^taken +user 1400 +the address belongs to user a\?\[2J\?b of the tenant$/m)
+      expect(stdout).toMatch(/^taken +account of user 3 with github +the key belongs to user a/m)
       // That would delete the user.
       expect(stdout + stderr).not.toContain("--delete")
       expect(code).toBe(1)

@@ -71,7 +71,10 @@ const rules: Readonly<Record<string, Rule>> = {
   server_encoding: { is: "UTF8", wrong: "must be UTF8: other encodings cannot represent all characters" },
   fsync: { is: "on", warning: "should be on: otherwise a crash of the machine may lose the database" },
   synchronous_commit: { not: "off", warning: "should not be off: otherwise a crash loses the last commits" },
-  journal_mode: { is: "wal", warning: "should be wal, which authwire serve turns on: otherwise readers wait for writers" },
+  journal_mode: {
+    is: "wal",
+    warning: "should be wal, which authwire serve turns on: otherwise readers wait for writers",
+  },
 }
 
 function diagnoseSettings(settings: DatabaseFacts["settings"]): Diagnosis[] {

@@ -89,10 +89,8 @@ async function checkInto(
   const pages = Object.fromEntries(bulkNames.map((name) => [name, []])) as unknown as Record<BulkName, CheckedPage[]>
   /** The ranges of the users' table that contain users without an e-mail address; undefined for the whole table. */
   let unaddressed: Range[] | undefined = []
-  /** Users that cannot be imported because another user has the same address. */
-  const collidingUsers = new Set<bigint>()
-  /** Rows that cannot be imported because another user of the tenant has their address or their key. */
-  const taken = Object.fromEntries(bulkNames.map((name) => [name, new Set()])) as Record<BulkName, Set<bigint>>
+  /** Rows that cannot be imported because another user, of the origin or of the tenant, has their address or their key. */
+  const rejected = Object.fromEntries(bulkNames.map((name) => [name, new Set()])) as Record<BulkName, Set<bigint>>
 
   async function* read<N extends BulkName>(name: N, ranges?: readonly Range[]): AsyncGenerator<Page<BulkRows[N]>> {
     for await (const page of ahead(origin.pages(name, ranges))) {
@@ -101,9 +99,7 @@ async function checkInto(
     }
   }
 
-  const isRejected = (name: BulkName, key: bigint) =>
-    taken[name].has(key) || (name === "users" && collidingUsers.has(key))
-  const hasUser = (id: bigint) => facts.keys.users.has(id) && !isRejected("users", id)
+  const hasUser = (id: bigint) => facts.keys.users.has(id) && !rejected.users.has(id)
 
   /** Accepts only the first of the rows with the same key, and the first of the users with the same address. */
   function gate<N extends BulkName>(name: N, onRepeated: (kind: "duplicate" | "address-collision") => void = () => {}) {
@@ -117,7 +113,7 @@ async function checkInto(
         : emailKey !== undefined && !first.address(() => digestOf(emailKey))
           ? "address-collision"
           : undefined
-      if (repetition === undefined) return taken[name].size > 0 && taken[name].has(item.key) ? undefined : row
+      if (repetition === undefined) return rejected[name].size > 0 && rejected[name].has(item.key) ? undefined : row
       onRepeated(repetition)
       return undefined
     }
@@ -205,7 +201,7 @@ async function checkInto(
           row: item.label,
           detail: "only the first of them can be imported",
         })
-        if (repetition === "address-collision") collidingUsers.add(item.key)
+        if (repetition === "address-collision") rejected.users.add(item.key)
       }
     }
   }
@@ -217,12 +213,13 @@ async function checkInto(
       if (hasUser(user)) return false
       return !target?.deletes || facts.keys.users.has(user) || facts.skipped.users.has(user)
     }
-    const unmet = claims.unmet(keeps, (key) => facts.keys[name].has(key) && !isRejected(name, key))
+    const unmet = claims.unmet(keeps, (key) => facts.keys[name].has(key) && !rejected[name].has(key))
+    const what = name === "users" ? "address" : "key"
     for (const [key, { row, holder }] of unmet) {
-      taken[name].add(key)
+      rejected[name].add(key)
       accepted[name]--
       skipped[name]++
-      findings.add({ kind: "taken", table: name, row, detail: `belongs to user ${holder} of the tenant` })
+      findings.add({ kind: "taken", table: name, row, detail: `the ${what} belongs to user ${holder} of the tenant` })
     }
     if (unmet.size === 0) return
     for (const page of pages[name]) if (page.facts.read().keys.some((key) => unmet.has(key))) page.state = "faulty"
@@ -270,15 +267,15 @@ async function checkInto(
     gate: (name) => gate(name),
     has: (name, row) => {
       const digest = keyDigest[name](row)
-      return facts.keys[name].has(digest) && !isRejected(name, digest)
+      return facts.keys[name].has(digest) && !rejected[name].has(digest)
     },
     skips: (name, row) => {
       const digest = keyDigest[name](row)
-      return facts.keys[name].has(digest) ? isRejected(name, digest) : facts.skipped[name].has(digest)
+      return facts.keys[name].has(digest) ? rejected[name].has(digest) : facts.skipped[name].has(digest)
     },
     mayHaveSurplus(name) {
       const before = remembered?.[name]
-      if (!before?.isComplete || collidingUsers.size + taken.users.size > 0) return true
+      if (!before?.isComplete || rejected.users.size > 0) return true
       const there = new Set(pages[name].filter(({ state }) => state === "copied").map(({ digest }) => digest))
       for (const [digest, known] of before.pages) {
         if (!there.has(digest) && known.read().keys.some((key) => !facts.keys[name].has(key))) return true
