@@ -67,6 +67,7 @@ export async function openConfiguredDatabase(
     if (parameters.length > 0) log.warn({ parameters }, "these parameters of --database-url have no effect")
     return database
   } catch (error) {
+    if (error instanceof StartError) throw error
     const cause = causeOf(error)
     const advice =
       advices.find(([pattern]) => pattern.test(cause))?.[1] ?? "is the database running, and is --database-url correct?"
