@@ -79,6 +79,16 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     for (const table of ["cookies WHERE user_id", "logins WHERE user_id", "people WHERE person_id"]) {
       await at.source.query(`DELETE FROM ${table} = 3`)
     }
+    // A dry run tells what would happen to the tenant.
+    for (const [options, last] of [
+      [["--delete"], "to delete"],
+      [[], "only in Authwire"],
+    ] as const) {
+      const dry = await authwire(...options)
+      expect(dry.stdout).toMatch(new RegExp(`^ +to add +to change +${last}\nusers +10 +3 +1$`, "m"))
+      expect(dry.code).toBe(0)
+    }
+    expect(await count("users")).toBe(700)
     const kept = await authwire("--apply")
     expect(kept.stdout).toMatch(/^users +10 +3 +0$/m)
     expect(kept.stdout).toMatch(/^accounts +10 +1 +0$/m)

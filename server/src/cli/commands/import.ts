@@ -5,7 +5,7 @@ import type { Check } from "../../import/check.js"
 import { type Checkpoint, type Compared, checkpoint } from "../../import/checkpoint.js"
 import { copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
-import { bulk, createCipher, type Database, holders } from "../../store/sql/index.js"
+import { bulk, bulkNames, createCipher, type Database, holders } from "../../store/sql/index.js"
 import { checkReport, differencesReport, rememberedReport } from "./import-report.js"
 import { bulkTimeoutMs, checkOrigin, openOrigin } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
@@ -62,13 +62,15 @@ async function importFrom(
         say(`${faulty}: correct ${them} in the source, or skip ${them} with --skip; nothing was written\n`)
         return 1
       }
+      const parts = { origin, database, check, total, noted }
       if (!configuration.apply) {
+        await preview(parts, configuration, output)
         say("dry run: nothing was written; use --apply to write\n")
         return 0
       }
       return await withStartError(
         "import",
-        () => write({ origin, database, check, total, noted }, configuration, output),
+        () => write(parts, configuration, output),
         "; rows that were written are kept, and the command can be run again",
       )
     } finally {
@@ -79,7 +81,7 @@ async function importFrom(
   }
 }
 
-interface Written {
+interface Parts {
   origin: Origin
   database: Database
   check: Check
@@ -87,11 +89,8 @@ interface Written {
   noted: Checkpoint | undefined
 }
 
-async function write(
-  { total, noted, ...parts }: Written,
-  configuration: Configuration<"import">,
-  { print, say }: CommandOutput,
-): Promise<number> {
+/** Returns the copy, and a function that runs a part of it with a progress bar. */
+function copying({ total, ...parts }: Parts, configuration: Configuration<"import">) {
   const { tenant, delete: deletes } = configuration
   let advance = (_count: number) => {}
   const work = copy(parts, {
@@ -105,6 +104,27 @@ async function write(
       advance = one
       return run()
     })
+  return { work, phase }
+}
+
+/** Prints what a run would change in a tenant that has rows already. */
+async function preview(parts: Parts, configuration: Configuration<"import">, { print }: CommandOutput): Promise<void> {
+  const { tenant, delete: deletes } = configuration
+  const target = bulk(parts.database, { tenant, encryptionKeys: encryptionKeys(configuration) })
+  const counts = await Promise.all(bulkNames.map((name) => target[name].count()))
+  if (counts.every((count) => count === 0)) return
+  const { work, phase } = copying(parts, configuration)
+  const found = await phase("comparing", work.compare)
+  print(`\n${differencesReport(found, ["to add", "to change", deletes ? "to delete" : "only in Authwire"])}`)
+}
+
+async function write(
+  parts: Parts,
+  configuration: Configuration<"import">,
+  { print, say }: CommandOutput,
+): Promise<number> {
+  const { noted } = parts
+  const { work, phase } = copying(parts, configuration)
   try {
     await phase("writing  ", work.write)
   } finally {
