@@ -272,6 +272,8 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
 
   test("export prints every row, and secrets only on request; another database can import them", async () => {
     await fillForeignTables(at.source, 0, 620)
+    await at.source.query("ALTER TABLE people ADD COLUMN password_hash varchar(64)")
+    await at.source.query("UPDATE people SET password_hash = 'a-hash-of-forty-characters-2b-12-xxxxxxxx'")
     await authwire("--apply")
     const lines = async (...args: string[]) =>
       (await run(["export", ...args], environment())).stdout
@@ -290,10 +292,11 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
       created: expect.stringMatching(/^\d{4}-.*Z$/),
       updated: expect.stringMatching(/^\d{4}-.*Z$/),
     })
-    expect(JSON.stringify(rows)).not.toContain("gho_")
-    expect((await lines("--with-secrets")).filter(({ access_token }) => access_token?.startsWith("gho_"))).toHaveLength(
-      620,
-    )
+    expect(JSON.stringify(rows)).not.toMatch(/gho_|a-hash|password_hash/)
+    const complete = await lines("--with-secrets")
+    expect(complete.filter(({ access_token }) => access_token?.startsWith("gho_"))).toHaveLength(620)
+    const isHash = /^a-hash-of-forty-characters-/
+    expect(complete.filter(({ privateExtra }) => isHash.test(privateExtra?.password_hash))).toHaveLength(620)
 
     const other = await createDatabase("sqlite")
     const env = { ...environment(), AUTHWIRE_DATABASE_URL: other.url, AUTHWIRE_SOURCE_URL: at.database.url }

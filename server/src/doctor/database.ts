@@ -117,20 +117,21 @@ async function diagnoseMigrations(database: Database): Promise<Diagnosis> {
   return { state: "ok", what, detail: `${all.length} applied, none pending` }
 }
 
-/** Checks whether the first accounts of every tenant can be decrypted. Throws StoreError if they cannot be read. */
+/** Checks whether the first users and accounts of every tenant can be decrypted. Throws StoreError if they cannot be read. */
 async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[]): Promise<Diagnosis[]> {
   const what = "encryption keys"
   const tenants = await tenantStore(database).list({})
   const broken: string[] = []
   for (const { name } of tenants) {
     try {
-      for await (const _rows of bulk(database, { tenant: name, encryptionKeys }).accounts.pages()) break
+      const { users, accounts } = bulk(database, { tenant: name, encryptionKeys })
+      for (const table of [users, accounts]) for await (const _rows of table.pages()) break
     } catch (error) {
       if (!(error instanceof StoreError && error.reason === "ENCRYPTION_KEY_MISSING")) throw error
       broken.push(name)
     }
   }
-  if (broken.length === 0) return [{ state: "ok", what, detail: "they decrypt the first accounts of every tenant" }]
-  const detail = `they do not decrypt accounts of ${broken.join(", ")}: give the keys that encrypted them, the newest first`
+  if (broken.length === 0) return [{ state: "ok", what, detail: "they decrypt the first rows of every tenant" }]
+  const detail = `they do not decrypt rows of ${broken.join(", ")}: give the keys that encrypted them, the newest first`
   return [{ state: "wrong", what, detail }]
 }

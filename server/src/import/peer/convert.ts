@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { type BulkName, type BulkRows, emailKey } from "../../store/sql/index.js"
+import { type BulkName, type BulkRows, emailKey, jsonText } from "../../store/sql/index.js"
 import type { Account, AccountType, Authenticator, Session, User, VerificationToken } from "../../store/types.js"
 import type { RawRow } from "./raw-row.js"
 import { brokenRules } from "./rules.js"
@@ -23,9 +23,10 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       // list.
       extra: raw.extra(["email", "name", "image"]),
     }
+    const hidden = raw.privateExtra()
     raw.checkLengths(["image"])
-    if (!isSound) check(raw, user, () => brokenRules.users(user))
-    return { ...user, tenant, emailKey: emailKey(user.email) }
+    if (!isSound) check(raw, user, () => [...brokenRules.users(user), ...brokenRules.privateExtra(hidden)])
+    return { ...user, tenant, emailKey: emailKey(user.email), privateExtra: hidden && jsonText(hidden) }
   },
 
   accounts(raw, tenant, isSound) {

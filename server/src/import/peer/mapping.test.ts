@@ -30,6 +30,7 @@ test.each([
     /users\.email: cannot have whenInvalid/,
   ],
   ['{"columns": {"accounts": {"type": {"column": "x", "whenInvalid": "omit"}}}}', /accounts\.type: cannot have when/],
+  ['{"private": {"sessions": ["x"]}}', /private: .*sessions/],
   ['{"timezone": "Europe/Vienna"}', /timezone: must be an offset/],
 ])("%s is rejected by its path and the rule", (text, message) => {
   expect(() => read(text)).toThrow(message)

@@ -38,6 +38,11 @@ function formOf(table: BulkName, field: string) {
   )
 }
 
+/** For each table, names of its columns. */
+const columnLists = z
+  .strictObject(Object.fromEntries(bulkNames.map((table) => [table, z.array(name).optional()])))
+  .default({})
+
 /** Names that differ from those in the adapter's documentation. */
 const mappingForm = z.strictObject({
   /** The name of each table. */
@@ -57,8 +62,12 @@ const mappingForm = z.strictObject({
       ),
     )
     .default({}),
-  /** For each table, the columns that are not imported. */
-  ignore: z.strictObject(Object.fromEntries(bulkNames.map((table) => [table, z.array(name).optional()]))).default({}),
+  /** The columns that are stored in `extra`, whatever their names look like. */
+  keep: columnLists,
+  /** The columns whose values only UserService.GetPrivateExtra returns. */
+  private: z.strictObject({ users: z.array(name).optional() }).default({}),
+  /** The columns that are not imported. */
+  ignore: columnLists,
   /** The time zone of dates that are stored without one. */
   timezone: z
     .string()

@@ -10,6 +10,7 @@ import type { Mapping } from "./mapping.js"
 import { RawRow, type ReadColumn, snakeCase } from "./raw-row.js"
 import { rowLabel } from "./row-label.js"
 import type { Source, SourceTable } from "./source.js"
+import { type Decision, decisions, defaultFor, wordsOf } from "./unknown-columns.js"
 import { dateOf, jsonReader } from "./values.js"
 
 export interface PeerOptions {
@@ -45,7 +46,7 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
       )
     } else notes.push(`there is no table ${table}: no ${name} are imported`)
   }
-  for (const [name, { table, columns }] of plans) {
+  for (const [name, { table, columns, decided }] of plans) {
     const folding = keyFields[name].filter((field) => columns.find((column) => column.field === field)?.folds)
     if (folding.length > 0) {
       notes.push(
@@ -53,10 +54,11 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
           "trailing spaces), and may have merged two of them; Authwire compares bytes",
       )
     }
-    const others = columns.filter(({ field }) => field === undefined).map((column) => column.name)
-    if (others.length === 0) continue
-    const where = name === "verificationTokens" ? "are not imported" : "are stored in extra"
-    notes.push(`${table.name}: columns that the contract does not define ${where}: ${others.join(", ")}`)
+    for (const decision of decisions) {
+      const those = [...decided].filter(([, one]) => one === decision).map(([column]) => column)
+      if (those.length === 0) continue
+      notes.push(`${table.name}: columns that the contract does not define ${meanings[decision]}: ${those.join(", ")}`)
+    }
   }
 
   return {
@@ -136,12 +138,20 @@ interface Plan {
   columns: ReadColumn[]
   /** The values of properties without a column. */
   constants: Readonly<Record<string, string>>
+  /** What happens to each column that the contract does not define. */
+  decided: ReadonlyMap<string, Decision>
+}
+
+const meanings: Readonly<Record<Decision, string>> = {
+  keep: "are stored in extra",
+  private: "are stored as private properties",
+  ignore: "are not imported",
 }
 
 /** Decides how a table is read. Throws StartError if a column is missing, or if a name is almost one of the contract. */
 function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping: Mapping): Plan {
-  const ignored = mapping.ignore[name] ?? []
-  const table = { ...rest, columns: all.filter((column) => !ignored.includes(column.name)) }
+  const words = wordsOf(name, mapping)
+  const table = { ...rest, columns: all.filter((column) => words.get(column.name) !== "ignore") }
   const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue" | "omitsInvalid">>()
   const constants: Record<string, string> = {}
   const indexOf = (column: string) => table.columns.findIndex((one) => one.name === column)
@@ -149,6 +159,7 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
     const there = all.map((one) => one.name).join(", ")
     return new StartError(`--url: the table ${table.name} has no column ${column}, only ${there}; see --mapping`)
   }
+  for (const column of words.keys()) if (!all.some((one) => one.name === column)) throw missing(column)
   const missed: string[] = []
   for (const [field, need] of Object.entries(fields[name])) {
     const given = mapping.columns[name]?.[field]
@@ -157,7 +168,7 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
       continue
     }
     const { column: named, whenTrue, as, whenInvalid } = typeof given === "string" ? { column: given } : (given ?? {})
-    const names = named === undefined ? [field, snakeCase(field)] : [named]
+    const names = named === undefined ? [field, snakeCase(field)].filter((one) => !words.has(one)) : [named]
     const column = names.find((one) => indexOf(one) >= 0)
     if (column !== undefined) {
       const other = whenTrue === undefined || /^(now$|\d{4}-)/.test(whenTrue) ? undefined : indexOf(whenTrue)
@@ -170,20 +181,23 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
   const others = table.columns.map((column) => column.name).filter((column) => !chosen.has(column))
   const near = Object.keys(fields[name]).flatMap((field) => {
     if (mapping.columns[name]?.[field] !== undefined) return []
-    return others.filter((column) => isAlmost(column, field)).map((column) => [field, column] as const)
+    return others.filter((one) => !words.has(one) && isAlmost(one, field)).map((column) => [field, column] as const)
   })
   if (near.length > 0) throw new StartError(nearMiss(name, table.name, near, chosen))
   const [first] = missed
   if (first !== undefined) throw missing(first)
+  const unknown = all.map((column) => column.name).filter((column) => !chosen.has(column))
+  const decided = new Map(unknown.map((column) => [column, words.get(column) ?? defaultFor(name, column)]))
   const columns = table.columns.map(
     (column): ReadColumn => ({
       ...column,
       field: undefined,
+      decision: decided.get(column.name),
       ...chosen.get(column.name),
       json: jsonReader(column.type),
     }),
   )
-  return { table, columns, constants }
+  return { table, columns, constants, decided }
 }
 
 /** The date that stands for true where the mapping says `now`: the same for all rows of a run. */

@@ -1,12 +1,15 @@
 import type { Extra, JsonValue } from "../../store/types.js"
 import type { Fault } from "../item.js"
 import type { SourceColumn } from "./source.js"
+import type { Decision } from "./unknown-columns.js"
 import { dateOf, flagOf, type JsonReader, numberOf, parsed, textOf, uuidOf } from "./values.js"
 
-/** A column that is read: either a property of the contract or one more entry of `extra`. */
+/** A column that is read: a property of the contract, or a column that the contract does not define. */
 export interface ReadColumn extends SourceColumn {
-  /** The property of the contract; undefined for a column that goes into `extra` under its own name. */
+  /** The property of the contract. */
   field: string | undefined
+  /** Where a column goes that is no property of the contract, under its own name. Default: `keep`. */
+  decision?: Decision | undefined
   json: JsonReader
   /** For a date that is stored as a flag: the date, or the index of the column with it, that stands for true. */
   whenTrue?: Date | number | undefined
@@ -101,22 +104,33 @@ export class RawRow {
     return value ?? otherwise
   }
 
+  /** Returns the private properties; undefined if no column has any. */
+  privateExtra(): Extra | undefined {
+    if (this.#columns.every(({ decision }) => decision !== "private")) return undefined
+    return Object.fromEntries(this.#entries("private"))
+  }
+
   /**
    * Returns the columns that the contract does not name, and the named properties that are null, so that they are null
    * when they are read back.
    */
   extra(nullable: readonly string[]): Extra {
+    return Object.fromEntries(this.#entries("keep", nullable))
+  }
+
+  #entries(wanted: Decision, nullable: readonly string[] = []): [string, JsonValue][] {
     const entries: [string, JsonValue][] = []
-    for (const [index, { field, name, json }] of this.#columns.entries()) {
+    for (const [index, { field, decision = "keep", name, json }] of this.#columns.entries()) {
       if (field !== undefined) {
         if (nullable.includes(field) && this.#valueOf(field) === undefined) entries.push([field, null])
         continue
       }
+      if (decision !== wanted) continue
       const value = json(this.#cells[index], this.#timezone)
       if (value === undefined) this.fault(name, "must be a JSON value")
       else entries.push([name, value])
     }
-    return Object.fromEntries(entries)
+    return entries
   }
 
   /**

@@ -33,7 +33,7 @@ export { failsBy } from "./query/statement-error.js"
 export { type RekeyOptions, type RekeyProgress, rekey } from "./rekey.js"
 export type { Engine } from "./schema/column-types.js"
 export { type Entities, entities } from "./schema/entities.js"
-export { checkJsonSize } from "./schema/extra.js"
+export { checkJsonSize, jsonText } from "./schema/extra.js"
 export {
   applyMigrations,
   type MigrationState,

@@ -72,7 +72,7 @@ export interface SqlDatabaseOptions extends Observation {
 
 export interface SqlStoreOptions extends SqlDatabaseOptions {
   /**
-   * The keys that encrypt provider tokens and stored answers, 32 bytes each. The first one encrypts and all of them
+   * The keys that encrypt provider tokens, private properties and stored answers, 32 bytes each. The first one encrypts and all of them
    * decrypt.
    */
   encryptionKeys: readonly Buffer[]
@@ -121,7 +121,7 @@ export function sqlStore(
   const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
   return {
     database,
-    users: userStore(database, { tokens, clock, provisional, eventOf }),
+    users: userStore(database, { cipher, tokens, clock, provisional, eventOf }),
     accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf }),
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
     sessions: sessionStore(database, { tokens, clock, provisional, eventOf }),
