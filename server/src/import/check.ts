@@ -135,7 +135,9 @@ async function checkInto(
       isSound = false
       findings.add(finding)
     }
-    for (const { row, key, label, faults } of items) {
+    for (const item of items) {
+      const { row, key, label, faults } = item
+      findings.convert(name, item)
       for (const { kind, detail } of faults) add({ kind, table: name, row: label, detail })
       if (row === undefined) {
         skippedKeys.push(key)
@@ -236,6 +238,7 @@ async function checkInto(
     for await (const page of read(name, remembered?.[name].ranges)) {
       let learned = recall(name, page)
       if (learned === undefined) {
+        await page.verify?.()
         const items = page.items(false)
         learned = examine(name, page, items)
         await claims.add(items)

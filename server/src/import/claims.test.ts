@@ -9,10 +9,10 @@ function originOf(rows: Rows): Origin {
   const itemsOf = <N extends BulkName>(name: N) =>
     (rows[name] ?? []).map(({ isFaulty, ...given }): Item<BulkRows[N]> => {
       const row = given as unknown as BulkRows[N]
-      const [key, label] = [keyDigest[name](row), labelOf[name](row)]
+      const item = { key: keyDigest[name](row), label: labelOf[name](row), conversions: [] }
       return isFaulty
-        ? { row: undefined, key, label, faults: [{ kind: "invalid", detail: "" }] }
-        : { row, key, label, faults: [] }
+        ? { ...item, row: undefined, faults: [{ kind: "invalid", detail: "" }] }
+        : { ...item, row, faults: [] }
     })
   return {
     ...{ notes: [], layout: "", close: async () => {} },

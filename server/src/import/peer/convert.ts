@@ -1,6 +1,7 @@
 import { hash } from "node:crypto"
 import { type BulkName, type BulkRows, emailKey, jsonText } from "../../store/sql/index.js"
 import type { Account, AccountType, Authenticator, Session, User, VerificationToken } from "../../store/types.js"
+import type { Fault } from "../item.js"
 import type { RawRow } from "./raw-row.js"
 import { brokenRules } from "./rules.js"
 
@@ -25,6 +26,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
     }
     const hidden = raw.privateExtra()
     raw.checkLengths(["image"])
+    if (isUnreachable(user.email)) raw.faults.push(unreachable)
     if (!isSound) check(raw, user, () => [...brokenRules.users(user), ...brokenRules.privateExtra(hidden)])
     return { ...user, tenant, emailKey: emailKey(user.email), privateExtra: hidden && jsonText(hidden) }
   },
@@ -38,7 +40,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       provider: raw.required("provider", raw.text("provider"), ""),
       providerAccountId: raw.required("providerAccountId", raw.text("providerAccountId"), ""),
       access_token: raw.text("access_token"),
-      token_type: raw.text("token_type")?.toLowerCase(),
+      token_type: raw.lowerCase("token_type"),
       id_token: raw.text("id_token"),
       refresh_token: raw.text("refresh_token"),
       scope: raw.text("scope"),
@@ -100,6 +102,16 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
     if (!isSound) check(raw, authenticator, () => brokenRules.authenticators(authenticator))
     return { ...authenticator, tenant }
   },
+}
+
+const unreachable: Fault = {
+  kind: "unreachable-address",
+  detail: "email is another address to Auth.js, and is imported unchanged",
+}
+
+/** Whether Auth.js changes an address before it looks for its user, more than Authwire does when it compares. */
+function isUnreachable(email = ""): boolean {
+  return /\P{ASCII}/u.test(email) && emailKey(email.normalize("NFKC").toLowerCase()) !== emailKey(email)
 }
 
 /**

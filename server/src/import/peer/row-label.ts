@@ -1,4 +1,5 @@
 import { hash } from "node:crypto"
+import { isBroken } from "./broken-text.js"
 import type { ReadColumn } from "./raw-row.js"
 import type { SourceTable } from "./source.js"
 
@@ -30,6 +31,7 @@ export function rowLabel(
 }
 
 function bytesOf(cell: unknown): Buffer | undefined {
+  if (isBroken(cell)) return Buffer.from(cell.brokenText)
   if (cell instanceof ArrayBuffer) return Buffer.from(cell)
   return cell instanceof Uint8Array ? Buffer.from(cell) : undefined
 }
