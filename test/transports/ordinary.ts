@@ -51,6 +51,7 @@ export const ordinary: readonly Ordinary[] = [
     extra,
   }),
   one(UserService.method.getUser, { id: userId }),
+  one(UserService.method.getPrivateExtra, { id: userId }),
   one(UserService.method.getUserByEmail, { email: "Zoë.Ünïcode@example.com" }),
   one(UserService.method.listUsers, { email, createdBefore: expires, pageSize: 1 }),
   one(UserService.method.countUsers, { email, createdBefore: expires }),

@@ -10,6 +10,10 @@ export const findingKinds = {
     severity: "error",
     meaning: "have the same e-mail address as a user before them, ignoring ASCII case and white space",
   },
+  taken: {
+    severity: "error",
+    meaning: "need the e-mail address or the key of another user of the tenant, who is not imported",
+  },
   "unreachable-address": {
     severity: "warning",
     meaning: "have an e-mail address that Auth.js changes (NFKC, lower case), so that it asks for another user",
@@ -20,6 +24,7 @@ export const findingKinds = {
   },
   duplicate: { severity: "error", meaning: "have the same key as a row before them" },
   invalid: { severity: "error", meaning: "violate a rule of Authwire" },
+  omitted: { severity: "warning", meaning: "have a value that Authwire rejects, and that the mapping leaves out" },
   truncated: { severity: "warning", meaning: "have a value that fills its column and may have been cut" },
   orphan: {
     severity: "warning",

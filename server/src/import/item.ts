@@ -25,7 +25,7 @@ export interface Conversion {
 
 /** One fault of one row. */
 export interface Fault {
-  kind: "invalid" | "truncated" | "unreachable-address"
+  kind: "invalid" | "truncated" | "omitted" | "unreachable-address"
   /** The property, and the rule that it violates. */
   detail: string
 }

@@ -3,7 +3,7 @@ import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
 import { fromUser, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
-import { found, toPage } from "./wire/values.js"
+import { found, fromExtra, toPage } from "./wire/values.js"
 
 /** Creates the service for the users of the store. `newId` generates the id of a user that is created without one. */
 export function userService(deps: { users: UserStore; newId: () => string }): Implementation<typeof UserService> {
@@ -21,6 +21,10 @@ export function userService(deps: { users: UserStore; newId: () => string }): Im
     },
     async getUserByAccount(request, call) {
       return { user: fromUser(found(await users.getByAccount(call, request), "USER_NOT_FOUND")) }
+    },
+    async getPrivateExtra(request, call) {
+      const extra = found(await users.getPrivateExtra(call, request.id), "USER_NOT_FOUND")
+      return { privateExtra: fromExtra(extra) }
     },
     async updateUser(request, call) {
       const { revokeSessionsOnEmailChange } = request

@@ -460,6 +460,98 @@ func (x *GetUserByAccountResponse) GetUser() *User {
 	return nil
 }
 
+// Request of UserService.GetPrivateExtra.
+type GetPrivateExtraRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPrivateExtraRequest) Reset() {
+	*x = GetPrivateExtraRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPrivateExtraRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPrivateExtraRequest) ProtoMessage() {}
+
+func (x *GetPrivateExtraRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPrivateExtraRequest.ProtoReflect.Descriptor instead.
+func (*GetPrivateExtraRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *GetPrivateExtraRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Response of UserService.GetPrivateExtra.
+type GetPrivateExtraResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The private properties. Absent if the user has none.
+	PrivateExtra  *structpb.Struct `protobuf:"bytes,1,opt,name=private_extra,json=privateExtra,proto3" json:"private_extra,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetPrivateExtraResponse) Reset() {
+	*x = GetPrivateExtraResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetPrivateExtraResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetPrivateExtraResponse) ProtoMessage() {}
+
+func (x *GetPrivateExtraResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetPrivateExtraResponse.ProtoReflect.Descriptor instead.
+func (*GetPrivateExtraResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *GetPrivateExtraResponse) GetPrivateExtra() *structpb.Struct {
+	if x != nil {
+		return x.PrivateExtra
+	}
+	return nil
+}
+
 // Request of UserService.UpdateUser.
 type UpdateUserRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -487,7 +579,7 @@ type UpdateUserRequest struct {
 
 func (x *UpdateUserRequest) Reset() {
 	*x = UpdateUserRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[8]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -499,7 +591,7 @@ func (x *UpdateUserRequest) String() string {
 func (*UpdateUserRequest) ProtoMessage() {}
 
 func (x *UpdateUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[8]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -512,7 +604,7 @@ func (x *UpdateUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateUserRequest.ProtoReflect.Descriptor instead.
 func (*UpdateUserRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{8}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpdateUserRequest) GetId() string {
@@ -584,7 +676,7 @@ type UpdateUserResponse struct {
 
 func (x *UpdateUserResponse) Reset() {
 	*x = UpdateUserResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[9]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +688,7 @@ func (x *UpdateUserResponse) String() string {
 func (*UpdateUserResponse) ProtoMessage() {}
 
 func (x *UpdateUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[9]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +701,7 @@ func (x *UpdateUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateUserResponse.ProtoReflect.Descriptor instead.
 func (*UpdateUserResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{9}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpdateUserResponse) GetUser() *User {
@@ -637,7 +729,7 @@ type DeleteUserRequest struct {
 
 func (x *DeleteUserRequest) Reset() {
 	*x = DeleteUserRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[10]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +741,7 @@ func (x *DeleteUserRequest) String() string {
 func (*DeleteUserRequest) ProtoMessage() {}
 
 func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[10]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +754,7 @@ func (x *DeleteUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserRequest.ProtoReflect.Descriptor instead.
 func (*DeleteUserRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{10}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DeleteUserRequest) GetId() string {
@@ -683,7 +775,7 @@ type DeleteUserResponse struct {
 
 func (x *DeleteUserResponse) Reset() {
 	*x = DeleteUserResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[11]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +787,7 @@ func (x *DeleteUserResponse) String() string {
 func (*DeleteUserResponse) ProtoMessage() {}
 
 func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[11]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +800,7 @@ func (x *DeleteUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteUserResponse.ProtoReflect.Descriptor instead.
 func (*DeleteUserResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{11}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteUserResponse) GetUser() *User {
@@ -739,7 +831,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +843,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +856,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{12}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListUsersRequest) GetPageSize() int32 {
@@ -816,7 +908,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -828,7 +920,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -841,7 +933,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{13}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -874,7 +966,7 @@ type CountUsersRequest struct {
 
 func (x *CountUsersRequest) Reset() {
 	*x = CountUsersRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +978,7 @@ func (x *CountUsersRequest) String() string {
 func (*CountUsersRequest) ProtoMessage() {}
 
 func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +991,7 @@ func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersRequest.ProtoReflect.Descriptor instead.
 func (*CountUsersRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{14}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CountUsersRequest) GetEmail() string {
@@ -934,7 +1026,7 @@ type CountUsersResponse struct {
 
 func (x *CountUsersResponse) Reset() {
 	*x = CountUsersResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1038,7 @@ func (x *CountUsersResponse) String() string {
 func (*CountUsersResponse) ProtoMessage() {}
 
 func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1051,7 @@ func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersResponse.ProtoReflect.Descriptor instead.
 func (*CountUsersResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{15}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CountUsersResponse) GetCount() int32 {
@@ -1004,7 +1096,11 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x13provider_account_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
 	"\xba\x01\x01\x00R\x11providerAccountId\"A\n" +
 	"\x18GetUserByAccountResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xd7\x05\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"8\n" +
+	"\x16GetPrivateExtraRequest\x12\x1e\n" +
+	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\"W\n" +
+	"\x17GetPrivateExtraResponse\x12<\n" +
+	"\rprivate_extra\x18\x01 \x01(\v2\x17.google.protobuf.StructR\fprivateExtra\"\xd7\x05\n" +
 	"\x11UpdateUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\x12j\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x00R\remailVerified\x88\x01\x01\x12'\n" +
@@ -1051,7 +1147,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x0e_created_sinceB\x11\n" +
 	"\x0f_created_before\"*\n" +
 	"\x12CountUsersResponse\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x05R\x05count2\xe6\x06\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count2\xda\a\n" +
 	"\vUserService\x12m\n" +
 	"\n" +
 	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\xa8\xb8\x18\x01\x12W\n" +
@@ -1060,7 +1156,8 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x0eGetUserByEmail\x12\".authwire.v1.GetUserByEmailRequest\x1a#.authwire.v1.GetUserByEmailResponse\"\x11\x9a\xb8\x18\n" +
 	"users:read\x90\x02\x01\x12r\n" +
 	"\x10GetUserByAccount\x12$.authwire.v1.GetUserByAccountRequest\x1a%.authwire.v1.GetUserByAccountResponse\"\x11\x9a\xb8\x18\n" +
-	"users:read\x90\x02\x01\x12\x7f\n" +
+	"users:read\x90\x02\x01\x12r\n" +
+	"\x0fGetPrivateExtra\x12#.authwire.v1.GetPrivateExtraRequest\x1a$.authwire.v1.GetPrivateExtraResponse\"\x14\x9a\xb8\x18\rusers:private\x90\x02\x01\x12\x7f\n" +
 	"\n" +
 	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"0\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x90\x02\x02\x12k\n" +
 	"\n" +
@@ -1084,7 +1181,7 @@ func file_authwire_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_user_service_proto_rawDescData
 }
 
-var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*CreateUserRequest)(nil),        // 0: authwire.v1.CreateUserRequest
 	(*CreateUserResponse)(nil),       // 1: authwire.v1.CreateUserResponse
@@ -1094,57 +1191,62 @@ var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*GetUserByEmailResponse)(nil),   // 5: authwire.v1.GetUserByEmailResponse
 	(*GetUserByAccountRequest)(nil),  // 6: authwire.v1.GetUserByAccountRequest
 	(*GetUserByAccountResponse)(nil), // 7: authwire.v1.GetUserByAccountResponse
-	(*UpdateUserRequest)(nil),        // 8: authwire.v1.UpdateUserRequest
-	(*UpdateUserResponse)(nil),       // 9: authwire.v1.UpdateUserResponse
-	(*DeleteUserRequest)(nil),        // 10: authwire.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),       // 11: authwire.v1.DeleteUserResponse
-	(*ListUsersRequest)(nil),         // 12: authwire.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),        // 13: authwire.v1.ListUsersResponse
-	(*CountUsersRequest)(nil),        // 14: authwire.v1.CountUsersRequest
-	(*CountUsersResponse)(nil),       // 15: authwire.v1.CountUsersResponse
-	(*timestamppb.Timestamp)(nil),    // 16: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),          // 17: google.protobuf.Struct
-	(*User)(nil),                     // 18: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),    // 19: google.protobuf.FieldMask
+	(*GetPrivateExtraRequest)(nil),   // 8: authwire.v1.GetPrivateExtraRequest
+	(*GetPrivateExtraResponse)(nil),  // 9: authwire.v1.GetPrivateExtraResponse
+	(*UpdateUserRequest)(nil),        // 10: authwire.v1.UpdateUserRequest
+	(*UpdateUserResponse)(nil),       // 11: authwire.v1.UpdateUserResponse
+	(*DeleteUserRequest)(nil),        // 12: authwire.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),       // 13: authwire.v1.DeleteUserResponse
+	(*ListUsersRequest)(nil),         // 14: authwire.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),        // 15: authwire.v1.ListUsersResponse
+	(*CountUsersRequest)(nil),        // 16: authwire.v1.CountUsersRequest
+	(*CountUsersResponse)(nil),       // 17: authwire.v1.CountUsersResponse
+	(*timestamppb.Timestamp)(nil),    // 18: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),          // 19: google.protobuf.Struct
+	(*User)(nil),                     // 20: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),    // 21: google.protobuf.FieldMask
 }
 var file_authwire_v1_user_service_proto_depIdxs = []int32{
-	16, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	17, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
-	18, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
-	18, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
-	18, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
-	18, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
-	16, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	17, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
-	19, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
-	18, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
-	18, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
-	16, // 11: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	16, // 12: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	18, // 13: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
-	16, // 14: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	16, // 15: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	0,  // 16: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
-	2,  // 17: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
-	4,  // 18: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
-	6,  // 19: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
-	8,  // 20: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
-	10, // 21: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
-	12, // 22: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
-	14, // 23: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
-	1,  // 24: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
-	3,  // 25: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
-	5,  // 26: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
-	7,  // 27: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
-	9,  // 28: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
-	11, // 29: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
-	13, // 30: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
-	15, // 31: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
-	24, // [24:32] is the sub-list for method output_type
-	16, // [16:24] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	18, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	19, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
+	20, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
+	20, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
+	20, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
+	20, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
+	19, // 6: authwire.v1.GetPrivateExtraResponse.private_extra:type_name -> google.protobuf.Struct
+	18, // 7: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	19, // 8: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
+	21, // 9: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
+	20, // 10: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
+	20, // 11: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
+	18, // 12: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	18, // 13: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	20, // 14: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
+	18, // 15: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	18, // 16: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	0,  // 17: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
+	2,  // 18: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
+	4,  // 19: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
+	6,  // 20: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
+	8,  // 21: authwire.v1.UserService.GetPrivateExtra:input_type -> authwire.v1.GetPrivateExtraRequest
+	10, // 22: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
+	12, // 23: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
+	14, // 24: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
+	16, // 25: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
+	1,  // 26: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
+	3,  // 27: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
+	5,  // 28: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
+	7,  // 29: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
+	9,  // 30: authwire.v1.UserService.GetPrivateExtra:output_type -> authwire.v1.GetPrivateExtraResponse
+	11, // 31: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
+	13, // 32: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
+	15, // 33: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
+	17, // 34: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
+	26, // [26:35] is the sub-list for method output_type
+	17, // [17:26] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_user_service_proto_init() }
@@ -1156,16 +1258,16 @@ func file_authwire_v1_user_service_proto_init() {
 	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_user_proto_init()
 	file_authwire_v1_user_service_proto_msgTypes[0].OneofWrappers = []any{}
-	file_authwire_v1_user_service_proto_msgTypes[8].OneofWrappers = []any{}
-	file_authwire_v1_user_service_proto_msgTypes[12].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[10].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[14].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_user_service_proto_rawDesc), len(file_authwire_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

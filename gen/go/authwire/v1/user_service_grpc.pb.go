@@ -23,6 +23,7 @@ const (
 	UserService_GetUser_FullMethodName          = "/authwire.v1.UserService/GetUser"
 	UserService_GetUserByEmail_FullMethodName   = "/authwire.v1.UserService/GetUserByEmail"
 	UserService_GetUserByAccount_FullMethodName = "/authwire.v1.UserService/GetUserByAccount"
+	UserService_GetPrivateExtra_FullMethodName  = "/authwire.v1.UserService/GetPrivateExtra"
 	UserService_UpdateUser_FullMethodName       = "/authwire.v1.UserService/UpdateUser"
 	UserService_DeleteUser_FullMethodName       = "/authwire.v1.UserService/DeleteUser"
 	UserService_ListUsers_FullMethodName        = "/authwire.v1.UserService/ListUsers"
@@ -59,6 +60,12 @@ type UserServiceClient interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	GetUserByAccount(ctx context.Context, in *GetUserByAccountRequest, opts ...grpc.CallOption) (*GetUserByAccountResponse, error)
+	// Returns the private properties of a user, such as the hash of a password that `authwire import` found in the old database.
+	// No other method returns or changes them. Their scope is not part of `all`.
+	//
+	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
+	// ENCRYPTION_KEY_MISSING (FAILED_PRECONDITION): the service does not have the key that encrypted them.
+	GetPrivateExtra(ctx context.Context, in *GetPrivateExtraRequest, opts ...grpc.CallOption) (*GetPrivateExtraResponse, error)
 	// Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
 	// including the deletion of sessions by `revoke_sessions_on_email_change`.
 	//
@@ -126,6 +133,16 @@ func (c *userServiceClient) GetUserByAccount(ctx context.Context, in *GetUserByA
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetUserByAccountResponse)
 	err := c.cc.Invoke(ctx, UserService_GetUserByAccount_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *userServiceClient) GetPrivateExtra(ctx context.Context, in *GetPrivateExtraRequest, opts ...grpc.CallOption) (*GetPrivateExtraResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetPrivateExtraResponse)
+	err := c.cc.Invoke(ctx, UserService_GetPrivateExtra_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -202,6 +219,12 @@ type UserServiceServer interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	GetUserByAccount(context.Context, *GetUserByAccountRequest) (*GetUserByAccountResponse, error)
+	// Returns the private properties of a user, such as the hash of a password that `authwire import` found in the old database.
+	// No other method returns or changes them. Their scope is not part of `all`.
+	//
+	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
+	// ENCRYPTION_KEY_MISSING (FAILED_PRECONDITION): the service does not have the key that encrypted them.
+	GetPrivateExtra(context.Context, *GetPrivateExtraRequest) (*GetPrivateExtraResponse, error)
 	// Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
 	// including the deletion of sessions by `revoke_sessions_on_email_change`.
 	//
@@ -246,6 +269,9 @@ func (UnimplementedUserServiceServer) GetUserByEmail(context.Context, *GetUserBy
 }
 func (UnimplementedUserServiceServer) GetUserByAccount(context.Context, *GetUserByAccountRequest) (*GetUserByAccountResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetUserByAccount not implemented")
+}
+func (UnimplementedUserServiceServer) GetPrivateExtra(context.Context, *GetPrivateExtraRequest) (*GetPrivateExtraResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetPrivateExtra not implemented")
 }
 func (UnimplementedUserServiceServer) UpdateUser(context.Context, *UpdateUserRequest) (*UpdateUserResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateUser not implemented")
@@ -352,6 +378,24 @@ func _UserService_GetUserByAccount_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _UserService_GetPrivateExtra_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetPrivateExtraRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UserServiceServer).GetPrivateExtra(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UserService_GetPrivateExtra_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UserServiceServer).GetPrivateExtra(ctx, req.(*GetPrivateExtraRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _UserService_UpdateUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UpdateUserRequest)
 	if err := dec(in); err != nil {
@@ -446,6 +490,10 @@ var UserService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetUserByAccount",
 			Handler:    _UserService_GetUserByAccount_Handler,
+		},
+		{
+			MethodName: "GetPrivateExtra",
+			Handler:    _UserService_GetPrivateExtra_Handler,
 		},
 		{
 			MethodName: "UpdateUser",

@@ -9,7 +9,7 @@ import { requireReadableTexts, requireTenant, withDatabase } from "./with-databa
 
 /** `authwire export`: prints all data of a tenant, as one JSON object per line. Throws StartError. */
 export async function exportTenant(given: Configuration<"export">, { print }: CommandOutput): Promise<undefined> {
-  const configuration = { ...withDevSecret(given), databaseStatementTimeoutMs: bulkTimeoutMs }
+  const configuration = { ...withDevSecret(given), databaseStatementTimeoutMs: bulkTimeoutMs, readOnly: true }
   const { tenant, withSecrets } = configuration
   await withDatabase(
     configuration,

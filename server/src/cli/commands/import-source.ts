@@ -1,11 +1,11 @@
-import { closeSync, existsSync, openSync, writeSync } from "node:fs"
+import { closeSync, openSync, writeSync } from "node:fs"
 import type { Logger } from "pino"
 import { causeOf, type DatabaseConfiguration, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
 import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { authwireOrigin } from "../../import/authwire-origin.js"
-import { type Check, check, type Remembered } from "../../import/check.js"
+import { type Check, type CheckOptions, check } from "../../import/check.js"
 import type { ConversionSummary, Finding } from "../../import/findings.js"
 import type { Origin } from "../../import/item.js"
 import { noMapping, readMapping } from "../../import/peer/mapping.js"
@@ -28,7 +28,13 @@ export async function openOrigin(
   const { from, url = "", mapping, tenant } = configuration
   if (from === undefined) throw new ConfigurationError("--from: is required")
   if (from === "authwire") {
-    const there = { ...configuration, databaseUrl: url, dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
+    const there = {
+      ...configuration,
+      databaseUrl: url,
+      dev: false,
+      readOnly: true,
+      databaseStatementTimeoutMs: bulkTimeoutMs,
+    }
     const database = await openAuthwireSource(there, log)
     try {
       await withStartError("--url", () => requireReadableTexts(database, "--url"))
@@ -53,8 +59,6 @@ export async function openOrigin(
 type Keys = Parameters<typeof encryptionKeys>[0]
 
 async function openAuthwireSource(configuration: DatabaseConfiguration, log: Logger): Promise<Database> {
-  const missing = missingFile(configuration.databaseUrl)
-  if (missing !== undefined) throw new StartError(`--url: there is no file ${missing}`)
   try {
     return await openMigratedDatabase(configuration, log)
   } catch (error) {
@@ -66,17 +70,11 @@ async function openAuthwireSource(configuration: DatabaseConfiguration, log: Log
   }
 }
 
-/** Returns the file of a SQLite URL if it does not exist. Opening the database would create it. */
-export function missingFile(databaseUrl: string): string | undefined {
-  const [, file] = /^sqlite:(?!:memory:)(.+)$/s.exec(databaseUrl) ?? []
-  return file === undefined || existsSync(file) ? undefined : file
-}
-
 /** Reads all rows of the origin, with a progress bar. Findings and conversions are also written to the file of `--report`. */
 export async function checkOrigin(
   origin: Origin,
   report: string | undefined,
-  remembered?: Remembered | undefined,
+  options: Pick<CheckOptions, "remembered" | "target">,
 ): Promise<{ check: Check; rows: Record<string, number>; total: number }> {
   const rows: Record<string, number> = {}
   for (const name of bulkNames) rows[name] = await origin.count(name)
@@ -86,7 +84,7 @@ export async function checkOrigin(
     if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
   }
   try {
-    const checked = await withProgress("reading  ", total, (onRows) => check(origin, { onFinding, onRows, remembered }))
+    const checked = await withProgress("reading  ", total, (onRows) => check(origin, { ...options, onFinding, onRows }))
     for (const conversion of checked.findings.conversions()) onFinding({ kind: "conversion", ...conversion })
     return { check: checked, rows, total }
   } finally {

@@ -5,16 +5,18 @@ import type { ReadColumn } from "./raw-row.js"
  * Compares a row with the cells from which it was made, by rules of its own that are simpler than those of the
  * conversion: null is nothing, text is the same text, and no date comes from false or from another number.
  *
+ * @param omitted The properties that were left out as the mapping says.
  * @returns The first property that disagrees with its cell; undefined if none does.
  */
 export function disagreement(
   columns: readonly ReadColumn[],
   cells: readonly unknown[],
   row: Readonly<Record<string, unknown>>,
+  omitted: ReadonlySet<string> = new Set(),
 ): string | undefined {
   const differs = (column: ReadColumn, index: number) => {
     const { field } = column
-    if (field === undefined) return false
+    if (field === undefined || omitted.has(field)) return false
     return !agrees(cells[index], field in row ? row[field] : row.tokenHash, column)
   }
   return columns.find(differs)?.field

@@ -3,18 +3,23 @@ import type { Conversion, Fault } from "../item.js"
 import { isBroken } from "./broken-text.js"
 import { kindOf, type TypeKind } from "./kinds.js"
 import type { SourceColumn } from "./source.js"
+import type { Decision } from "./unknown-columns.js"
 import { dateOf, flagOf, type JsonReader, numberOf, parsed, textOf, uuidOf } from "./values.js"
 
-/** A column that is read: either a property of the contract or one more entry of `extra`. */
+/** A column that is read: a property of the contract, or a column that the contract does not define. */
 export interface ReadColumn extends SourceColumn {
-  /** The property of the contract; undefined for a column that goes into `extra` under its own name. */
+  /** The property of the contract. */
   field: string | undefined
+  /** Where a column goes that is no property of the contract, under its own name. Default: `keep`. */
+  decision?: Decision | undefined
   json: JsonReader
   /** The kind of the values of its type; undefined if they say it themselves. */
   kind?: TypeKind | undefined
   /** For a date that is stored as a flag: the date, or the index of the column with it, that stands for true. */
   whenTrue?: Date | number | undefined
   as?: "uuid" | "milliseconds" | undefined
+  /** Whether a value that Authwire rejects is left out, so that it does not cost the row. */
+  omitsInvalid?: boolean | undefined
 }
 
 const brokenRule = "is not valid UTF-8"
@@ -29,6 +34,10 @@ const flagRule =
  */
 export class RawRow {
   readonly faults: Fault[] = []
+  /** The properties that could not be read. */
+  readonly unreadable = new Set<string>()
+  /** The properties that are left out as the mapping says. */
+  readonly omitted = new Set<string>()
   /** The values that have become values of another kind. */
   readonly conversions: Conversion[] = []
   readonly #columns: readonly ReadColumn[]
@@ -123,18 +132,29 @@ export class RawRow {
     return value ?? otherwise
   }
 
+  /** Returns the private properties; undefined if no column has any. */
+  privateExtra(): Extra | undefined {
+    if (this.#columns.every(({ decision }) => decision !== "private")) return undefined
+    return Object.fromEntries(this.#entries("private"))
+  }
+
   /**
    * Returns the columns that the contract does not name, and the named properties that are null, so that they are null
    * when they are read back.
    */
   extra(nullable: readonly string[]): Extra {
+    return Object.fromEntries(this.#entries("keep", nullable))
+  }
+
+  #entries(wanted: Decision, nullable: readonly string[] = []): [string, JsonValue][] {
     const entries: [string, JsonValue][] = []
     for (const [index, column] of this.#columns.entries()) {
-      const { field, name, json } = column
+      const { field, decision = "keep", name, json } = column
       if (field !== undefined) {
         if (nullable.includes(field) && this.#valueOf(field) === undefined) entries.push([field, null])
         continue
       }
+      if (decision !== wanted) continue
       const cell = this.#cells[index]
       const value = isBroken(cell) ? undefined : json(cell, this.#timezone)
       if (value === undefined) this.fault(name, isBroken(cell) ? brokenRule : "must be a JSON value")
@@ -143,7 +163,7 @@ export class RawRow {
         entries.push([name, value])
       }
     }
-    return Object.fromEntries(entries)
+    return entries
   }
 
   /**
@@ -160,7 +180,24 @@ export class RawRow {
   }
 
   fault(field: string, rule: string): void {
-    this.faults.push({ kind: "invalid", detail: `${field} ${rule}` })
+    this.unreadable.add(field)
+    const isOmitted = this.#columns[this.#indexOf(field)]?.omitsInvalid === true
+    if (isOmitted) this.omitted.add(field)
+    this.faults.push({ kind: isOmitted ? "omitted" : "invalid", detail: `${field} ${rule}` })
+  }
+
+  /**
+   * Records a broken rule of the schema, which begins with the name of its field.
+   *
+   * @returns The property whose value is to be left out, if the mapping says so.
+   */
+  breach(detail: string): string | undefined {
+    const column = this.#columns.find(
+      ({ field = "", omitsInvalid }) => omitsInvalid && new RegExp(`^${snakeCase(field)}\\b`).test(detail),
+    )
+    this.faults.push({ kind: column === undefined ? "invalid" : "omitted", detail })
+    if (column?.field !== undefined) this.omitted.add(column.field)
+    return column?.field
   }
 
   #indexOf(field: string): number {
@@ -188,6 +225,11 @@ export class RawRow {
     const isShown = column?.field !== undefined && (to !== "text" || property === "id" || property === "userId")
     this.conversions.push({ property, what: `${from} → ${to}`, ...(isShown && { from: given, to: value }) })
   }
+}
+
+/** Returns the name of a property in the schema and in most databases. */
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`)
 }
 
 function isObject(value: JsonValue): boolean {

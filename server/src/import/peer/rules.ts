@@ -27,6 +27,7 @@ export const brokenRules = {
     ...broken(CreateUserRequestSchema, fromUser(withNamed("users", user))),
     ...brokenJson("extra", user.extra),
   ],
+  privateExtra: (extra: Extra | undefined) => brokenJson("private_extra", extra),
   accounts: (account: Account) => [
     ...broken(LinkAccountRequestSchema, fromAccount(withNamed("accounts", account))),
     ...brokenJson("extra", account.extra),

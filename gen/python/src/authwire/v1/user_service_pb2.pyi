@@ -263,6 +263,52 @@ class GetUserByAccountResponse(_message.Message):
 Global___GetUserByAccountResponse: _TypeAlias = GetUserByAccountResponse  # noqa: Y015
 
 @_typing.final
+class GetPrivateExtraRequest(_message.Message):
+    """Request of UserService.GetPrivateExtra."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the user."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPrivateExtraRequest: _TypeAlias = GetPrivateExtraRequest  # noqa: Y015
+
+@_typing.final
+class GetPrivateExtraResponse(_message.Message):
+    """Response of UserService.GetPrivateExtra."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRIVATE_EXTRA_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def private_extra(self) -> _struct_pb2.Struct:
+        """The private properties. Absent if the user has none."""
+
+    def __init__(
+        self,
+        *,
+        private_extra: _struct_pb2.Struct | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["private_extra", b"private_extra"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["private_extra", b"private_extra"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPrivateExtraResponse: _TypeAlias = GetPrivateExtraResponse  # noqa: Y015
+
+@_typing.final
 class UpdateUserRequest(_message.Message):
     """Request of UserService.UpdateUser."""
 

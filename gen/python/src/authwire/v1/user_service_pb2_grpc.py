@@ -57,6 +57,11 @@ class UserServiceStub:
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.GetUserByAccountRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_user__service__pb2.GetUserByAccountResponse.FromString,
                 _registered_method=True)
+        self.GetPrivateExtra = channel.unary_unary(
+                '/authwire.v1.UserService/GetPrivateExtra',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.GetPrivateExtraRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.GetPrivateExtraResponse.FromString,
+                _registered_method=True)
         self.UpdateUser = channel.unary_unary(
                 '/authwire.v1.UserService/UpdateUser',
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.UpdateUserRequest.SerializeToString,
@@ -127,6 +132,17 @@ class UserServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetPrivateExtra(self, request, context):
+        """Returns the private properties of a user, such as the hash of a password that `authwire import` found in the old database.
+        No other method returns or changes them. Their scope is not part of `all`.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        ENCRYPTION_KEY_MISSING (FAILED_PRECONDITION): the service does not have the key that encrypted them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def UpdateUser(self, request, context):
         """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
         including the deletion of sessions by `revoke_sessions_on_email_change`.
@@ -192,6 +208,11 @@ def add_UserServiceServicer_to_server(servicer, server):
                     servicer.GetUserByAccount,
                     request_deserializer=authwire_dot_v1_dot_user__service__pb2.GetUserByAccountRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_user__service__pb2.GetUserByAccountResponse.SerializeToString,
+            ),
+            'GetPrivateExtra': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPrivateExtra,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.GetPrivateExtraRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.GetPrivateExtraResponse.SerializeToString,
             ),
             'UpdateUser': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateUser,
@@ -325,6 +346,33 @@ class UserService:
             '/authwire.v1.UserService/GetUserByAccount',
             authwire_dot_v1_dot_user__service__pb2.GetUserByAccountRequest.SerializeToString,
             authwire_dot_v1_dot_user__service__pb2.GetUserByAccountResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPrivateExtra(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/GetPrivateExtra',
+            authwire_dot_v1_dot_user__service__pb2.GetPrivateExtraRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.GetPrivateExtraResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -62,6 +62,13 @@ class UserServiceStub:
 
     USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
     """
+    GetPrivateExtra: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.GetPrivateExtraRequest, _user_service_pb2.GetPrivateExtraResponse]
+    """Returns the private properties of a user, such as the hash of a password that `authwire import` found in the old database.
+    No other method returns or changes them. Their scope is not part of `all`.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    ENCRYPTION_KEY_MISSING (FAILED_PRECONDITION): the service does not have the key that encrypted them.
+    """
     UpdateUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.UpdateUserRequest, _user_service_pb2.UpdateUserResponse]
     """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
     including the deletion of sessions by `revoke_sessions_on_email_change`.
@@ -123,6 +130,13 @@ class UserServiceAsyncStub(UserServiceStub):
     """Returns the user to whom an account of a provider is linked.
 
     USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
+    """
+    GetPrivateExtra: _aio.UnaryUnaryMultiCallable[_user_service_pb2.GetPrivateExtraRequest, _user_service_pb2.GetPrivateExtraResponse]  # type: ignore[assignment]
+    """Returns the private properties of a user, such as the hash of a password that `authwire import` found in the old database.
+    No other method returns or changes them. Their scope is not part of `all`.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    ENCRYPTION_KEY_MISSING (FAILED_PRECONDITION): the service does not have the key that encrypted them.
     """
     UpdateUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.UpdateUserRequest, _user_service_pb2.UpdateUserResponse]  # type: ignore[assignment]
     """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
@@ -206,6 +220,19 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         """Returns the user to whom an account of a provider is linked.
 
         USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
+        """
+
+    @_abc_1.abstractmethod
+    def GetPrivateExtra(
+        self,
+        request: _user_service_pb2.GetPrivateExtraRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_user_service_pb2.GetPrivateExtraResponse, _abc.Awaitable[_user_service_pb2.GetPrivateExtraResponse]]:
+        """Returns the private properties of a user, such as the hash of a password that `authwire import` found in the old database.
+        No other method returns or changes them. Their scope is not part of `all`.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        ENCRYPTION_KEY_MISSING (FAILED_PRECONDITION): the service does not have the key that encrypted them.
         """
 
     @_abc_1.abstractmethod

@@ -226,6 +226,46 @@ export declare type GetUserByAccountResponse = Message<"authwire.v1.GetUserByAcc
 export declare const GetUserByAccountResponseSchema: GenMessage<GetUserByAccountResponse>;
 
 /**
+ * Request of UserService.GetPrivateExtra.
+ *
+ * @generated from message authwire.v1.GetPrivateExtraRequest
+ */
+export declare type GetPrivateExtraRequest = Message<"authwire.v1.GetPrivateExtraRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message authwire.v1.GetPrivateExtraRequest.
+ * Use `create(GetPrivateExtraRequestSchema)` to create a new message.
+ */
+export declare const GetPrivateExtraRequestSchema: GenMessage<GetPrivateExtraRequest>;
+
+/**
+ * Response of UserService.GetPrivateExtra.
+ *
+ * @generated from message authwire.v1.GetPrivateExtraResponse
+ */
+export declare type GetPrivateExtraResponse = Message<"authwire.v1.GetPrivateExtraResponse"> & {
+  /**
+   * The private properties. Absent if the user has none.
+   *
+   * @generated from field: google.protobuf.Struct private_extra = 1;
+   */
+  privateExtra?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.GetPrivateExtraResponse.
+ * Use `create(GetPrivateExtraResponseSchema)` to create a new message.
+ */
+export declare const GetPrivateExtraResponseSchema: GenMessage<GetPrivateExtraResponse>;
+
+/**
  * Request of UserService.UpdateUser.
  *
  * @generated from message authwire.v1.UpdateUserRequest
@@ -557,6 +597,20 @@ export declare const UserService: GenService<{
     methodKind: "unary";
     input: typeof GetUserByAccountRequestSchema;
     output: typeof GetUserByAccountResponseSchema;
+  },
+  /**
+   * Returns the private properties of a user, such as the hash of a password that `authwire import` found in the old database.
+   * No other method returns or changes them. Their scope is not part of `all`.
+   *
+   * USER_NOT_FOUND (NOT_FOUND): no user has the id.
+   * ENCRYPTION_KEY_MISSING (FAILED_PRECONDITION): the service does not have the key that encrypted them.
+   *
+   * @generated from rpc authwire.v1.UserService.GetPrivateExtra
+   */
+  getPrivateExtra: {
+    methodKind: "unary";
+    input: typeof GetPrivateExtraRequestSchema;
+    output: typeof GetPrivateExtraResponseSchema;
   },
   /**
    * Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,

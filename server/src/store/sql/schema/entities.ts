@@ -46,6 +46,7 @@ export function entities(engine: Engine) {
         extra: { name: "extra", ...json() },
         ...times,
         provisionalUntil: { name: "provisional_until", nullable: true, select: false, ...time() },
+        privateExtra: { name: "private_extra", nullable: true, select: false, ...longText() },
       },
       indices: [
         { name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] },
