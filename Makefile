@@ -38,7 +38,7 @@ test-long: build test-install deploy-install site release-packages ## run all lo
 test-perf: build ## run the tests that measure durations, on an otherwise idle machine
 	scripts/test --config jest.perf.config.js $(ARGS)
 
-bench: build bench-install ## compare with other adapters, and update docs/performance.md; ARGS=--quick is a trial run
+bench: build bench-install ## compare with other adapters, and update docs/performance.md and bench/results.md; ARGS=--quick is a trial run
 	# On one CPU. With two, the result depends mostly on the CPU on which a thread of the pool wakes up.
 	$(shell command -v taskset >/dev/null && echo taskset -c 1) node bench/token.ts $(ARGS)
 	node bench/wire.ts $(ARGS)
