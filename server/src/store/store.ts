@@ -131,7 +131,7 @@ export interface Store {
   ): Promise<Uint8Array>
   /**
    * Bypasses the queue and runs a write that changes nothing. Throws DATABASE_UNAVAILABLE if the database does not
-   * answer in time or does not accept writes. The message says which.
+   * answer in time, does not accept writes, or lacks a table. The message says which.
    */
   ping(waiter: Waiter): Promise<void>
   /** Closes all connections. Active work fails. May be called more than once. */

@@ -104,6 +104,47 @@ test("ids that are the bytes of a UUID, times in milliseconds, and a property wi
   expect(item?.row).toMatchObject({ id: "00112233-4455-6677-8899-aabbccddeeff", name: "Ada" })
 })
 
+test("a value that Authwire rejects costs only itself if the mapping says so, and is named", async () => {
+  const columns = "id text PRIMARY KEY, emailVerified integer, name text"
+  const rows = [
+    ["u1", 1, "n".repeat(70_000)],
+    ["u2", null, "Ada"],
+  ]
+  const omitted = (...names: string[]) => ({
+    columns: { users: Object.fromEntries(names.map((column) => [column, { column, whenInvalid: "omit" as const }])) },
+  })
+  const read = async (mapping: Partial<Mapping>) =>
+    (await usersOf(columns, rows, mapping)).map(({ row, faults }) => [
+      row && [row.name, row.emailVerified, row.extra],
+      faults.map(({ kind, detail }) => `${kind} ${/^\w+/.exec(detail)?.[0]}`),
+    ])
+  const sound = [["Ada", undefined, {}], []]
+  expect(await read({})).toEqual([[undefined, ["invalid emailVerified"]], sound])
+  expect(await read(omitted("emailVerified"))).toEqual([[undefined, ["omitted emailVerified", "invalid name"]], sound])
+  expect(await read(omitted("emailVerified", "name"))).toEqual([
+    [
+      [undefined, undefined, {}],
+      ["omitted emailVerified", "omitted name"],
+    ],
+    sound,
+  ])
+})
+
+test.each([
+  ["id blob PRIMARY KEY", [Buffer.from([0xff])], "row of user with rowid = 1"],
+  ["id blob PRIMARY KEY) WITHOUT ROWID --", [Buffer.from([0xff])], "row of user with id = X'ff'"],
+  ["id real PRIMARY KEY) WITHOUT ROWID --", [1.5], "row of user with id = 1.5"],
+  [
+    "id text, email text PRIMARY KEY) WITHOUT ROWID --",
+    [null, "a@b"],
+    "row of user with SHA-256 of email = 7508d8b5018e…",
+  ],
+])("a row whose id cannot be read has a label that finds it, without an address: %s", async (columns, row, label) => {
+  const [item] = await usersOf(columns, [row])
+  expect(item?.row).toBeUndefined()
+  expect(item?.label).toBe(label)
+})
+
 describe("columns that the contract does not define", () => {
   const columns = "id text PRIMARY KEY, nickname text, passwordHash text, totp_secret text, tokens_left integer"
   const row = ["u", "Ada", "$2b$12$x", null, 7]

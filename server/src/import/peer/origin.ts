@@ -4,10 +4,14 @@ import type { Peer } from "../../config/origins.js"
 import { StartError } from "../../errors/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
 import { type Item, keyDigest, labelOf, type Origin, type Page, type Range } from "../item.js"
+import { disagreement } from "./agreement.js"
 import { convert } from "./convert.js"
+import { kindOfType } from "./kinds.js"
 import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
 import type { Mapping } from "./mapping.js"
-import { RawRow, type ReadColumn } from "./raw-row.js"
+import { RawRow, type ReadColumn, snakeCase } from "./raw-row.js"
+import { rowDigest } from "./row-digest.js"
+import { rowLabel } from "./row-label.js"
 import type { Source, SourceTable } from "./source.js"
 import { type Decision, decisions, defaultFor, wordsOf } from "./unknown-columns.js"
 import { dateOf, jsonReader } from "./values.js"
@@ -38,26 +42,28 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
           `it is meant, for example ${example}, or name another one`,
       )
     }
-    if (there.includes(table)) plans.set(name, planOf(name, await source.describe(table), mapping))
+    if (there.includes(table)) plans.set(name, await keyed(name, planOf(name, await source.describe(table), mapping)))
     else if (mapping.tables[name] !== undefined || requiredTables.includes(name)) {
       throw new StartError(
         `--url: there is no table ${table} for ${name}, only ${there.sort().join(", ") || "none"}; see --mapping`,
       )
     } else notes.push(`there is no table ${table}: no ${name} are imported`)
   }
+  const folding: string[] = []
   for (const [name, { table, columns, decided }] of plans) {
-    const folding = keyFields[name].filter((field) => columns.find((column) => column.field === field)?.folds)
-    if (folding.length > 0) {
-      notes.push(
-        `${table.name}: the database treats some different values of ${folding.join(" and ")} as equal (case, accents or ` +
-          "trailing spaces), and may have merged two of them; Authwire compares bytes",
-      )
-    }
+    const keys = columns.filter(({ field, folds }) => folds && field !== undefined && keyFields[name].includes(field))
+    folding.push(...keys.map((column) => `${table.name}.${column.name}`))
     for (const decision of decisions) {
       const those = [...decided].filter(([, one]) => one === decision).map(([column]) => column)
       if (those.length === 0) continue
       notes.push(`${table.name}: columns that the contract does not define ${meanings[decision]}: ${those.join(", ")}`)
     }
+  }
+  if (folding.length > 0) {
+    notes.unshift(
+      `the database treats some different values of ${folding.join(", ")} as equal (case, accents or trailing spaces), ` +
+        "and may have merged two users; Authwire compares bytes",
+    )
   }
 
   return {
@@ -82,44 +88,79 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
     close: () => source.close(),
   }
 
+  /** Returns the plan with a key to page by: for a view, the columns by which Auth.js looks rows up. */
+  async function keyed(name: BulkName, plan: Plan): Promise<Plan> {
+    const { table, columns } = plan
+    if (table.key.length > 0) return plan
+    const key = keyFields[name].flatMap((field) => columns.find((column) => column.field === field)?.name ?? [])
+    if (key.length > 0 && (await source.isUnique(table.name, key))) return { ...plan, table: { ...table, key } }
+    const obstacle = `, and several rows have the same ${key.join(" and ")}, or null`
+    throw new StartError(`--url: ${table.name} has no unique key to read it by${key.length > 0 ? obstacle : ""}`)
+  }
+
   async function* pagesOf<N extends BulkName>(
     name: N,
-    { table, columns, constants }: Plan,
+    plan: Plan,
     { after, upTo }: Range,
   ): AsyncGenerator<Page<BulkRows[N]>> {
+    const { table, columns } = plan
     // A range that was one page is read with one statement, even if it has grown a little.
     const limit = upTo === undefined ? pageSize : 2 * pageSize
     for (let from = after; ; ) {
       const rows = await source.page(table, { after: from, upTo }, limit)
       const isLast = rows.length < limit
       const range = { after: from, upTo: isLast ? upTo : rows.at(-1)?.slice(table.columns.length) }
-      if (rows.length > 0) {
+      const verify = async () => {
+        const digests = await source.digests(table, range, limit)
+        const index = rows.findIndex((cells, n) => rowDigest(columns, cells, source.digestAlgorithm) !== digests[n])
+        if (index < 0 && digests.length === rows.length) return
+        const cells = rows.at(index)
+        throw new StartError(
+          `--url: ${table.name}: the digest that the database computes is not that of what was read: ` +
+            `${cells === undefined ? "no row" : itemOf(name, plan, cells, true).label}; run the command again if the source ` +
+            "has changed meanwhile",
+        )
+      }
+      if (rows.length === 0) await verify()
+      else {
         yield {
           length: rows.length,
           source: { range, digest: hash("sha256", serialize(rows), "base64") },
-          items: (isSound) =>
-            rows.map((cells) => itemOf(name, new RawRow(columns, cells, mapping.timezone, constants), tenant, isSound)),
+          items: (isSound) => rows.map((cells) => itemOf(name, plan, cells, isSound)),
+          verify,
         }
       }
       if (isLast) return
       from = range.upTo
     }
   }
-}
 
-function itemOf<N extends BulkName>(name: N, raw: RawRow, tenant: string, isSound: boolean): Item<BulkRows[N]> {
-  const row = convert[name](raw, tenant, isSound)
-  const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
-  return {
-    row: isValid ? row : undefined,
-    // Getters, because a page that is read again needs few of the keys and labels.
-    get key() {
-      return keyDigest[name](row)
-    },
-    get label() {
-      return labelOf[name](row)
-    },
-    faults: raw.faults,
+  function itemOf<N extends BulkName>(
+    name: N,
+    { table, columns, constants }: Plan,
+    cells: readonly unknown[],
+    isSound: boolean,
+  ): Item<BulkRows[N]> {
+    const parsed = cells.map((cell, index) => (cell === null ? null : (columns[index]?.parse?.(cell) ?? cell)))
+    const raw = new RawRow(columns, parsed, mapping.timezone, constants)
+    const row = convert[name](raw, tenant, isSound)
+    const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
+    const item: Item<BulkRows[N]> = {
+      row: isValid ? row : undefined,
+      // Getters, because a page that is read again needs few of the keys and labels.
+      get key() {
+        return keyDigest[name](row)
+      },
+      get label() {
+        if (![...keyFields[name], "userId"].some((field) => raw.unreadable.has(field))) return labelOf[name](row)
+        return rowLabel(table, columns, cells.slice(table.columns.length))
+      },
+      faults: raw.faults,
+      conversions: raw.conversions,
+    }
+    const differs = item.row && disagreement(columns, parsed, { ...item.row }, raw.omitted)
+    if (differs === undefined) return item
+    throw new StartError(`--url: ${table.name}: ${differs} is not what was read: ${item.label}`)
   }
 }
 
@@ -144,7 +185,7 @@ const meanings: Readonly<Record<Decision, string>> = {
 function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping: Mapping): Plan {
   const words = wordsOf(name, mapping)
   const table = { ...rest, columns: all.filter((column) => words.get(column.name) !== "ignore") }
-  const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue">>()
+  const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue" | "omitsInvalid">>()
   const constants: Record<string, string> = {}
   const indexOf = (column: string) => table.columns.findIndex((one) => one.name === column)
   const missing = (column: string) => {
@@ -159,14 +200,14 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
       constants[field] = given.constant
       continue
     }
-    const { column: named, whenTrue, as } = typeof given === "string" ? { column: given } : (given ?? {})
+    const { column: named, whenTrue, as, whenInvalid } = typeof given === "string" ? { column: given } : (given ?? {})
     const names = named === undefined ? [field, snakeCase(field)].filter((one) => !words.has(one)) : [named]
     const column = names.find((one) => indexOf(one) >= 0)
     if (column !== undefined) {
       const other = whenTrue === undefined || /^(now$|\d{4}-)/.test(whenTrue) ? undefined : indexOf(whenTrue)
       if (other === -1) throw missing(whenTrue as string)
       const date = whenTrue === "now" ? startOfImport : whenTrue === undefined ? undefined : dateOf(whenTrue, "Z")
-      chosen.set(column, { field, as, whenTrue: other ?? date })
+      chosen.set(column, { field, as, whenTrue: other ?? date, omitsInvalid: whenInvalid === "omit" })
     } else if (named !== undefined) throw missing(named)
     else if (need === "required") missed.push(field)
   }
@@ -187,6 +228,7 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
       decision: decided.get(column.name),
       ...chosen.get(column.name),
       json: jsonReader(column.type),
+      kind: kindOfType(column.type),
     }),
   )
   return { table, columns, constants, decided }
@@ -221,8 +263,4 @@ function isAlmost(name: string, of: string): boolean {
   const plain = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
   const [one, other] = [plain(name), plain(of)]
   return one === other || one === `${other}at` || one === `${other}s` || `${one}s` === other
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`)
 }

@@ -52,6 +52,11 @@ export interface SqlDatabaseOptions extends Observation {
    * addresses. It has no effect on SQLite. Default 5000.
    */
   connectTimeoutMs?: number | undefined
+  /**
+   * Whether the database is only read. Then SQLite rejects writes, and does not turn on the write-ahead log of a file.
+   * It has no effect on servers. Default false.
+   */
+  readOnly?: boolean | undefined
   /** Returns a number from 0 to 1, 1 excluded, that randomizes the delays of retries. Default Math.random. */
   random?: (() => number) | undefined
   /**
@@ -170,7 +175,7 @@ async function openEngine(locations: readonly DatabaseLocation[], options: SqlDa
   const [first] = locations
   if (first?.kind === "sqlite") {
     const { openSqliteEngine } = await import("./engine/sqlite.js")
-    return openSqliteEngine(first.path)
+    return openSqliteEngine(first.path, options)
   }
   if (first?.kind === "postgres") {
     const { openPostgresEngine } = await import("./engine/postgres/postgres.js")
