@@ -15,6 +15,7 @@ import {
   urlsOfHosts,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
+import { passwordReader } from "./database-password.js"
 import { makeFolder } from "./dev-folder.js"
 import type { Instruments } from "./instruments.js"
 
@@ -42,6 +43,7 @@ export async function openConfiguredDatabase(
     const database = await openDatabase({
       url: databaseUrl,
       readUrl: configuration.databaseReadUrl,
+      readPassword: passwordReader(configuration),
       poolSize: configuration.databasePoolSize,
       queueLimit: configuration.databaseQueueLimit,
       statementTimeoutMs: configuration.databaseStatementTimeoutMs,
@@ -72,9 +74,14 @@ export async function openConfiguredDatabase(
 }
 
 const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
+  [/^--database-password/, "can this process read the file, or run the program?"],
+  [
+    /MYSQL_CLEAR_PASSWORD/,
+    "this user's password is sent as it is, which needs ssl-mode=VERIFY_IDENTITY and ssl-ca in --database-url",
+  ],
   [
     /ER_ACCESS_DENIED|ER_DBACCESS_DENIED|^28|^42501$/,
-    "are user and password in --database-url correct, and is the user allowed to access the database?",
+    "are the user in --database-url and its password correct, and is the user allowed to access the database?",
   ],
   [/^the name service/, "--database-connect-timeout-ms sets how long this may take"],
   [

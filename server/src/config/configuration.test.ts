@@ -90,6 +90,13 @@ describe("readConfiguration", () => {
     [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
     [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
     [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with SQLite"],
+    [{ databasePasswordFile: "x", databasePasswordCommand: "y" }, {}, "--database-password-file: must not be combined"],
+    [{ databaseUrl: "sqlite:x", databasePasswordFile: "x" }, {}, "--database-password-file: needs a database server"],
+    [
+      { databaseUrl: "postgres://u:p@[::1]/x", databasePasswordCommand: "y" },
+      {},
+      "--database-password-command: must not be combined with a password in",
+    ],
     [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: must be mysql://"],
     [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: must be mysql://"],
     [

@@ -18,6 +18,7 @@ export function checkRules(parsed: ParsedOptions): void {
   for (const check of [
     checkTls,
     checkDatabase,
+    checkDatabasePassword,
     checkSecrets,
     checkAddresses,
     checkWorkers,
@@ -65,6 +66,20 @@ function checkDatabase(parsed: ParsedOptions): void {
   if (readUrl === undefined) return
   if (!isMysqlUrl(text)) throw wrong(parsed, "databaseReadUrl", "needs a MySQL or MariaDB server as --database-url")
   if (!isMysqlUrl(readUrl)) throw wrong(parsed, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+}
+
+function checkDatabasePassword(parsed: ParsedOptions): void {
+  const { databaseUrl, databaseReadUrl, databasePasswordFile: file, databasePasswordCommand: command } = parsed.values
+  const name = file === undefined ? "databasePasswordCommand" : "databasePasswordFile"
+  if (file === undefined && command === undefined) return
+  if (file !== undefined && command !== undefined) {
+    throw wrong(parsed, name, "must not be combined with --database-password-command")
+  }
+  if (databaseUrl?.startsWith("sqlite:"))
+    throw wrong(parsed, name, "needs a database server, and SQLite has no password")
+  if ([databaseUrl, databaseReadUrl].some((url) => url !== undefined && /^\w+:\/\/[^/@?#]*:[^/@?#]+@/.test(url))) {
+    throw wrong(parsed, name, "must not be combined with a password in --database-url or --database-read-url")
+  }
 }
 
 /** Returns whether the text is the URL of a MySQL or MariaDB database, on one or several hosts. */

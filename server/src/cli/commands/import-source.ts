@@ -28,7 +28,10 @@ export async function openOrigin(
   const { from, url = "", mapping, tenant } = configuration
   if (from === undefined) throw new ConfigurationError("--from: is required")
   if (from === "authwire") {
-    const there = { ...configuration, databaseUrl: url, dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
+    // The source has a user of its own, whose password is in its URL.
+    const passwords = { databasePasswordFile: undefined, databasePasswordCommand: undefined }
+    const limits = { dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
+    const there = { ...configuration, ...passwords, ...limits, databaseUrl: url }
     return authwireOrigin(await openAuthwireSource(there, log), {
       tenant,
       encryptionKeys: encryptionKeys(configuration),

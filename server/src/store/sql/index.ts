@@ -20,6 +20,7 @@ export { eventStore } from "./events/events.js"
 export { expiredStore } from "./expired.js"
 export { type DatabaseFacts, databaseFacts } from "./facts.js"
 export {
+  type DatabaseServer,
   openDatabase,
   openSqlStore,
   type SqlDatabaseOptions,

@@ -27,6 +27,13 @@ import { provisionalUsers } from "./users/provisional-users.js"
 import { userStore } from "./users/users.js"
 import { verificationTokenStore } from "./verification-tokens.js"
 
+/** A database server to which a connection is made, and the user. */
+export interface DatabaseServer {
+  host: string
+  port: number
+  username: string | undefined
+}
+
 export interface SqlDatabaseOptions extends Observation {
   /**
    * `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, `postgres://…`, `sqlite:PATH` or `sqlite::memory:`; see
@@ -38,6 +45,10 @@ export interface SqlDatabaseOptions extends Observation {
    * The URL of a server, in the same form, for reads that may return somewhat older data. Default: all reads use `url`.
    */
   readUrl?: string | undefined
+  /**
+   * Returns the password of each new connection to a server, in place of that of the URL. It must end by itself.
+   */
+  readPassword?: ((server: DatabaseServer) => Promise<string>) | undefined
   /**
    * The number of calls that may use the database at the same time, each on its own connection. SQLite has one. Default
    * 10.
@@ -139,7 +150,10 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
   const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, observer, tracer } = options
   try {
     // The URLs are parsed before any connection is opened.
-    const [urls, readUrls] = [locationsOf(options.url), options.readUrl && locationsOf(options.readUrl)]
+    const [urls, readUrls] = [
+      locationsOf(options.url, options),
+      options.readUrl && locationsOf(options.readUrl, options),
+    ]
     const locations = await offered(urls, options)
     const readLocations = readUrls ? serversOf(await offered(readUrls, options)) : undefined
     const writer = await openEngine(locations, options)
@@ -151,8 +165,13 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
   }
 }
 
-function locationsOf(url: string): DatabaseLocation[] {
-  return urlsOfHosts(url).map(parseDatabaseUrl)
+function locationsOf(url: string, { readPassword }: SqlDatabaseOptions): DatabaseLocation[] {
+  return urlsOfHosts(url).map((one) => {
+    const location = parseDatabaseUrl(one)
+    if (location.kind === "sqlite" || readPassword === undefined) return location
+    const { host, port, username } = location
+    return { ...location, readPassword: () => readPassword({ host, port, username }) }
+  })
 }
 
 /** Decides which locations are encrypted whose URLs leave that to the server. */
