@@ -1,10 +1,9 @@
 import { type ExecFileException, execFile } from "node:child_process"
-import { readFile, stat } from "node:fs/promises"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { systemCodeOf } from "../errors/system-code.js"
 import type { DatabaseServer } from "../store/sql/index.js"
 import { orAborted } from "../util/abort.js"
-import { maxSecretBytes, secretText } from "../util/secret-text.js"
+import { maxSecretBytes, readSecretFile, secretText } from "../util/secret-text.js"
 
 export interface PasswordOptions {
   databasePasswordFile?: string | undefined
@@ -18,7 +17,7 @@ export type ReadPassword = (server: DatabaseServer) => Promise<string>
 /** Returns the function that reads passwords as the options say; undefined if the password is that of the URL. */
 export function passwordReader(options: PasswordOptions): ReadPassword | undefined {
   const { databasePasswordFile: file, databasePasswordCommand: command, databaseConnectTimeoutMs: ms } = options
-  if (file !== undefined) return shared("--database-password-file", ms, (_, signal) => contentOf(file, signal))
+  if (file !== undefined) return shared("--database-password-file", ms, (_, signal) => readSecretFile(file, signal))
   if (command === undefined) return undefined
   return shared("--database-password-command", ms, (server, signal) => outputOf(command, server, signal))
 }
@@ -30,7 +29,7 @@ export function passwordReader(options: PasswordOptions): ReadPassword | undefin
 function shared(
   option: string,
   ms: number,
-  read: (server: DatabaseServer, signal: AbortSignal) => Promise<Buffer>,
+  read: (server: DatabaseServer, signal: AbortSignal) => Promise<string>,
 ): ReadPassword {
   const reads = new Map<string, Promise<string>>()
   const begin = (server: DatabaseServer, key: string): Promise<string> => {
@@ -38,12 +37,10 @@ function shared(
     const reading = read(server, signal)
     const over = () => reads.delete(key)
     reading.then(over, over)
-    return orAborted(reading, signal)
-      .then(secretText)
-      .catch((error) => {
-        const problem = error instanceof InvalidValueError ? error.message : systemCodeOf(error)
-        throw new InvalidValueError(`${option}: ${signal.aborted ? `no password within ${ms} ms` : problem}`)
-      })
+    return orAborted(reading, signal).catch((error) => {
+      const problem = error instanceof InvalidValueError ? error.message : systemCodeOf(error)
+      throw new InvalidValueError(`${option}: ${signal.aborted ? `no password within ${ms} ms` : problem}`)
+    })
   }
   return (server) => {
     const key = JSON.stringify(server)
@@ -53,15 +50,8 @@ function shared(
   }
 }
 
-async function contentOf(path: string, signal: AbortSignal): Promise<Buffer> {
-  // A pipe or a device would be read without end.
-  const { size } = await stat(path).then((found) => (found.isFile() ? found : { size: Number.POSITIVE_INFINITY }))
-  if (size > maxSecretBytes + 2) throw new InvalidValueError(`must be a file of at most ${maxSecretBytes} bytes`)
-  return readFile(path, { signal })
-}
-
 /** Runs a program. What it writes to standard error may contain secrets, and is dropped. */
-function outputOf(command: string, server: DatabaseServer, signal: AbortSignal): Promise<Buffer> {
+async function outputOf(command: string, server: DatabaseServer, signal: AbortSignal): Promise<string> {
   const [program = "", ...parameters] = command.trim().split(/\s+/)
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const env = {
@@ -76,7 +66,7 @@ function outputOf(command: string, server: DatabaseServer, signal: AbortSignal):
     else reject(new InvalidValueError(failureOf(error)))
   })
   child.stdin?.end()
-  return promise
+  return secretText(await promise)
 }
 
 /** Describes a failure without the command line, which the message of the error has. */

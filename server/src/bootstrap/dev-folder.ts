@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { basename } from "node:path"
+import { secretText } from "../util/secret-text.js"
 
 /**
  * Returns the configuration, with the secret of a development service if none was given. The secret is created once in
@@ -10,7 +11,7 @@ export function withDevSecret<T extends { secrets: readonly string[] }>(configur
   if (configuration.secrets.length > 0) return configuration
   makeFolder(".authwire")
   writeOnce(".authwire/secret", `${randomBytes(33).toString("base64url")}\n`)
-  return { ...configuration, secrets: [readFileSync(".authwire/secret", "utf8").trim()] }
+  return { ...configuration, secrets: [secretText(readFileSync(".authwire/secret"))] }
 }
 
 /**

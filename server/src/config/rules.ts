@@ -115,12 +115,13 @@ function checkSecrets(parsed: ParsedOptions): void {
   if (values.dev === true || !needSecrets.includes(command)) return
   if (secrets.every((name) => values[name] === undefined)) {
     throw new ConfigurationError(
-      "AUTH_SECRET: is required, as an environment variable: the AUTH_SECRET of the applications; or use --dev",
+      "AUTH_SECRET: is required, as an environment variable, or AUTH_SECRET_FILE: the AUTH_SECRET of the applications; or use --dev",
     )
   }
   for (const name of secrets) {
     const secret = values[name]
-    if (secret === undefined || Buffer.byteLength(secret) >= minSecretBytes) continue
+    // Blanks at the ends are part of a secret, but nobody has to guess them.
+    if (secret === undefined || Buffer.byteLength(secret.trim()) >= minSecretBytes) continue
     throw wrong(parsed, name, `must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`)
   }
 }

@@ -9,6 +9,8 @@ export interface SecretSources {
   env: Readonly<Record<string, string | undefined>>
   /** The folder to which relative paths in the file refer. */
   folder: string
+  /** Called with what may be wrong with a client secret, whenever it is read. */
+  onDoubt?: ((label: string, doubt: string | undefined) => void) | undefined
 }
 
 /**
@@ -24,25 +26,26 @@ export function secretOf(
   { env, folder }: SecretSources,
   check: (secret: string) => void = () => {},
 ): () => Promise<string> {
-  const checked = (content: Buffer): string => {
+  const checked = (secretIn: () => string): string => {
     try {
-      const secret = secretText(content)
+      const secret = secretIn()
       check(secret)
       return secret
     } catch (error) {
-      throw new InvalidValueError(`${label}: ${(error as Error).message}`)
+      if (error instanceof InvalidValueError) throw new InvalidValueError(`${label}: ${error.message}`)
+      throw error
     }
   }
   if (!isFile) {
     const given = env[source]
     if (!given) throw new InvalidValueError(`${label}: the environment variable is not set or empty`)
-    const secret = checked(Buffer.from(given))
+    const secret = checked(() => given)
     return async () => secret
   }
   const path = resolve(folder, source)
   let known: string
   try {
-    known = checked(readFileSync(path))
+    known = checked(() => secretText(readFileSync(path)))
   } catch (error) {
     if (error instanceof InvalidValueError) throw error
     const { code = "unknown" } = error as NodeJS.ErrnoException
@@ -53,7 +56,8 @@ export function secretOf(
   // secret is used.
   const read = async () => {
     try {
-      known = checked(await readFile(path))
+      const content = await readFile(path)
+      known = checked(() => secretText(content))
     } catch {}
     reading = undefined
     return known

@@ -25,6 +25,7 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
   const { adapterUrl: url, adapterApiKey: apiKey } = configuration
   const diagnoses: Diagnosis[] = [
+    ...configuration.doubts.map((detail): Diagnosis => ({ state: "warning", what: "secret", detail })),
     ...(await diagnoseInstallation()),
     ...diagnoseTls(files, Date.now()),
     ...(url === undefined ? [] : await diagnoseService({ url, apiKey })),
