@@ -128,6 +128,6 @@ async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[
     }
   }
   if (broken.length === 0) return [{ state: "ok", what, detail: "they decrypt the first accounts of every tenant" }]
-  const detail = `they do not decrypt accounts of ${broken.join(", ")}: give the keys that encrypted them, the newest first`
+  const detail = `they do not decrypt accounts of ${broken.join(", ")}: give the keys that encrypted them, the newest first, or run authwire rekey, which counts accounts that are not encrypted`
   return [{ state: "wrong", what, detail }]
 }

@@ -10,11 +10,10 @@ import type { AccountRow } from "./schema/rows.js"
 /** The progress of `rekey`, in numbers of accounts. */
 export interface RekeyProgress {
   seen: number
-  /**
-   * Accounts that had a value that was not sealed, or sealed with another key than the first one, and were sealed
-   * again.
-   */
+  /** Accounts that had a value that was not sealed with the first key, and were sealed again. */
   resealed: number
+  /** Accounts with a value that is not sealed, and stays as it is. */
+  plain: number
   /** Accounts that no key decrypts. They stay as they are. */
   unreadable: number
 }
@@ -22,6 +21,11 @@ export interface RekeyProgress {
 export interface RekeyOptions {
   /** Keys of 32 bytes each: the first one seals, all of them decrypt. */
   encryptionKeys: readonly Buffer[]
+  /**
+   * Whether values that are not sealed are sealed, as those of a version without encryption. Default: they are only
+   * counted, because somebody with access to the database may have put them there.
+   */
+  plain?: boolean
   /** The number of accounts that one statement reads. Default 500. */
   batchSize?: number
   /** The number of accounts that are changed at the same time. Default 4; on SQLite, which has one writer, 1. */
@@ -35,11 +39,12 @@ export interface RekeyOptions {
  * and written in its own transaction. May be stopped at any time. The next run skips what is done.
  */
 export async function rekey(database: Database, options: RekeyOptions): Promise<RekeyProgress> {
-  const { encryptionKeys, batchSize = 500, onProgress = () => {} } = options
+  const { encryptionKeys, plain = false, batchSize = 500, onProgress = () => {} } = options
   const { concurrency = database.engine === "sqlite" ? 1 : 4 } = options
   const { accounts } = database.tables
   const sealed = sealedAccounts(createCipher(encryptionKeys))
-  const progress: RekeyProgress = { seen: 0, resealed: 0, unreadable: 0 }
+  const open = plain ? sealed.openPlain : sealed.open
+  const progress: RekeyProgress = { seen: 0, resealed: 0, plain: 0, unreadable: 0 }
   const batch = () =>
     accounts
       .selectFrom("a")
@@ -71,7 +76,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
       const row = accounts.first(await sql.read(accounts.byKeyForUpdate, key))
       // The account was unlinked or written again meanwhile.
       if (row === null || sealed.isCurrent(row)) return false
-      await sql.write(updateSealed, sealed.seal(sealed.open(row, tenant), tenant))
+      await sql.write(updateSealed, sealed.seal(open(row, tenant), tenant))
       return true
     })
   }
@@ -83,7 +88,8 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
       if (await reseal(tenant, row)) progress.resealed++
     } catch (error) {
       if (!(error instanceof StoreError && error.reason === "ENCRYPTION_KEY_MISSING")) throw error
-      progress.unreadable++
+      if (!plain && sealed.hasPlain(row)) progress.plain++
+      else progress.unreadable++
     }
   }
 
