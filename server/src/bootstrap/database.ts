@@ -12,6 +12,7 @@ import {
   openDatabase,
   parseDatabaseUrl,
   sqlStore,
+  type UnreadableRowEvent,
   urlsOfHosts,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
@@ -36,6 +37,7 @@ export async function openConfiguredDatabase(
 ): Promise<Database> {
   const { databaseUrl } = configuration
   const metrics = instruments?.metrics?.store
+  const logUnreadable = unreadableRows(log)
   try {
     if (configuration.dev && databaseUrl.startsWith("sqlite:")) {
       makeFolder(dirname(databaseUrl.slice("sqlite:".length)))
@@ -51,6 +53,10 @@ export async function openConfiguredDatabase(
       onRetry(event) {
         metrics?.retried(event)
         log.debug(event, "a write conflicted with other writes: retrying")
+      },
+      onUnreadable(row) {
+        metrics?.skipped(row)
+        logUnreadable(row)
       },
       onMember({ member, reasons }) {
         if (member === undefined) log.warn("the database member accepts no writes any more: looking for another one")
@@ -70,6 +76,20 @@ export async function openConfiguredDatabase(
     throw new StartError(`cannot open the database at ${withoutSecrets(databaseUrl)} (${cause}): ${advice}`, {
       cause: error,
     })
+  }
+}
+
+/** The most rows of which the log says that they cannot be read. The metric counts all. */
+const maxUnreadable = 1000
+
+/** Returns what logs each row that cannot be read once. */
+function unreadableRows(log: Logger) {
+  const logged = new Set<string>()
+  return (row: UnreadableRowEvent) => {
+    const name = JSON.stringify(row)
+    if (logged.has(name) || logged.size === maxUnreadable) return
+    logged.add(name)
+    log.error(row, "a row of the database cannot be read, and is left out of lists")
   }
 }
 

@@ -35,12 +35,12 @@ export function apiKeyStore(database: Database): ApiKeyStore {
 
     async list(waiter) {
       const rows = await database.reads(waiter).read(allKeys, {})
-      return rows.map((cells) => apiKeys.row(cells))
+      return apiKeys.readable(rows, (cells) => apiKeys.row(cells))
     },
 
     async listValid(waiter, at) {
       const rows = await database.readAside(waiter, validKeys, { expires: at })
-      return rows.map((cells) => apiKeys.row(cells))
+      return apiKeys.readable(rows, (cells) => apiKeys.row(cells))
     },
 
     revoke: (waiter, id, at) =>

@@ -42,6 +42,7 @@ export {
 } from "./schema/migrate.js"
 export { migrations } from "./schema/migrations/index.js"
 export type { Compatibility } from "./schema/migrations/migration.js"
+export type { UnreadableRowEvent } from "./schema/unreadable-row.js"
 export { tenantStore } from "./tenants.js"
 export type { RetryEvent } from "./transaction/retry.js"
 export { emailKey } from "./users/email-key.js"

@@ -20,6 +20,7 @@ import { idempotencyStore } from "./idempotency-keys.js"
 import { leaseStore } from "./leases.js"
 import { pageTokens } from "./query/page-tokens.js"
 import { storeError } from "./query/statement-error.js"
+import type { OnUnreadable } from "./schema/row-reader.js"
 import { sessionStore } from "./sessions/sessions.js"
 import { tenantStore } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
@@ -72,6 +73,8 @@ export interface SqlDatabaseOptions extends Observation {
   longestWaitMs?: number | undefined
   /** Called before a retry of a write that conflicted with other transactions. */
   onRetry?: ((event: RetryEvent) => void) | undefined
+  /** Called for each row that was left out of a list, because it cannot be read. */
+  onUnreadable?: OnUnreadable | undefined
   /** Called when another member of the cluster becomes the one for writes, and when none is. */
   onMember?: ((event: MemberEvent) => void) | undefined
 }
@@ -147,7 +150,7 @@ export function sqlStore(
 
 /** Opens a database without checking its tables, for migrations. Throws like openSqlStore. */
 export async function openDatabase(options: SqlDatabaseOptions): Promise<Database> {
-  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, observer, tracer } = options
+  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, onUnreadable, observer, tracer } = options
   try {
     // The URLs are parsed before any connection is opened.
     const [urls, readUrls] = [
@@ -159,7 +162,7 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
     const writer = await openEngine(locations, options)
     const older = { ...limitsOf(options), freshness: "older" } as const
     const reader = readLocations && (await (await import("./cluster/open.js")).openReader(readLocations, writer, older))
-    return database(writer, { queueLimit, random, longestWaitMs, onRetry, reader, observer, tracer })
+    return database(writer, { queueLimit, random, longestWaitMs, onRetry, onUnreadable, reader, observer, tracer })
   } catch (error) {
     throw storeError(error)
   }

@@ -81,9 +81,11 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     })
   }
 
-  const visit = async (tenant: string, row: Account) => {
+  const visit = async (tenant: string, cells: Cell[]) => {
     progress.seen++
-    if (sealed.isCurrent(row)) return
+    const [row] = accounts.readable([cells], (one) => accounts.row(one, 1))
+    if (row === undefined) progress.unreadable++
+    if (row === undefined || sealed.isCurrent(row)) return
     try {
       if (await reseal(tenant, row)) progress.resealed++
     } catch (error) {
@@ -101,7 +103,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     const work = async () => {
       for (const cells of waiting) {
         const start = performance.now()
-        await visit(String(cells[0]), accounts.row(cells, 1))
+        await visit(String(cells[0]), cells)
         // Rests as long as it worked, so that sign-ins have priority. SQLite has no queue for its lock.
         await setTimeout(performance.now() - start)
       }
@@ -110,6 +112,10 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     onProgress(progress)
     const end = rows.at(-1)
     if (end === undefined || rows.length < batchSize) return progress
-    last = { ...accounts.row(end, 1), tenant: String(end[0]) }
+    const [provider, providerAccountId] = [
+      accounts.valueIn("provider", end.slice(1)),
+      accounts.valueIn("providerAccountId", end.slice(1)),
+    ]
+    last = { tenant: String(end[0]), provider, providerAccountId }
   }
 }

@@ -20,8 +20,10 @@ export interface ColumnTypes {
   longText(): EntitySchemaColumnOptions
   /**
    * JSON, stored as the text of JSON.stringify, because a column of type JSON changes numbers and the order of keys.
+   *
+   * @param isValid whether a parsed value has the form of the column.
    */
-  json(): EntitySchemaColumnOptions
+  json(isValid?: (value: unknown) => boolean): EntitySchemaColumnOptions
   /** A time in UTC with millisecond precision, years 1000 to 9999. */
   time(): EntitySchemaColumnOptions
   /**
@@ -54,10 +56,15 @@ const number = {
 
 const double = { to: plainZero<number | null>, from: plainZero<number | null> }
 
-const json = {
+const jsonOf = (isValid: (value: unknown) => boolean = () => true) => ({
   to: (value: unknown) => (value === undefined ? null : jsonText(value as JsonValue)),
-  from: (text: string | null): unknown => (text === null ? null : JSON.parse(text)),
-}
+  from(text: string | null): unknown {
+    if (text === null) return null
+    const value = JSON.parse(text)
+    if (!isValid(value)) throw new TypeError("the JSON has another form")
+    return value
+  },
+})
 
 // Every collation of MySQL and MariaDB either treats some different texts as equal (case, accents, trailing spaces) or
 // is missing on one of the two. So keys are binary, and other text has utf8mb4_bin, the one exact collation that both
@@ -77,7 +84,7 @@ const serverTypes: ColumnTypes = {
   string: (characters) => ({ type: "varchar", length: characters, ...exact }),
   text: () => ({ type: "text", ...exact }),
   longText: () => ({ type: "mediumtext", ...exact }),
-  json: () => ({ type: "mediumtext", transformer: json, ...exact }),
+  json: (isValid) => ({ type: "mediumtext", transformer: jsonOf(isValid), ...exact }),
   time: () => ({ type: "datetime", precision: 3 }),
   timeOfInsert: () => ({ type: "datetime", precision: 3, update: false, default: () => "CURRENT_TIMESTAMP(3)" }),
   handle: () => ({ type: "varbinary", length: 32, transformer: utf8, update: false, default: () => serverHandle }),
@@ -93,7 +100,7 @@ const sqliteTypes: ColumnTypes = {
   string: () => ({ type: "text" }),
   text: () => ({ type: "text" }),
   longText: () => ({ type: "text" }),
-  json: () => ({ type: "text", transformer: json }),
+  json: (isValid) => ({ type: "text", transformer: jsonOf(isValid) }),
   time: () => ({ type: "datetime" }),
   timeOfInsert: () => ({ type: "datetime", update: false, default: () => sqliteNow }),
   handle: () => ({ type: "text", update: false, default: () => sqliteHandle }),
@@ -114,7 +121,7 @@ const postgresTypes: ColumnTypes = {
   string: (characters) => ({ type: "varchar", length: characters, ...ordered }),
   text: () => ({ type: "text", ...ordered }),
   longText: () => ({ type: "text", ...ordered }),
-  json: () => ({ type: "text", transformer: json, ...ordered }),
+  json: (isValid) => ({ type: "text", transformer: jsonOf(isValid), ...ordered }),
   time: () => ({ type: "timestamptz", precision: 3 }),
   timeOfInsert: () => ({ type: "timestamptz", precision: 3, update: false, default: () => "now()" }),
   handle: () => ({ type: "text", ...ordered, update: false, default: () => postgresHandle }),
