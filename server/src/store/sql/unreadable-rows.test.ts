@@ -107,13 +107,13 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
       const [bad, good] = [`bad${Math.random()}`, `good${Math.random()}`]
       for (const id of [bad, good]) await store.apiKeys.create({}, key(id))
       await put("api_keys", "scopes", bad, scopes)
-      for (const keys of [await store.apiKeys.list({}), await store.apiKeys.listValid({}, new Date())]) {
+      for (const keys of [await store.apiKeys.list({}), (await store.apiKeys.listValid({}, new Date())).keys]) {
         const ids = keys.map(({ id }) => id)
         expect(ids).toContain(good)
         expect(ids).not.toContain(bad)
       }
       expect(skipped).toContainEqual({ table: "api_keys", column: "scopes", id: bad })
-      await expect(store.apiKeys.get({}, bad)).rejects.toThrow("scopes of a row of api_keys cannot be read")
+      expect(await store.apiKeys.get({}, bad)).toBeNull()
     },
   )
 

@@ -30,6 +30,8 @@ export interface ColumnTypes {
    * A time like `time`: when the row was inserted. The service sets it. The default is for rows that others insert.
    */
   timeOfInsert(): EntitySchemaColumnOptions
+  /** A time like `time` that the database sets: when the row was last changed. */
+  timeOfChange(): EntitySchemaColumnOptions
   /**
    * 32 random hexadecimal digits. The service sets them. The default is for rows that others insert.
    */
@@ -78,6 +80,8 @@ const sqliteHandle = "hex(randomblob(16))"
 const sqliteNow = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
 const postgresHandle = "upper(replace((gen_random_uuid()), '-', ''))"
 
+const byDatabase = { insert: false, update: false } as const
+
 const serverTypes: ColumnTypes = {
   key: (bytes) => ({ type: "varbinary", length: bytes, transformer: utf8 }),
   hash: (bytes) => ({ type: "binary", length: bytes }),
@@ -87,6 +91,10 @@ const serverTypes: ColumnTypes = {
   json: (isValid) => ({ type: "mediumtext", transformer: jsonOf(isValid), ...exact }),
   time: () => ({ type: "datetime", precision: 3 }),
   timeOfInsert: () => ({ type: "datetime", precision: 3, update: false, default: () => "CURRENT_TIMESTAMP(3)" }),
+  timeOfChange: () => ({
+    ...{ type: "datetime", precision: 3, default: () => "CURRENT_TIMESTAMP(3)", onUpdate: "CURRENT_TIMESTAMP(3)" },
+    ...byDatabase,
+  }),
   handle: () => ({ type: "varbinary", length: 32, transformer: utf8, update: false, default: () => serverHandle }),
   double: () => ({ type: "double", transformer: double }),
   uint32: () => ({ type: "int", unsigned: true }),
@@ -103,6 +111,7 @@ const sqliteTypes: ColumnTypes = {
   json: (isValid) => ({ type: "text", transformer: jsonOf(isValid) }),
   time: () => ({ type: "datetime" }),
   timeOfInsert: () => ({ type: "datetime", update: false, default: () => sqliteNow }),
+  timeOfChange: () => ({ type: "datetime", default: () => "'1000-01-01 00:00:00.000'", ...byDatabase }),
   handle: () => ({ type: "text", update: false, default: () => sqliteHandle }),
   double: () => ({ type: "double", transformer: double }),
   uint32: () => ({ type: "integer" }),
@@ -124,6 +133,7 @@ const postgresTypes: ColumnTypes = {
   json: (isValid) => ({ type: "text", transformer: jsonOf(isValid), ...ordered }),
   time: () => ({ type: "timestamptz", precision: 3 }),
   timeOfInsert: () => ({ type: "timestamptz", precision: 3, update: false, default: () => "now()" }),
+  timeOfChange: () => ({ type: "timestamptz", precision: 3, default: () => "now()", ...byDatabase }),
   handle: () => ({ type: "text", ...ordered, update: false, default: () => postgresHandle }),
   double: () => ({ type: "float8", transformer: double }),
   uint32: () => ({ type: "int8", transformer: number }),

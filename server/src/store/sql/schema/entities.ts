@@ -1,9 +1,10 @@
 import { EntitySchema } from "typeorm"
 import { isObject } from "../../../util/json.js"
-import type { ApiKey, Tenant } from "../../types.js"
+import type { Tenant } from "../../types.js"
 import { columnTypes, type Engine } from "./column-types.js"
 import type {
   AccountRow,
+  ApiKeyRow,
   AuthenticatorRow,
   CacheRow,
   EventHeadRow,
@@ -22,8 +23,22 @@ export type Entities = ReturnType<typeof entities>
  * migrations create the same tables; a test compares the two.
  */
 export function entities(engine: Engine) {
-  const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean, whole } =
-    columnTypes(engine)
+  const {
+    key,
+    hash,
+    string,
+    text,
+    longText,
+    json,
+    time,
+    timeOfInsert,
+    timeOfChange,
+    handle,
+    double,
+    uint32,
+    boolean,
+    whole,
+  } = columnTypes(engine)
   /** The options of columns that are set when a session is created. */
   const ofOrigin = { nullable: true, select: false, update: false }
   const times = {
@@ -204,7 +219,7 @@ export function entities(engine: Engine) {
       },
     }),
 
-    apiKeys: new EntitySchema<ApiKey>({
+    apiKeys: new EntitySchema<ApiKeyRow>({
       name: "ApiKey",
       tableName: "api_keys",
       columns: {
@@ -217,8 +232,12 @@ export function entities(engine: Engine) {
         created: { name: "created", ...time() },
         expires: { name: "expires", nullable: true, ...time() },
         revoked: { name: "revoked", nullable: true, ...time() },
+        changed: { name: "changed", select: false, ...timeOfChange() },
       },
-      indices: [{ name: "api_keys_tenant", columns: ["tenant"] }],
+      indices: [
+        { name: "api_keys_tenant", columns: ["tenant"] },
+        { name: "api_keys_changed", columns: ["changed", "id"] },
+      ],
       foreignKeys: [
         {
           name: "api_keys_tenant_fkey",

@@ -8,13 +8,14 @@ import type {
   SelectQueryBuilder,
   UpdateQueryBuilder,
 } from "typeorm"
-import type { ApiKey, Tenant } from "../../types.js"
+import type { Tenant } from "../../types.js"
 import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
 import type { Entities } from "./entities.js"
 import { type OnUnreadable, type RowReader, rowReader } from "./row-reader.js"
 import {
   type AccountRow,
+  type ApiKeyRow,
   type AuthenticatorRow,
   type CacheRow,
   type EventHeadRow,
@@ -122,7 +123,7 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock, o
     eventHead: table<EventHeadRow, "name">(entities.eventHead),
     caches: table<CacheRow, "tenant" | "process">(entities.caches),
     tenants: table<Tenant, "name">(entities.tenants),
-    apiKeys: table<ApiKey, "id">(entities.apiKeys),
+    apiKeys: table<ApiKeyRow, "id">(entities.apiKeys),
     leases: table<LeaseRow, "name">(entities.leases),
   }
 }
@@ -168,8 +169,9 @@ function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
   const updateOf = (...properties: string[]) => query().update<Row>(name).set(expressionsOf(properties))
   const deleteFrom = () => query().delete().from<Row>(name)
 
-  // Columns that the database generates are not inserted.
-  const properties = propertiesOf(all.filter((column) => !column.isGenerated)) as (keyof Row & string)[]
+  // Columns that the database sets are not inserted.
+  const properties = propertiesOf(all.filter((column) => !column.isGenerated && column.isInsert)) as (keyof Row &
+    string)[]
   const others = propertiesOf(all.filter((column) => !column.isPrimary && column.isUpdate)).filter(
     (property) => !apart.includes(property),
   )
