@@ -18,6 +18,7 @@ const databaseCommands = [
 /** Options of the database and its connections. */
 export const databaseOptions = {
   databaseUrl: {
+    isCommon: true,
     // rules.ts checks its form and when it is required.
     value: text("URL"),
     devDefault: "sqlite:.authwire/authwire.db",
@@ -39,6 +40,7 @@ export const databaseOptions = {
     commands: databaseCommands,
   },
   migrate: {
+    isCommon: true,
     value: boolean(),
     default: "false",
     help: "Apply pending migrations before serving. Always enabled with --dev.",
