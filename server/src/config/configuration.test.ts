@@ -190,7 +190,7 @@ describe("readConfiguration", () => {
     let count = 0
     for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
       if ((await value.safeParseAsync(nonsense)).success) continue
-      const own = (["serve", "import", "export", "cleanup", "events tail"] as const).find((one) =>
+      const own = (["serve", "import", "export", "cleanup", "rekey", "events tail"] as const).find((one) =>
         commands.includes(one),
       )
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")
