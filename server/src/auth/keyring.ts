@@ -152,10 +152,8 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     const found = await inTime((signal) => apiKeys.listChanges({ signal }, until))
     let isNamed = false
     for (const { id, key } of found.changes) isNamed = keep(id, key, asOf) || isNamed
-    if (until === undefined) {
-      cached.clear()
-      walk = { number: walk.number + 1, after: "" }
-    }
+    // A first read that failed midway begins again.
+    if (until === undefined) walk = { number: walk.number + 1, after: "" }
     const { number } = walk
     do isNamed = (await readPage(asOf)) || isNamed
     while (until === undefined && walk.number === number && !stopped)
