@@ -98,6 +98,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       certificate,
       openMethods: openMethods(),
       keyBudgets: keyBudgets(maxMessageBytes),
+      loopbackNames: configuration.dev,
       log,
       ...limits,
     }

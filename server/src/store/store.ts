@@ -447,15 +447,30 @@ export interface TenantStore {
 export interface ApiKeyStore {
   /** Throws TENANT_NOT_FOUND and API_KEY_ALREADY_EXISTS. */
   create(waiter: Waiter, key: ApiKey): Promise<ApiKey>
+  /** Returns null also for a key that cannot be read. */
   get(waiter: Waiter, id: string): Promise<ApiKey | null>
   /** Returns the keys of all tenants, the oldest first. */
   list(waiter: Waiter): Promise<ApiKey[]>
   /**
-   * Returns the keys that are neither revoked nor expired at `at`, in no order. Expired keys with a certificate name are
-   * returned too, because that name stays theirs until they are revoked. Bypasses the queue. Callers run one call at a
-   * time, because one connection is reserved for it.
+   * Returns the keys that are neither revoked nor expired at `at`, in the order of their ids, one page at a time. Expired
+   * keys with a certificate name are returned too, because that name stays theirs until they are revoked. Bypasses the
+   * queue. Callers run one call at a time, because one connection is reserved for it.
+   *
+   * @param after the `next` of the previous page.
+   * @returns `next`: the id after which the next page begins; undefined on the last page.
    */
-  listValid(waiter: Waiter, at: Date): Promise<ApiKey[]>
+  listValid(waiter: Waiter, at: Date, after?: string): Promise<{ keys: ApiKey[]; next: string | undefined }>
+  /**
+   * Returns what has changed since an earlier call, and perhaps some older changes again, like `listValid`. A key that was
+   * deleted is not among them.
+   *
+   * @param since `until` of the earlier call; undefined: returns no changes.
+   * @returns the ids with their keys; undefined for a key that was revoked or cannot be read.
+   */
+  listChanges(
+    waiter: Waiter,
+    since: Date | undefined,
+  ): Promise<{ changes: { id: string; key: ApiKey | undefined }[]; until: Date }>
   /** Revokes the key and returns it as it is now. A key that is already revoked keeps its date. */
   revoke(waiter: Waiter, id: string, at: Date): Promise<ApiKey | null>
 }

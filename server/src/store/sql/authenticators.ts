@@ -75,7 +75,10 @@ export function authenticatorStore(
 
     async listByUserId(caller, userId) {
       const rows = await database.reads(caller).read(authenticatorsByUserId, { tenant: caller.tenant, userId })
-      return rows.map((cells) => ({ ...authenticators.row(cells), ...timesOf(authenticators, cells) }))
+      return authenticators.readable(rows, (cells) => ({
+        ...authenticators.row(cells),
+        ...timesOf(authenticators, cells),
+      }))
     },
 
     updateCounter(caller, credentialID, newCounter) {

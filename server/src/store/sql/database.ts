@@ -10,6 +10,7 @@ import { type Cell, makeChanges, type Statement, type Statements } from "./query
 import { failsBy, storeError } from "./query/statement-error.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
+import type { OnUnreadable } from "./schema/row-reader.js"
 import { type Tables, tables } from "./schema/table.js"
 import type { StepOptions } from "./transaction/access.js"
 import { commitTogether, type GroupTransaction } from "./transaction/group-commit.js"
@@ -81,6 +82,8 @@ export interface Database {
 export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetry" | "longestWaitMs">, Observation {
   /** The most units of work that may wait for a connection. */
   queueLimit: number
+  /** Called for a row that was left out of a list, because it cannot be read. */
+  onUnreadable?: OnUnreadable | undefined
   /** The read replica, for reads that may be somewhat older. */
   reader: SqlEngine | undefined
 }
@@ -91,7 +94,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   const observation: Observation = { observer: options.observer, tracer: options.tracer }
   const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation })
   const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: retrying, observation })
-  const allTables = tables(engine.dataSource, entities(engine.engine), engine.lock)
+  const { onUnreadable = () => {} } = options
+  const allTables = tables(engine.dataSource, entities(engine.engine), engine.lock, onUnreadable)
   let pinging: Promise<void> | undefined
   let closing: Promise<void> | undefined
 

@@ -5,6 +5,7 @@ import { readPage, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
+import { withoutSkipped } from "../schema/unreadable-row.js"
 
 // The range of times that every engine supports. All sessions were created within it.
 const first = new Date("1000-01-01T00:00:00.000Z")
@@ -99,9 +100,20 @@ export function sessionLists(
         size,
         after: { created: new Date(created), id },
         read: (after) => sql.read(select, { ...wanted, after }),
-        itemOf: (cells) => listedSession(database, cells),
+        itemOf: (row) =>
+          sessions.readableItem(
+            row,
+            (cells) => listedSession(database, cells),
+            (cells) => ({
+              id: sessions.valueIn("id", cells) as string,
+              created: sessions.value("created", cells[sessions.width] as Cell) as Date,
+            }),
+          ),
       })
-      return { items, nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]) }
+      return {
+        items: withoutSkipped(items),
+        nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]),
+      }
     },
 
     async get(caller, id) {

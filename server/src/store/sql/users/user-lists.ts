@@ -6,6 +6,7 @@ import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, statement } from "../query/statement.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { UserRow } from "../schema/rows.js"
+import { withoutSkipped } from "../schema/unreadable-row.js"
 import { emailKey } from "./email-key.js"
 
 // The range of times that every engine supports. All users were created within it.
@@ -62,10 +63,15 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
     },
   )
   const userOf = (cells: Cell[]): ListedUser => ({ ...users.row(cells), ...timesOf(users, cells) })
+  const itemOf = (cells: Cell[]) =>
+    users.readableItem(cells, userOf, () => ({
+      id: users.valueIn("id", cells),
+      created: timesOf(users, cells).created,
+    }))
   const usersWithEmail = async (caller: Caller, wanted: Wanted) => {
     if (wanted.emailKey === undefined) return []
     const rows = await database.olderReads(caller).read(userWithEmail, wanted)
-    return rows.map(userOf)
+    return users.readable(rows, userOf)
   }
 
   return {
@@ -79,8 +85,11 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       const after = { created: new Date(created), id }
       const sql = database.olderReads(caller)
       const read = (last: Position) => sql.read(following, { ...wanted, after: last })
-      const { items, next } = await readPage<ListedUser, Position>({ size, after, read, itemOf: userOf })
-      return { items, nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]) }
+      const { items, next } = await readPage<ListedUser, Position>({ size, after, read, itemOf })
+      return {
+        items: withoutSkipped(items),
+        nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]),
+      }
     },
 
     async count(caller, filter) {
