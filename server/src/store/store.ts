@@ -45,6 +45,11 @@ import type {
 export interface Waiter {
   readonly signal?: AbortSignal | undefined
   /**
+   * The id of the API key that the work is done for. The keys take turns at the database, and none gets all of it. Default: work of the
+   * service itself, which takes turns with the keys.
+   */
+  readonly limitKey?: string | undefined
+  /**
    * Called with the promise of every wait for a lock that another transaction holds, because no work is done for the
    * call meanwhile. Returns the outcome of the promise.
    */
@@ -446,8 +451,7 @@ export interface ApiKeyStore {
   list(waiter: Waiter): Promise<ApiKey[]>
   /**
    * Returns the keys that are neither revoked nor expired at `at`, in no order. Expired keys with a certificate name are
-   * returned too, because that name stays theirs until they are revoked. Bypasses the queue. Callers run one call at a
-   * time, because one connection is reserved for it.
+   * returned too, because that name stays theirs until they are revoked. Like `get`, it bypasses the queue of the calls.
    */
   listValid(waiter: Waiter, at: Date): Promise<ApiKey[]>
   /** Revokes the key and returns it as it is now. A key that is already revoked keeps its date. */

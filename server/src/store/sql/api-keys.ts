@@ -31,7 +31,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         }
       }),
 
-    get: async (waiter, id) => apiKeys.first(await database.reads(waiter).read(apiKeys.byKey, { id })),
+    get: async (waiter, id) => apiKeys.first(await database.readAside(waiter, apiKeys.byKey, { id })),
 
     async list(waiter) {
       const rows = await database.reads(waiter).read(allKeys, {})
