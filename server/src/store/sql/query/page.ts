@@ -13,7 +13,7 @@ const maxPageBytes = 512 * 1024
 export const examinedAtOnce = 1_000
 
 /** The number of such statements after which a page ends, even if it is empty. */
-const slicesOfPage = 10
+export const slicesOfPage = 10
 
 export interface PageOptions<Item extends Position, Position> {
   /** The most items of the page. */

@@ -51,7 +51,7 @@ const sharedAtOnce = 1
 const longestWaitMs = 5
 
 /** How many of the permits are for scans, and how many for work that has met a lock. */
-const fewOf = (permits: number): number => Math.max(1, Math.floor(permits / 5))
+export const fewOf = (permits: number): number => Math.max(1, Math.floor(permits / 5))
 
 /** How many of the permits are for work that may hold its connection while it waits for a lock. The others stay free for readers. */
 export const writerPermitsOf = (permits: number): number => Math.max(1, permits - fewOf(permits))
@@ -60,7 +60,7 @@ export const writerPermitsOf = (permits: number): number => Math.max(1, permits 
  * How many of a number of permits one API key may have at the same time. The others stay free for all other keys, even if none of them
  * calls now. The work of the service itself, which is bounded, may have all.
  */
-const permitsOfKey = (permits: number): number => Math.max(1, permits - Math.ceil(permits / 10))
+export const permitsOfKey = (permits: number): number => Math.max(1, permits - Math.ceil(permits / 10))
 
 type Held = Record<Purpose, number>
 const none: Readonly<Held> = { read: 0, scan: 0, write: 0, retry: 0, shared: 0 }
