@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo site release-check release-packages test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
+.PHONY: help install build run demo site packages release-check release-packages test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
   bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
   tracing-install earlier-install gateways-install bench-import bench-cleanup failover screenshots
 
@@ -38,7 +38,7 @@ test-long: build test-install deploy-install site release-packages ## run all lo
 test-perf: build ## run the tests that measure durations, on an otherwise idle machine
 	scripts/test --config jest.perf.config.js $(ARGS)
 
-bench: build bench-install ## compare with other adapters, and update docs/performance.md; ARGS=--quick is a trial run
+bench: build bench-install ## compare with other adapters, and update docs/performance.md and bench/results.md; ARGS=--quick is a trial run
 	# On one CPU. With two, the result depends mostly on the CPU on which a thread of the pool wakes up.
 	$(shell command -v taskset >/dev/null && echo taskset -c 1) node bench/token.ts $(ARGS)
 	node bench/wire.ts $(ARGS)
@@ -106,6 +106,9 @@ earlier-install: install ## build the previous version for the upgrade test; REV
 
 site: build site-install ## build the site into site/dist; fails on dead links
 	cd site && npm run --silent build
+
+packages: build ## pack the npm packages into build/packages, to install them in an application
+	node scripts/release/pack.js build/packages
 
 release-packages: build ## pack the release, and install it in fresh projects (needs Go and Python)
 	cd scripts/release && npm ci --loglevel=error

@@ -1,5 +1,5 @@
 // Attacks a server in ways that no legitimate client would use, and observes its memory and health meanwhile. Writes
-// bench/results/attack.json and its section of docs/performance.md. Fails if the server does not withstand an attack.
+// bench/results/attack.json and its section of bench/results.md. Fails if the server does not withstand an attack.
 //
 //   node bench/attack.ts [--seconds 60] [--after 35] [--connections 10] [--memory 512] [--only WORDS] [--dry]
 //

@@ -1,6 +1,6 @@
 // Offers a server many times the calls that it can answer, once with a valid API key and once with an invalid one.
 // Meanwhile an application with another key measures the effects. Writes bench/results/flood.json and its section of
-// docs/performance.md. Needs what bench/wire.ts needs.
+// bench/results.md. Needs what bench/wire.ts needs.
 //
 //   node bench/flood.ts [--seconds 60] [--times 20] [--users 10000] [--memory 768] [--dry]
 //

@@ -8,7 +8,7 @@ export function readOptions() {
     options: {
       /** A short run that only shows that everything works. Its numbers mean nothing. */
       quick: { type: "boolean", default: false },
-      /** Prints only, without changing docs/performance.md and bench/results. */
+      /** Prints only, without changing bench/results.md and bench/results. */
       dry: { type: "boolean", default: false },
       /** The URL of a running service that bench/token.ts also measures; empty for none. */
       url: { type: "string", default: process.env.AUTHWIRE_URL ?? "" },

@@ -1,8 +1,8 @@
 // Measures what the lists of one tenant's key cost another tenant, on SQLite and on MySQL or MariaDB. Prints the times
 // of the other tenant's reads while nobody else calls, and beside 20 and 100 callers of each list. Each list has a user
-// with very many expired sessions.
+// with very many expired sessions. Writes its section of bench/results.md.
 //
-//   node bench/shares.ts [--rows 300000] [--seconds 10] [--callers 20,100] [--only WORDS] [--databases sqlite,mysql]
+//   node bench/shares.ts [--rows 300000] [--seconds 10] [--callers 20,100] [--only WORDS] [--databases sqlite,mysql] [--dry]
 
 import { createHash, randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -14,10 +14,11 @@ import { parseArgs } from "node:util"
 import { staticKey } from "@authwire/test-support/processes/server.js"
 import { createConnection } from "mysql2/promise"
 import { openMysqlServer } from "./data/mysql-server.ts"
+import { readMachineFacts } from "./facts.ts"
 import { startChild } from "./load/child.ts"
 import { healthQuestions } from "./load/health.ts"
 import type { SharesCall, SharesRequest, SharesSight } from "./load/sides/shares-side.ts"
-import { short, table } from "./report/markdown.ts"
+import { count, machineText, short, table, writeSection } from "./report/markdown.ts"
 import { startAuthwire } from "./servers/processes.ts"
 
 const { values } = parseArgs({
@@ -28,6 +29,7 @@ const { values } = parseArgs({
     callers: { type: "string", default: "20,100" },
     only: { type: "string", default: "" },
     databases: { type: "string", default: "sqlite,mysql" },
+    dry: { type: "boolean", default: false },
   },
 })
 const [rows, seconds] = [Number(values.rows), Number(values.seconds)]
@@ -41,8 +43,11 @@ const loads: readonly (readonly [string, readonly SharesCall[]])[] = [
 ]
 const [heavy, other] = [staticKey(["all"], { tenant: "heavy" }), staticKey(["all"], { tenant: "other" })]
 
+const reports: string[] = [`${machineText(readMachineFacts())}.`]
 for (const name of String(values.databases).split(","))
-  await measure(name === "sqlite" ? await sqlite() : await mysql())
+  reports.push(await measure(name === "sqlite" ? await sqlite() : await mysql()))
+process.stdout.write(`${reports.join("\n\n")}\n`)
+if (values.dry !== true) writeSection("bench/shares.ts", reports.join("\n\n"))
 
 interface Place {
   name: string
@@ -52,7 +57,7 @@ interface Place {
   remove(): Promise<void>
 }
 
-async function measure({ name, url, fill, remove }: Place): Promise<void> {
+async function measure({ name, url, fill, remove }: Place): Promise<string> {
   const server = await startAuthwire(url, {
     args: ["--migrate", "--cleanup-interval=0"],
     env: { AUTHWIRE_API_KEYS: JSON.stringify([heavy.entry, other.entry]) },
@@ -87,20 +92,19 @@ async function measure({ name, url, fill, remove }: Place): Promise<void> {
     await window("nobody else", async () => undefined)
     for (const [load, calls] of loads) {
       if (!load.includes(String(values.only))) continue
-      for (const count of callers) {
+      for (const number of callers) {
         const attacker = await startChild("shares-side.ts", [grpcUrl, heavy.text], { nice: 10 })
         const ask = (request: SharesRequest) => attacker.ask(request) as Promise<SharesSight>
-        await ask({ do: "begin", calls, callers: count, pauseMs: 0 })
+        await ask({ do: "begin", calls, callers: number, pauseMs: 0 })
         await delay(1_000)
         await ask({ do: "look" })
-        await window(`${load}, ${count} callers`, () => ask({ do: "look" }))
+        await window(`${load}, ${number} callers`, () => ask({ do: "look" }))
         await attacker.stop()
         await delay(2_000)
       }
     }
     await reader.stop()
     health.stop()
-    process.stdout.write(`\n${name}, ${rows} expired sessions\n\n`)
     const head = [
       "",
       "p50, ms",
@@ -111,7 +115,7 @@ async function measure({ name, url, fill, remove }: Place): Promise<void> {
       "failed of the list",
       "p50 of the list, ms",
     ]
-    process.stdout.write(`${table(head, lines)}\n`)
+    return `${name}, ${count(rows)} expired sessions, ${seconds} seconds each:\n\n${table(head, lines)}`
   } finally {
     await server.stop()
     await remove()

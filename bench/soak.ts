@@ -1,5 +1,5 @@
 // Runs a server and a client for a long time, measures their heaps, and cancels many calls. Writes
-// bench/results/soak.json and its section of docs/performance.md. Needs what bench/wire.ts needs.
+// bench/results/soak.json and its section of bench/results.md. Needs what bench/wire.ts needs.
 //
 //   node bench/soak.ts [--minutes 10] [--callers 32] [--cancelled 100000] [--users 10000] [--dry]
 

@@ -1,4 +1,4 @@
-// Compares the token module with @auth/core, prints the tables and writes them into docs/performance.md.
+// Compares the token module with @auth/core, prints the tables and writes them into bench/results.md.
 //
 //   taskset -c 1 node bench/token.ts [--rounds 101] [--url http://127.0.0.1:50051] [--quick] [--dry]
 //

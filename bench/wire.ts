@@ -1,5 +1,5 @@
 // Compares Authwire with the adapters that it replaces, over the wire. Writes bench/results/wire.json and its section
-// of docs/performance.md. Needs a build, and MySQL: at AUTHWIRE_BENCH_MYSQL_URL or AUTHWIRE_TEST_MYSQL_URL, or as a
+// of bench/results.md. Needs a build, and MySQL: at AUTHWIRE_BENCH_MYSQL_URL or AUTHWIRE_TEST_MYSQL_URL, or as a
 // program on the path. It creates its own databases, authwire_bench_…, and removes them.
 //
 //   node bench/wire.ts [--quick] [--only getSessionAndUser,growth] [--contenders authwire-pipeline,drizzle] [--rounds 7]

@@ -11,10 +11,16 @@ if (httpAddress === "off") {
   process.exit(1)
 }
 const [, address, port] = /^\[?(.*?)\]?:(\d+)$/.exec(httpAddress) ?? []
-// A service that listens on all addresses also listens on 127.0.0.1. A container often has no ::1.
-const host = ["0.0.0.0", "::"].includes(address) ? "127.0.0.1" : address
+// A service that listens on all addresses also listens on those of the loopback interface. Both are tried, because a
+// container often has only one of them.
+const loopback = [
+  { address: "127.0.0.1", family: 4 },
+  { address: "::1", family: 6 },
+]
+const lookup = (_host, _options, found) => found(null, loopback)
+const target = ["0.0.0.0", "::"].includes(address) ? { host: "localhost", lookup } : { host: address }
 // The certificate is not verified, because it is issued for the service's external names. Nothing secret is sent.
-const options = { host, port, path: "/readyz", timeout: 2000, rejectUnauthorized: false }
+const options = { ...target, port, path: "/readyz", timeout: 2000, rejectUnauthorized: false }
 
 const request = (AUTHWIRE_TLS_CERT ? https : http).get(options, ({ statusCode }) => {
   process.exit(statusCode === 200 ? 0 : 1)

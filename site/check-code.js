@@ -15,7 +15,7 @@ const files = pages.flatMap((page) => {
   const text = readFileSync(join(root, page), "utf8")
   const subfolder = page.replace(/\.md$/, "").replaceAll("/", "-")
   // The first line of a block names its file. The blocks of a page can import each other.
-  return [...text.matchAll(/^```ts\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map(([, name, code]) => {
+  return [...text.matchAll(/^```tsx?\n\/\/ (\S+)\n([\s\S]*?)^```$/gm)].map(([, name, code]) => {
     const file = join(folder, subfolder, name)
     mkdirSync(dirname(file), { recursive: true })
     writeFileSync(file, code)
@@ -23,7 +23,7 @@ const files = pages.flatMap((page) => {
   })
 })
 const blocks = pages.flatMap((page) => {
-  const rule = page === "README.md" ? /^```ts\n\/\/ \S+$/gm : /^```ts$/gm
+  const rule = page === "README.md" ? /^```tsx?\n\/\/ \S+$/gm : /^```tsx?$/gm
   return readFileSync(join(root, page), "utf8").match(rule) ?? []
 }).length
 if (files.length !== blocks) throw new Error(`${blocks - files.length} blocks do not begin with the name of their file`)

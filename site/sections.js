@@ -13,6 +13,7 @@ const named = [
   {
     text: "Use",
     pages: [
+      "docs/client.md",
       "docs/introspection.md",
       "docs/other-languages.md",
       "docs/gateways.md",

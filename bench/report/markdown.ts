@@ -38,13 +38,17 @@ export function factsText(facts: Facts): string {
   return `${machineText(facts)}, ${facts.mysql} (${settings.join(", ")}) on the same machine; ${versions.join(", ")}.`
 }
 
-const page = new URL("../../docs/performance.md", import.meta.url)
+/** The page of the summary, and that of all other tables. */
+const [summary, results] = ["../../docs/performance.md", "../results.md"].map(
+  (path) => new URL(path, import.meta.url),
+) as [URL, URL]
 
-/** Replaces the text between the marks of a program in docs/performance.md. */
+/** Replaces the text between the marks of a program in its page. */
 export function writeSection(program: string, text: string): void {
+  const page = program === "bench/report.ts" ? summary : results
   const [begin, end] = [`<!-- written by ${program}: begin -->`, `<!-- written by ${program}: end -->`]
   const [before, rest] = readFileSync(page, "utf8").split(begin)
   const after = rest?.split(end)[1]
-  if (before === undefined || after === undefined) throw new Error(`docs/performance.md has no section for ${program}`)
+  if (before === undefined || after === undefined) throw new Error(`${page.pathname} has no section for ${program}`)
   writeFileSync(page, `${before}${begin}\n\n${text.trim()}\n\n${end}${after}`)
 }

@@ -1,16 +1,18 @@
 import type { Awaitable } from "@auth/core/types"
 import { outageThrower, type SessionConfig, type SessionOptions } from "./sessions/throw-outages.js"
 import { SessionUnavailable } from "./sessions/unavailable.js"
+import { unavailableResponse } from "./sessions/unavailable-response.js"
 
 export { AuthwireError } from "./errors/error.js"
 export type { SessionOptions } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
+export { unavailableResponse } from "./sessions/unavailable-response.js"
 
 /** Options of withAuthwire. */
 export interface NextjsOptions extends SessionOptions {
   /**
    * Creates the response of `proxy.ts` and of route handlers when the session cannot be read. Default:
-   * `unavailableResponse`, which sends the status 503 with `Retry-After` and a JSON message.
+   * `unavailableResponse`, which sends the status 503 with `Retry-After`: a page to browsers, and JSON to others.
    */
   unavailable?: ((request: Request, error: SessionUnavailable) => Response | Promise<Response>) | undefined
 }
@@ -72,7 +74,7 @@ export function withAuthwire<Config extends SessionConfig | LazyConfig, Result e
   config: NoInfer<Config>,
   options: NextjsOptions = {},
 ): Result & GetSession<SessionOf<Result["auth"]>> {
-  const { unavailable = (_, error) => unavailableResponse(error) } = options
+  const { unavailable = (request, error) => unavailableResponse(error, request) } = options
   const result = nextAuth(withOutages(config, options) as Config)
   const auth = result.auth as Call
 
@@ -108,13 +110,6 @@ export function withAuthwire<Config extends SessionConfig | LazyConfig, Result e
       return auth({ headers: sessionHeaders(request) }, { headers: new Headers() })
     },
   } as Result & GetSession<SessionOf<Result["auth"]>>
-}
-
-/** Creates a response with the status 503, `Retry-After` and a JSON message. */
-export function unavailableResponse(error: SessionUnavailable): Response {
-  const message = "Your session cannot be checked at the moment. No user has been signed out. Please try again."
-  const headers = { "cache-control": "no-store", "retry-after": String(error.retryAfterSeconds) }
-  return Response.json({ message }, { status: 503, headers })
 }
 
 function withOutages(config: SessionConfig | LazyConfig, options: SessionOptions) {

@@ -11,6 +11,9 @@ const headers = {
 
 /** @type {import("next").NextConfig} */
 export default {
+  // As create-next-app writes it: what depends on the request is below a <Suspense>.
+  cacheComponents: true,
+  partialPrefetching: true,
   turbopack: { root: repository },
   outputFileTracingRoot: repository,
   output: process.env.NEXT_OUTPUT === "standalone" ? "standalone" : undefined,

@@ -57,6 +57,12 @@ withTools("deploy/helm/authwire", () => {
     expect(await conform(output)).toMatchObject({ code: 0 })
   })
 
+  test("it serves over IPv4 and IPv6, whichever the cluster has", async () => {
+    const { output } = await template(least)
+    expect(output.match(/value: "\[::\]:(50051|8080|9464)"/g)).toHaveLength(3)
+    expect(output.match(/ipFamilyPolicy: PreferDualStack/g)).toHaveLength(2)
+  })
+
   test("it is probed by gRPC, or with TLS, which gRPC probes do not support, by HTTPS", async () => {
     expect((await template(least)).output.match(/grpc:\n\s+port: 50051/g)).toHaveLength(2)
     const { output } = await template(everything)

@@ -15,7 +15,11 @@ describe("deploy/healthcheck.js", () => {
     ["localhost", "localhost"],
     ["::1", "[::1]"],
     ["::", "[::]"],
-  ])("asks the service that listens on %s", async (host, named) => {
+    // Only one of the addresses of the loopback interface answers.
+    ["127.0.0.1", "[::]"],
+    ["::1", "[::]"],
+    ["127.0.0.1", "0.0.0.0"],
+  ])("asks the service that listens on %s, and is told %s", async (host, named) => {
     let status = 200
     const paths: (string | undefined)[] = []
     const server = createServer((request, response) => {

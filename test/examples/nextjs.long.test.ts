@@ -221,6 +221,8 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
         expect(response.headers.getSetCookie().filter((line) => line.startsWith(sessionCookie))).toEqual([])
       }
       expect(await cookie()).toBe(token)
+      // The page reloads itself, and would do so during the next navigation.
+      await page.goto("about:blank")
     }
 
     const back = () => until(async () => (await asWhoHas("/api/me")).status === 200)
@@ -265,13 +267,6 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
         await page.click("#passkey-register")
         await page.waitForSelector("#passkeys li")
         await keepScreenshot(page, "nextjs-account")
-        await stack.server.stop()
-        await page.setViewportSize({ width: 640, height: 380 })
-        await page.goto(at("/account"))
-        await page.waitForSelector("#unavailable")
-        await keepScreenshot(page, "nextjs-outage")
-        await stack.restartServer()
-        await back()
       })
 
     test("while the service hangs a page waits for it only once", async () => {

@@ -19,7 +19,8 @@ export interface Application {
 
 export async function startApplication(): Promise<Application> {
   const arrived: Arrived[] = []
-  const server = createServer((request, response) => {
+  // As an application with large cookies: the default of Node is 16 KiB.
+  const server = createServer({ maxHeaderSize: 64 * 1024 }, (request, response) => {
     const { rawHeaders } = request
     const headers = rawHeaders.flatMap((name, at) =>
       at % 2 === 0 ? [[name.toLowerCase(), rawHeaders[at + 1] ?? ""] as const] : [],

@@ -62,13 +62,14 @@ export const ways: readonly Way[] = [
     async ask({ httpUrl }, apiKey, { settings = {}, headers = {}, method = "GET", scheme, host, path }) {
       const all = {
         ...headers,
-        "x-original-method": method,
+        "x-forwarded-method": method,
         ...(scheme !== undefined && { "x-forwarded-proto": scheme }),
-        ...(host !== undefined && { "x-original-host": host }),
-        ...(path !== undefined && { "x-original-uri": path }),
+        ...(host !== undefined && { "x-forwarded-host": host }),
+        ...(path !== undefined && { "x-forwarded-uri": path }),
         ...(apiKey !== undefined && { "x-api-key": apiKey }),
       }
-      const asked = { path: `/v1/authorize?${new URLSearchParams(settings)}`, headers: Object.entries(all) }
+      const query = new URLSearchParams([["proxy", "traefik"], ...Object.entries(settings)])
+      const asked = { path: `/v1/authorize?${query}`, headers: Object.entries(all) }
       const { status, body, headers: answered } = await visit(httpUrl, asked)
       if (status >= 500) throw new Error((JSON.parse(body) as { message: string }).message)
       const told = Object.entries(answered).filter(([name]) => name.startsWith("x-auth"))

@@ -126,13 +126,87 @@ describe(`on ${target}`, () => {
         expect([property, settings, (await ask({ headers, settings })).status]).toEqual([property, settings, status])
         if ("name" in property) continue
         const token = await jwtOf({ sub: "1", ...property })
-        expect([property, settings, (await ask({ headers: token, settings })).status]).toEqual([
+        const ofClaims = { ...settings, with_user: "false" }
+        expect([property, settings, (await ask({ headers: token, settings: ofClaims })).status]).toEqual([
           property,
           settings,
           status,
         ])
       }
       expect(await ask({ settings: { roles: "admin" } })).toEqual({ status: 401, told: {} })
+    })
+
+    test("with roles, a JWT counts for what the stored user is now, unless with_user is false", async () => {
+      const { userId } = await signIn({ role: "admin", name: "Ada" })
+      const headers = await jwtOf({ sub: userId, role: "admin", name: "Eve" })
+      const settings = { roles: "admin,user", headers: "x-auth-role=role,x-auth-name=name" }
+      const roleOf = async (more = {}) => {
+        const { status, told } = await ask({ headers, settings: { ...settings, ...more } })
+        return [status, told["x-auth-role"], told["x-auth-name"]]
+      }
+      expect(await roleOf()).toEqual([200, "admin", "Ada"])
+      const updateMask = { paths: ["extra"] }
+      await client.users.updateUser({ id: userId, extra: { role: "user" }, updateMask })
+      expect(await roleOf()).toEqual([200, "user", "Ada"])
+      expect(await roleOf({ roles: "admin" })).toEqual([403, undefined, undefined])
+      await client.users.updateUser({ id: userId, extra: { role: null }, updateMask })
+      expect(await roleOf()).toEqual([403, undefined, undefined])
+      await client.users.deleteUser({ id: userId })
+      expect(await roleOf()).toEqual([401, undefined, undefined])
+      expect(await roleOf({ with_user: "false" })).toEqual([200, "admin", "Eve"])
+      const optional = { policy: "optional", headers: "x-auth-role=role" }
+      expect(await ask({ headers, settings: { ...optional, with_user: "true" } })).toEqual({ status: 200, told: {} })
+      expect((await ask({ headers, settings: optional })).told).toMatchObject({ "x-auth-role": "admin" })
+    })
+
+    test("settings restrict which sessions count, as fields of Introspect do", async () => {
+      const { headers: byDatabase, sessionToken, told } = await signIn()
+      const byJwt = await jwtOf({ sub: "7", uid: "8" })
+      const bySalt = `${cookie}=${await client.jwt.encode({ token: { sub: "9" }, salt: "salt", secret: "" })}`
+      const cases: [Record<string, string>, Record<string, string>, user: string | undefined][] = [
+        [{ strategy: "database" }, byDatabase, told["x-auth-user-id"]],
+        [{ strategy: "database" }, byJwt, undefined],
+        [{ strategy: "jwt" }, byDatabase, undefined],
+        [{ strategy: "jwt" }, byJwt, "7"],
+        [{ user_id_claim: "uid" }, byJwt, "8"],
+        [{ user_id_claim: "none" }, byJwt, undefined],
+        [{ secure_cookie: "true" }, byDatabase, undefined],
+        [{ secure_cookie: "true" }, { cookie: `__Secure-${cookie}=${sessionToken}` }, told["x-auth-user-id"]],
+        [{}, { cookie: bySalt }, undefined],
+        [{ salt: "salt" }, { cookie: bySalt }, "9"],
+      ]
+      for (const [settings, headers, user] of cases) {
+        const answer = await ask({ headers, settings })
+        expect([settings, answer.told["x-auth-user-id"]]).toEqual([settings, user])
+      }
+      await until(() => server.log().includes("user_id_claim"))
+    })
+
+    test("a CORS preflight request is forwarded without a user, if the setting says so, and nothing else is", async () => {
+      const { headers: session, told } = await signIn()
+      const preflight = { origin: "https://a.example", "access-control-request-method": "POST" }
+      const { origin } = preflight
+      const settings = { preflight: "forward", roles: "admin" }
+      const method = "OPTIONS"
+      expect(await ask({ method, headers: preflight, settings })).toEqual({ status: 200, told: {} })
+      expect(await ask({ method, headers: { ...preflight, ...session }, settings })).toEqual({ status: 200, told: {} })
+      for (const question of [{ headers: preflight }, { method, headers: { origin } }, { method }]) {
+        expect(await ask({ ...question, settings })).toEqual({ status: 401, told: {} })
+      }
+      expect(await ask({ method, headers: preflight, settings: { preflight: "check" } })).toMatchObject({ status: 401 })
+      expect(await ask({ method, headers: preflight })).toMatchObject({ status: 401 })
+      expect(await ask({ headers: session, settings: { preflight: "forward" } })).toEqual({ status: 200, told })
+    })
+
+    test("the cookies of a large JWT are accepted", async () => {
+      for (const bytes of [20_000, 40_000]) {
+        const { cookie: one = "" } = await jwtOf({ sub: "7", padding: "x".repeat(bytes) })
+        const [name, value = ""] = one.split("=")
+        const chunks = value.match(/.{1,3936}/g)?.map((chunk, at) => `${name}.${at}=${chunk}`)
+        const headers = { cookie: chunks?.join("; ") ?? "" }
+        expect(headers.cookie.length).toBeGreaterThan(bytes)
+        expect((await ask({ headers })).told).toMatchObject({ "x-auth-user-id": "7" })
+      }
     })
 
     test("headers have the configured values, encoded so that nothing is lost or misinterpreted", async () => {
@@ -219,16 +293,17 @@ describe(`on ${target}`, () => {
     test("another cookie, if the setting names it", async () => {
       const { sessionToken, told } = await signIn()
       const headers = { cookie: `my.session=${sessionToken}` }
-      expect(await ask({ headers, settings: { cookie: "my.session" } })).toEqual({ status: 200, told })
+      expect(await ask({ headers, settings: { cookie_name: "my.session" } })).toEqual({ status: 200, told })
       expect(await ask({ headers })).toEqual({ status: 401, told: {} })
       const own = { cookie: `${cookie}=${sessionToken}` }
-      expect(await ask({ headers: own, settings: { cookie: "my.session" } })).toEqual({ status: 401, told: {} })
+      expect(await ask({ headers: own, settings: { cookie_name: "my.session" } })).toEqual({ status: 401, told: {} })
     })
 
     test.each<[Record<string, string>, string]>([
       [{ policies: "required" }, "contains a setting that is not one of tenant, policy, roles"],
       [{ Roles: "admin" }, "contains a setting that is not one of"],
-      [{ __proto__x: "admin" }, "contains a setting that is not one of"],
+      [JSON.parse('{"__proto__":"x"}'), "contains a setting that is not one of"],
+      [{ constructor: "x" }, "contains a setting that is not one of"],
       [{ policy: "" }, "policy must be required or optional"],
       [{ policy: "Optional" }, "policy must be required or optional"],
       [{ policy: "constructor" }, "policy must be required or optional"],
@@ -242,8 +317,15 @@ describe(`on ${target}`, () => {
       [{ sign_in: "/in#x" }, "sign_in must be"],
       [{ sign_in: "https://a b" }, "sign_in must be"],
       [{ sign_in: "" }, "sign_in must be"],
-      [{ cookie: "a b" }, "cookie must be the name of a cookie"],
-      [{ cookie: "" }, "cookie must be the name of a cookie"],
+      [{ cookie_name: "a b" }, "cookie_name must be the name of a cookie"],
+      [{ cookie_name: "" }, "cookie_name must be the name of a cookie"],
+      [{ strategy: "JWT" }, "strategy must be database or jwt"],
+      [{ strategy: "constructor" }, "strategy must be database or jwt"],
+      [{ with_user: "yes" }, "with_user must be true or false"],
+      [{ secure_cookie: "" }, "secure_cookie must be true or false"],
+      [{ user_id_claim: "" }, "user_id_claim must be a text of 1 to 256 bytes"],
+      [{ salt: "é".repeat(129) }, "salt must be a text of 1 to 256 bytes"],
+      [{ preflight: "true" }, "preflight must be check or forward"],
       [{ headers: "email" }, "headers must be a list of 1 to 16 x-auth-NAME=PROPERTY"],
       [{ headers: "host=email" }, "headers must be"],
       [{ headers: "x-auth-user-id=email" }, "headers must be"],
@@ -262,13 +344,25 @@ describe(`on ${target}`, () => {
       const { headers } = await signIn()
       const other = (await createKey(database, "sessions:read,sessions:write,users:read,tokens:decode")).text
       await expect(ask({ headers }, other)).rejects.toThrow(/lacks the scope sessions:introspect/)
-      await expect(ask({ headers }, null)).rejects.toThrow(/the call has no API key/)
+      const header = way.name.startsWith("GET") ? "x-api-key: awk_…, because authorization is" : "authorization: Bearer"
+      await expect(ask({ headers }, null)).rejects.toThrow(`the call has no API key: send it as ${header}`)
       await expect(ask({ headers }, altered(gateway))).rejects.toThrow(/unknown, revoked or expired/)
       const limited = createAuthwireClient({ url: server.grpcUrl, apiKey: gateway })
       await expect(limited.users.getUser({ id: "1" })).rejects.toThrow(/lacks the scope/)
       await expect(limited.sessions.getSessionAndUser({ sessionToken: "1" })).rejects.toThrow(/lacks the scope/)
       limited.close()
     })
+  })
+
+  test("names of headers and of the scheme Bearer in any case", async () => {
+    const { sessionToken, told } = await signIn()
+    for (const headers of [{ Cookie: `a=1; ${cookie}=${sessionToken}` }, { AUTHORIZATION: `bearer ${sessionToken}` }]) {
+      const request = toCheckRequest({ headers: { ...headers, "X-Auth-Anything": "forged" } })
+      const { httpResponse } = await check(server, gateway, request)
+      if (httpResponse.case !== "okResponse") throw new Error(httpResponse.case)
+      expect(httpResponse.value.headers.map(({ header }) => header?.value)).toEqual(Object.values(told))
+      expect(httpResponse.value.headersToRemove).toEqual(["x-auth-anything"])
+    }
   })
 
   test("headers as bytes, as Envoy sends them with encode_raw_headers", async () => {
@@ -312,11 +406,11 @@ describe(`on ${target}`, () => {
       const all = { "x-api-key": gateway, accept: "text/html", ...headers }
       return visit(server.httpUrl, { path: `/v1/authorize?${query}`, method, headers: Object.entries(all) })
     }
-    const answer = await authorize("sign_in=/in&redirect=header", { "x-original-uri": "/a", "x-original-host": "b" })
+    const answer = await authorize("sign_in=/in&proxy=nginx", { "x-original-uri": "/a", "x-original-host": "b" })
     expect(answer.status).toBe(401)
     expect(answer.headers).not.toHaveProperty("location")
     expect(answer.headers).toMatchObject({ "x-auth-location": "/in", "www-authenticate": "Bearer" })
-    for (const query of ["redirect=yes", "policy=optional&policy=required", "redirect=header&redirect=header"]) {
+    for (const query of ["proxy=yes", "policy=optional&policy=required", "proxy=nginx&proxy=nginx"]) {
       expect([query, (await authorize(query)).status]).toEqual([query, 500])
     }
     const warned = (detail: string) =>
@@ -324,7 +418,7 @@ describe(`on ${target}`, () => {
         .log()
         .split("\n")
         .filter((line) => line.includes("an invalid setting") && line.includes(detail))
-    for (const detail of ["redirect must be header, or absent", "contains a setting twice"]) {
+    for (const detail of ["proxy must be one of nginx", "contains a setting twice"]) {
       await until(() => warned(detail).length > 0)
       expect(warned(detail)).toHaveLength(1)
     }
@@ -338,5 +432,43 @@ describe(`on ${target}`, () => {
     const headersOfNone = [["authorization", `Bearer ${gateway}`] as const]
     const none = await visit(server.httpUrl, { path: "/v1/authorize", headers: headersOfNone })
     expect(none.status).toBe(500)
+  })
+
+  // The headers that ForwardAuth of Traefik and forward_auth of Caddy send. Both forward all headers of the client.
+  test.each(["traefik", "caddy"])("behind %s, a client cannot choose the address to return to", async (proxy) => {
+    const sent = {
+      "X-Forwarded-Method": "GET",
+      "X-Forwarded-Proto": "https",
+      "X-Forwarded-Host": "app.example.com",
+      "X-Forwarded-Uri": "/page?a=1",
+      "X-Forwarded-For": "192.0.2.1",
+      "X-Api-Key": gateway,
+    }
+    const client = {
+      Accept: "text/html",
+      "X-Original-Host": "evil.example",
+      "X-Original-Uri": "/",
+      "X-Original-Method": "POST",
+    }
+    const asked = { path: `/v1/authorize?proxy=${proxy}&sign_in=/in`, headers: Object.entries({ ...client, ...sent }) }
+    const { status, headers } = await visit(server.httpUrl, asked)
+    const back = encodeURIComponent("https://app.example.com/page?a=1")
+    expect([status, headers.location]).toEqual([302, `/in?callbackUrl=${back}`])
+  })
+
+  test("a header that is too large gets 431, and a line in the log", async () => {
+    const header = (bytes: number) => ({
+      headers: [
+        ["x-api-key", gateway],
+        ["x-large", "x".repeat(bytes)],
+      ] as const,
+    })
+    const statusOf = async (path: string, bytes: number) =>
+      (await visit(server.httpUrl, { path, ...header(bytes) })).status
+    expect(await statusOf("/v1/authorize", 60_000)).toBe(401)
+    expect(await statusOf("/v1/authorize", 66_000)).toBe(431)
+    expect(await statusOf("/v1/authorize/", 15_000)).toBe(404)
+    expect(await statusOf("/v1/authorize/", 17_000)).toBe(431)
+    for (const bytes of [16_384, 65_536]) await until(() => server.log().includes(`"max_header_bytes":${bytes}`))
   })
 })

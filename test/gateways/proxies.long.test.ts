@@ -22,6 +22,13 @@ const forged: Visit["headers"] = [
   ["x_auth_user_id", "root"],
 ]
 
+/** They would lead to another address after the sign-in. */
+const forgedTarget: NonNullable<Visit["headers"]> = ["original", "forwarded"].flatMap((prefix) => [
+  [`x-${prefix}-method`, "POST"],
+  [`x-${prefix}-host`, "evil.example"],
+  [`x-${prefix}-uri`, "/evil"],
+])
+
 const behind = (kind: (typeof kinds)[number]) => {
   const later = endsAfterEach()
   const key = staticKey(["sessions:introspect"])
@@ -108,7 +115,7 @@ const behind = (kind: (typeof kinds)[number]) => {
 
   test("a browser that requests a page is sent to the sign-in page, with the URL to return to", async () => {
     const path = "/deep/page?a=1&b=%26&callbackUrl=https://evil.example"
-    const { status, headers } = await ask({ path, headers: [page, ["host", "app.example.com"]] })
+    const { status, headers } = await ask({ path, headers: [page, ["host", "app.example.com"], ...forgedTarget] })
     expect(status).toBe(302)
     expect(headers["cache-control"]).toBe("no-store")
     const at = new URL(headers.location as string, "http://app.example.com")
@@ -116,6 +123,43 @@ const behind = (kind: (typeof kinds)[number]) => {
     expect([...at.searchParams]).toEqual([["callbackUrl", `http://app.example.com${path}`]])
     expect((await ask({ method: "POST", headers: [page] })).status).toBe(401)
     expect((await ask({ headers: [["accept", "application/json"]] })).status).toBe(401)
+  })
+
+  test("the cookies of a large JWT arrive, and those that are too large are not taken for an outage", async () => {
+    const jwtOf = async (bytes: number) => {
+      const token = { sub: "7", padding: "x".repeat(bytes) }
+      const jwt = await client.jwt.encode({ token, salt: cookie, secret: "" })
+      return [
+        ["cookie", (jwt.match(/.{1,3936}/g) ?? []).map((one, at) => `${cookie}.${at}=${one}`).join("; ")] as const,
+      ]
+    }
+    for (const bytes of [15_000, 30_000]) {
+      const headers = await jwtOf(bytes)
+      expect(headers[0]?.[1].length).toBeGreaterThan((bytes * 4) / 3)
+      expect(told(await ask({ headers }))).toMatchObject({ "x-auth-user-id": ["7"] })
+    }
+    expect([400, 431]).toContain((await ask({ headers: await jwtOf(45_000) })).status)
+  })
+
+  test("a CORS preflight request is forwarded if the route says so", async () => {
+    const settings =
+      kind.name === "nginx"
+        ? ["?roles=admin", "?preflight=forward&roles=admin"]
+        : ["roles: admin,", "preflight: forward, roles: admin,"]
+    const changes = [settings as [string, string]]
+    const forwarding = await kind.start({
+      authwire: server,
+      apiKey: key.text,
+      applicationPort: application.port,
+      changes,
+    })
+    later(forwarding.stop)
+    const headers = [...forged, ["origin", "https://a.example"], ["access-control-request-method", "PUT"]] as const
+    const known = headers.filter(([name]) => kind.name !== "nginx" || name !== "x-auth-role")
+    const preflight = { path: "/admin/x", method: "OPTIONS", headers: known }
+    expect(told(await visit(forwarding.url, preflight))).toEqual({})
+    expect((await visit(forwarding.url, { ...preflight, method: "PUT" })).status).toBe(401)
+    expect((await ask(preflight)).status).toBe(401)
   })
 
   test("forged headers of a client never arrive, whatever the policy", async () => {

@@ -130,10 +130,16 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     const dry = await run([...importing(), `--url=${url}`, `--report=${report}`], others)
     expect(dry.code).toBe(1)
     expect(dry.stderr).toMatch(/^3 rows have errors: .*--skip; nothing was written\n$/)
-    const findings = readFileSync(report, "utf8")
+    const lines = readFileSync(report, "utf8")
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line))
+    const [conversion] = lines.filter(({ kind }) => kind === "conversion")
+    const example = `user 0: ${expires} → 2030-01-01T00:00:00.000Z`
+    const inDates = { table: "users", property: "emailVerified", what: "number → date", count: 20, example }
+    expect(conversion).toEqual({ kind: "conversion", ...inDates })
+    expect(dry.stdout).toMatch(new RegExp(`^20 +users +emailVerified: number → date +${example}$`, "m"))
+    const findings = lines.filter(({ kind }) => kind !== "conversion")
     expect(findings.map(({ kind, table, row }) => [kind, table, row.replace(/, SHA.*/, "")]).sort()).toEqual([
       ["address-collision", "users", "user 2"],
       ["cannot-sign-in", "users", "user 8"],

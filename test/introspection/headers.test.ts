@@ -38,7 +38,8 @@ beforeAll(async () => {
     )
   }
   const tokens = createTokenModule()
-  const service = introspectionService({ users, sessions, tokens, secretsOf: () => [secret], secureCookie: false })
+  const deps = { users, sessions, tokens, secretsOf: () => [secret], secureCookie: false, onMissingUserId: () => {} }
+  const service = introspectionService(deps)
   introspect = (request) => service.introspect(request, { tenant: "default" } as Call)
 })
 afterAll(() => drop())

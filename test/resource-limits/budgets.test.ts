@@ -61,6 +61,7 @@ const values = [
   count(limits.streamsAtWork),
   count(limits.pipelines),
   bytes(limits.maxHeaderBytes),
+  `${bytes(limits.maxAuthorizeHeaderBytes)}, which count as request bytes`,
   bytes(defaultOf("max-message-bytes")),
   bytes(limits.requestBytes),
   bytes(limits.requestBytesForMore),

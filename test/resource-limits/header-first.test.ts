@@ -136,6 +136,27 @@ describe("unauthorized calls are rejected after their headers", () => {
   )
 })
 
+test("the large headers that /v1/authorize accepts count against the request limit of a key", async () => {
+  const target = await startTarget()
+  // Node limits the headers of a single connection.
+  const connections = Array.from({ length: 3 }, () => attackConnection(target.url("http"), takesNothing))
+  try {
+    const fields = { ":path": "/v1/authorize", "x-api-key": target.keys.all, "x-large": "x".repeat(60_000) }
+    const fitting = Math.floor(limits.keyRequestBytes / 60_000)
+    for (const connection of connections) {
+      for (let call = 0; call < fitting / 2; call++) connection.open(fields, Buffer.alloc(0))
+    }
+    await Promise.all(connections.map(({ seen }) => seen()))
+    // The answers wait for the client, and so do the headers of their requests.
+    const open = () => connections.reduce((sum, { openStreams }) => sum + openStreams, 0)
+    await until(() => open() <= fitting)
+    expect(open()).toBeGreaterThan(fitting / 2)
+  } finally {
+    for (const { close } of connections) close()
+    await target.close()
+  }
+})
+
 describeServer("calls beyond the concurrency limit", (database) => {
   let authwire: Authwire
   beforeAll(async () => {

@@ -154,23 +154,52 @@ describe("a transport limits the resources of clients", () => {
     })
   })
 
-  test("the HTTP listener answers a header of HTTP/1.1 that is too long with 431 and no details", async () => {
-    const socket = connect("http")
-    socket.write(`GET /healthz HTTP/1.1\r\nhost: a\r\nx-padding: ${"a".repeat(17_000)}\r\n\r\n`)
-    let answer = ""
-    for await (const chunk of socket) answer += chunk
-    const [statusLine, ...fields] = answer.split("\r\n")
-    expect(statusLine).toBe("HTTP/1.1 431 Request Header Fields Too Large")
-    expect(fields).toEqual([
-      "connection: close",
-      "cache-control: no-store",
-      "content-security-policy: default-src 'none'",
-      "referrer-policy: no-referrer",
-      "x-content-type-options: nosniff",
-      "",
-      "",
-    ])
-  })
+  test.each([
+    [60_000, 401],
+    [66_000, undefined],
+  ])(
+    "the HTTP listener answers /v1/authorize with a header of HTTP/2 of %d bytes with the status %s",
+    async (bytes, status) => {
+      const session = http2.connect(server.httpUrl)
+      await once(session, "remoteSettings")
+      await new Promise((resolve) => session.ping(resolve))
+      const stream = session.request({ ":path": "/v1/authorize", "x-padding": "a".repeat(bytes) })
+      stream.on("error", () => {})
+      let found: unknown
+      stream.once("response", (fields) => {
+        found = fields[":status"]
+      })
+      stream.resume()
+      await new Promise((resolve) => stream.once("close", resolve))
+      session.destroy()
+      expect(found).toBe(status)
+    },
+  )
+
+  test.each([
+    ["/healthz", 17_000],
+    ["/healthz", 66_000],
+    ["/v1/authorize", 66_000],
+  ])(
+    "the HTTP listener answers %s with a header of HTTP/1.1 of %d bytes with 431 and no details",
+    async (path, bytes) => {
+      const socket = connect("http")
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\nx-padding: ${"a".repeat(bytes)}\r\n\r\n`)
+      let answer = ""
+      for await (const chunk of socket) answer += chunk
+      const [statusLine, ...fields] = answer.split("\r\n")
+      expect(statusLine).toBe("HTTP/1.1 431 Request Header Fields Too Large")
+      expect(fields.filter((field) => !/^(date|content-length: 0$)/i.test(field)).toSorted()).toEqual([
+        "",
+        "",
+        "cache-control: no-store",
+        "connection: close",
+        "content-security-policy: default-src 'none'",
+        "referrer-policy: no-referrer",
+        "x-content-type-options: nosniff",
+      ])
+    },
+  )
 })
 
 /** Returns the grpc-status of a response; "reset" if there is none, "closed" if there is no connection. */

@@ -63,8 +63,8 @@ function faultOf(said: string, { secure, hasCertificate, advice }: Security): st
     // A TLS server responds to plaintext with bytes that are not HTTP, or closes the connection without a response.
     const foreign = early && /NGHTTP2_|Protocol error|Parse Error|Response does not match/.test(said)
     if (!closed && !foreign) return undefined
-    const why = closed ? `${said}; ${turnedAway}` : said
-    return `${why}; ${advice.address}; if the service uses TLS, ${advice.speakTls}`
+    const why = `${said}; if the service uses TLS, ${advice.speakTls}; ${advice.address}`
+    return closed ? `${why}; or ${turnedAway}` : why
   }
   const certain = (fault: string) => `${tlsHeading}${fault}`
   if (/unable to verify|unable to get (local )?issuer|self[- ]signed certificate/i.test(said))
@@ -80,11 +80,11 @@ function faultOf(said: string, { secure, hasCertificate, advice }: Security): st
   const why = hasCertificate
     ? `may reject the client's certificate (${advice.certificate}): it must be signed by a CA that the service trusts, and must not have expired`
     : `may require a client certificate: ${advice.certificate}`
-  return `${said}; ${turnedAway}; or the service ${why}`
+  return `${said}; the service ${why}; or ${turnedAway}`
 }
 
 const turnedAway =
-  "the connection was closed at once, as the service does when it has reached its limit of connections (--max-connections)"
+  "the service has reached its limit of connections (--max-connections), and closes further ones at once"
 
 const oldProtocol =
   "the service supports only TLS versions before 1.2, which are insecure; enable TLS 1.2 or later at the service"

@@ -26,6 +26,7 @@ import { statusName } from "../errors/status.js"
 import type { EventFeed } from "../events/feed.js"
 import { invalidSettings } from "../gateway/invalid-settings.js"
 import type { Readiness } from "../health/readiness.js"
+import { missingUserIds } from "../introspection/missing-user-ids.js"
 import { concurrencyLimit } from "../overload/concurrency-limit.js"
 import { rejectionPause } from "../overload/pause.js"
 import { pipelineService } from "../pipeline/service.js"
@@ -105,7 +106,8 @@ export function createService(options: ServiceOptions): Router {
   const hasHealth = configuration.health === "on"
   const { sessions, users } = store
   const tokens = createTokenModule({ cacheSize: configuration.tokenCacheSize })
-  const asking = { sessions, users, tokens, secretsOf, secureCookie }
+  const onMissingUserId = missingUserIds(log, clock)
+  const asking = { sessions, users, tokens, secretsOf, secureCookie, onMissingUserId }
   const caches = sessionCaches(options)
   const services = [
     register(UserService, userService({ users, newId: randomUUID })),

@@ -11,8 +11,9 @@ export const helpConfiguration: HelpConfiguration = {
   visibleGlobalOptions: ({ parent }) => (parent?.parent ? [...parent.options] : []),
   formatHelp(command, helper) {
     const width = helper.padWidth(command, helper)
+    const isShort = command.options.some(({ hidden }) => hidden)
     const variables = optionsOf(pathOf(command)).flatMap(([, option]) =>
-      option.flag === undefined && option.variable !== undefined
+      option.flag === undefined && option.variable !== undefined && (option.isCommon || !isShort)
         ? helper.formatItem(option.variable, width, describe(option), helper)
         : [],
     )

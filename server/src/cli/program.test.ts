@@ -28,7 +28,7 @@ test("--help names every command", async () => {
 test.each(["serve", "migrate up", "keys create", "import", "export", "doctor"])(
   "%s --help names every option and variable of the command, and no other",
   async (command) => {
-    const printed = await run(...command.split(" "), "--help")
+    const printed = await run(...command.split(" "), "--help", "all")
     const known = optionsOf(command).map(([, option]) => option)
     const flags = known.flatMap(({ flag }) => flag ?? []).concat("help")
     expect([...printed.matchAll(/^ {2}(?:-h, )?--([a-z-]+)/gm)].map(([, flag]) => flag).sort()).toEqual(flags.sort())
@@ -40,6 +40,14 @@ test.each(["serve", "migrate up", "keys create", "import", "export", "doctor"])(
     }
   },
 )
+
+test("serve --help shows the common options, and says how to see all", async () => {
+  const printed = await run("serve", "--help")
+  expect(printed.match(/^ {2}--[a-z-]+/gm)?.length).toBe(10)
+  expect(printed).toContain("AUTH_SECRET ")
+  expect(printed).not.toContain("OTEL_")
+  expect(printed).toMatch(/\nAll options: authwire serve --help all\n$/)
+})
 
 test.each([
   [[], /^the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants and events/],

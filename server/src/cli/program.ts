@@ -19,8 +19,10 @@ type Work<C extends Command> = (
  *
  * @returns The exit code. Throws ConfigurationError and StartError.
  */
-export async function runProgram(args: readonly string[], { environment, version, output }: Program): Promise<number> {
+export async function runProgram(given: readonly string[], { environment, version, output }: Program): Promise<number> {
   let exitCode: number | undefined
+  const wantsAll = given.at(-1) === "all" && given.at(-2) === "--help"
+  const args = wantsAll ? given.slice(0, -1) : given
   const program = group(
     new CommanderCommand("authwire")
       .description("A gRPC identity data service for Auth.js.")
@@ -36,6 +38,7 @@ export async function runProgram(args: readonly string[], { environment, version
     const parent = program.commands.find((one) => one.name() === first) ?? program
     const command = parent.command(`${second} ${argument}`.trim()).description(description).allowExcessArguments(false)
     addOptions(command)
+    if (path === "serve" && !wantsAll) showCommonOptions(command)
     throwConfigurationErrors(command)
     command.action(async () => {
       const configuration = await readConfiguration(path, command.optsWithGlobals(), environment)
@@ -154,6 +157,13 @@ function addOptions(command: CommanderCommand): void {
     }
     command.addOption(commanderOption)
   }
+}
+
+/** Leaves out of the help what few people set. */
+function showCommonOptions(command: CommanderCommand): void {
+  const common = new Set(optionsOf(pathOf(command)).flatMap(([, { flag, isCommon }]) => (isCommon ? `--${flag}` : [])))
+  for (const option of command.options) if (!common.has(option.long ?? "")) option.hideHelp()
+  command.addHelpText("after", `\nAll options: authwire ${pathOf(command)} --help all`)
 }
 
 /** Makes a command throw ConfigurationError for errors that commander finds. */

@@ -4,6 +4,7 @@ import { boolean, integer, text } from "./values.js"
 /** Options of the database and its connections. */
 export const databaseOptions = {
   databaseUrl: {
+    isCommon: true,
     // rules.ts checks its form and when it is required.
     value: text("URL"),
     devDefault: "sqlite:.authwire/authwire.db",
@@ -15,6 +16,7 @@ export const databaseOptions = {
     help: "The database for reading lists that may be some hundred milliseconds old (ListUsers, CountUsers, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. If it is not set, or while none of them answers, these lists are read from --database-url.",
   },
   migrate: {
+    isCommon: true,
     value: boolean(),
     default: "false",
     help: "Apply pending migrations before serving. Always enabled with --dev.",

@@ -4,26 +4,31 @@ import { address, boolean, choice, integer, text } from "./values.js"
 /** Options of the listeners and their connections. */
 export const listenerOptions = {
   grpcAddr: {
+    isCommon: true,
     value: address(),
     default: "127.0.0.1:50051",
     help: "Address of the gRPC listener. Port 0 picks a free one; off closes the listener.",
   },
   httpAddr: {
+    isCommon: true,
     value: address(),
     default: "127.0.0.1:8080",
     help: "Address of the HTTP listener (Connect, gRPC-Web, gRPC, probes). Port 0 picks a free one; off closes the listener.",
   },
   metricsAddr: {
+    isCommon: true,
     value: address(),
     default: "off",
     help: "Address at which GET /metrics serves metrics of all workers for Prometheus: calls by method, listener and status, their durations, the database, the processes. It uses neither TLS nor an API key. It exposes numbers and no data of users. Port 0 picks a free one.",
   },
   tlsCert: {
+    isCommon: true,
     value: text("FILE"),
     help: "Enables TLS at both listeners. The certificate in PEM, followed by the intermediate certificates up to its root. It is read again when the files change. Required, with --tls-key, to listen on other addresses than loopback, unless --insecure-behind-proxy is given.",
     commands: ["serve", "doctor"],
   },
   tlsKey: {
+    isCommon: true,
     value: text("FILE"),
     help: "The private key of --tls-cert in PEM, without a passphrase.",
     commands: ["serve", "doctor"],

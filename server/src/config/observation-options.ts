@@ -11,6 +11,7 @@ const areSent: OptionDefinition["when"] = ({ traceExporter }) => traceExporter =
 /** Options of the log, the audit log and traces. Traces use the standard variables of OpenTelemetry. */
 export const observationOptions = {
   logLevel: {
+    isCommon: true,
     value: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "LEVEL"),
     default: "info",
     help: "The lowest severity that is logged; every call is one line at info.",

@@ -42,6 +42,8 @@ export interface OptionDefinition {
    */
   when?: (before: Readonly<Record<string, unknown>>) => boolean
   help: string
+  /** Whether `serve --help` shows the option. `serve --help all` shows the others too. */
+  isCommon?: true
   /** The commands that have the option. A group stands for all of its commands. Default: `serve` only. */
   commands?: readonly (Command | Group)[]
 }

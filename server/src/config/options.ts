@@ -17,6 +17,7 @@ import { boolean } from "./values.js"
  */
 const definitions = {
   dev: {
+    isCommon: true,
     variable: false,
     value: boolean(),
     default: "false",
@@ -30,6 +31,19 @@ const definitions = {
   ...observationOptions,
   ...commandOptions,
 } as const satisfies Record<string, OptionDefinition>
+
+/** The headings of docs/configuration.md, each with the names of its options. */
+export const optionGroups = (
+  [
+    ["Development", { dev: definitions.dev }],
+    ["Database", databaseOptions],
+    ["Secrets and keys", secretOptions],
+    ["Listeners", listenerOptions],
+    ["Limits, cleanup and shutdown", serviceOptions],
+    ["Logs and traces", observationOptions],
+    ["Commands", commandOptions],
+  ] as const
+).map(([heading, group]) => ({ heading, names: Object.keys(group) as Name[] }))
 
 /** All options with their flags and variables. */
 export const options = Object.fromEntries(

@@ -4,6 +4,7 @@ import { applicationKey, encryptionKeys, staticKeys, text } from "./values.js"
 /** Secrets and keys: for tokens, for stored data, and API keys of callers. */
 export const secretOptions = {
   authSecret: {
+    isCommon: true,
     flag: false,
     variable: "AUTH_SECRET",
     value: text(),

@@ -4,6 +4,7 @@ import { duration, integer, rates } from "./values.js"
 /** Workers, limits of calls, the deletion of expired rows, and the end of the service. */
 export const serviceOptions = {
   workers: {
+    isCommon: true,
     value: integer(1, 64),
     default: "1",
     help: "The number of processes that serve behind the same addresses, at best one per core. Each has its own connection pool: the database gets up to this many times --database-pool-size connections, and two more per worker. With SQLite only 1, because one process owns the file.",

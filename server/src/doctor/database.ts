@@ -9,6 +9,7 @@ import {
 } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
 import { diagnoseSignUps } from "./sign-ups.js"
+import { diagnoseTexts } from "./texts.js"
 
 /** The oldest database versions that are tested. */
 const oldest = { mysql: [8, 4], mariadb: [10, 11], postgres: [15, 0] } as const
@@ -28,13 +29,17 @@ export async function diagnoseDatabase(
   const facts = await databaseFacts(database)
   const after = Date.now()
   const tables = await diagnoseMigrations(database)
+  const texts = tables.state === "wrong" ? [] : await diagnoseTexts(database)
+  // Text that the driver cannot read would end the process in the other checks.
+  const isReadable = tables.state !== "wrong" && texts.every(({ state }) => state === "ok")
   return [
     diagnoseVersion(database, facts),
     ...diagnoseSettings(facts.settings),
     diagnoseClock(facts.clock, before, after),
     tables,
-    ...(tables.state === "wrong" ? [] : await diagnoseKeys(database, encryptionKeys)),
-    ...(tables.state === "wrong" ? [] : [await diagnoseSignUps(database, after)]),
+    ...texts,
+    ...(isReadable ? await diagnoseKeys(database, encryptionKeys) : []),
+    ...(isReadable ? [await diagnoseSignUps(database, after)] : []),
   ]
 }
 

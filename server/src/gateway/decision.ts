@@ -30,6 +30,8 @@ export type Denied =
 
 /** Decides whether a request is forwarded. */
 export function decide(policy: Policy, request: GatewayRequest, session: RequestSession | null): Decision {
+  // A preflight has no credentials. It is forwarded without a user, whatever else it contains.
+  if (policy.forwardsPreflights && isPreflight(request)) return allowed(policy, request, [])
   const userId = headerText(session?.userId)
   // An application may put any value into a JWT as the user's id. A value that no header can carry is no user.
   if (session === null || userId === undefined) {
@@ -58,6 +60,11 @@ function notSignedIn({ signIn }: Policy, request: GatewayRequest): Denied {
   return { kind: "denied", status: 401, reason }
 }
 
+/** Returns whether a browser asks if a page of another origin may send a request (Fetch standard, CORS-preflight fetch). */
+function isPreflight({ method, header }: GatewayRequest): boolean {
+  return method === "OPTIONS" && header("origin") !== undefined && header("access-control-request-method") !== undefined
+}
+
 function allowed(policy: Policy, request: GatewayRequest, headers: Allowed["headers"]): Allowed {
   // A proxy may not send all headers of a request, so those that the application relies on are always removed or set.
   const removed = new Set([...ownHeaders, ...policy.headers.map(({ name }) => name)])
@@ -78,17 +85,20 @@ function hasRole({ roles, roleProperties }: Policy, session: RequestSession): bo
   })
 }
 
-/** Returns a property that the application has added: from the user's `extra`, or of a JWT from its claims. */
-function extraOf({ kind, user, claims }: RequestSession, property: string): unknown {
-  const held: object | undefined = kind === "jwt" ? claims : user?.extra
+/**
+ * Returns a property that the application has added: from the `extra` of the stored user, or if the user of a JWT was
+ * not read, from its claims. The claims may have roles that the user has lost since.
+ */
+function extraOf({ user, claims }: RequestSession, property: string): unknown {
+  const held: object | undefined = user === undefined ? claims : user.extra
   return held !== undefined && Object.hasOwn(held, property) ? (held as Record<string, unknown>)[property] : undefined
 }
 
 function propertyOf(session: RequestSession, property: string): unknown {
-  const { kind, user, claims } = session
-  if (property === "name") return kind === "jwt" ? claims?.name : user?.name
-  if (property === "email") return kind === "jwt" ? claims?.email : user?.email
+  const { user, claims } = session
+  if (property === "name") return user === undefined ? claims?.name : user.name
+  if (property === "email") return user === undefined ? claims?.email : user.email
   // The name that Auth.js uses in a token.
-  if (property === "image") return kind === "jwt" ? claims?.picture : user?.image
+  if (property === "image") return user === undefined ? claims?.picture : user.image
   return extraOf(session, property)
 }

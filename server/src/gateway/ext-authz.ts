@@ -36,13 +36,16 @@ export function fromCheckRequest({ attributes }: CheckRequest): { request: Gatew
 }
 
 function headersOf({ headers, headerMap }: AttributeContext_HttpRequest): ReadonlyMap<string, string> {
-  const all = new Map(Object.entries(headers))
-  for (const { key, value, rawValue } of headerMap?.headers ?? []) {
-    const text = rawValue.length === 0 ? value : Buffer.from(rawValue).toString("latin1")
+  const all = new Map<string, string>()
+  const add = (key: string, text: string) => {
     const name = key.toLowerCase()
     const before = all.get(name)
     // Joined as in RFC 9113, section 8.2.3, and RFC 9110, section 5.3.
     all.set(name, before === undefined ? text : `${before}${name === "cookie" ? "; " : ", "}${text}`)
+  }
+  for (const [key, value] of Object.entries(headers)) add(key, value)
+  for (const { key, value, rawValue } of headerMap?.headers ?? []) {
+    add(key, rawValue.length === 0 ? value : Buffer.from(rawValue).toString("latin1"))
   }
   return all
 }

@@ -1,6 +1,7 @@
 import type { Logger } from "pino"
 import type { Failure } from "../errors/failure.js"
 import type { Call } from "../rpc/call.js"
+import { atMostEvery } from "../util/at-most-every.js"
 import { settingsField } from "./policy.js"
 
 /** The minimum time between two log lines about the same wrong setting, in milliseconds. */
@@ -13,15 +14,14 @@ const logIntervalMs = 60_000
  * @returns The function to call at the end of each check.
  */
 export function invalidSettings(log: Logger, clock: () => number): (call: Call, failure: Failure | undefined) => void {
-  // The time of the last line for each tenant and message. A tenant has at most as many entries as there are rules.
-  const loggedAt = new Map<string, number>()
+  // A tenant has at most as many messages as there are rules.
+  const once = atMostEvery(logIntervalMs, clock)
   return ({ identity }, failure) => {
     if (identity === undefined || failure?.violations[0]?.field !== settingsField) return
     const { tenant } = identity
-    const now = clock()
-    const name = `${tenant} ${failure.message}`
-    if (now - (loggedAt.get(name) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return
-    loggedAt.set(name, now)
-    log.warn({ tenant, detail: failure.message }, "a gateway has an invalid setting: its requests are rejected")
+    const detail = failure.message
+    once(`${tenant} ${detail}`, () =>
+      log.warn({ tenant, detail }, "a gateway has an invalid setting: its requests are rejected"),
+    )
   }
 }

@@ -1,4 +1,5 @@
 import { Failure } from "../errors/failure.js"
+import type { EverySessionOption } from "../introspection/request-session.js"
 
 /** The policy of a route. */
 export interface Policy {
@@ -10,8 +11,10 @@ export interface Policy {
   readonly roleProperties: readonly string[]
   /** The sign-in page, as a URL or as a path of the same host; undefined: no redirect. */
   readonly signIn: string | undefined
-  /** The name of the session cookie; undefined: the default names of IntrospectionService. */
-  readonly cookie: string | undefined
+  /** Whether a CORS preflight request is forwarded without a session. */
+  readonly forwardsPreflights: boolean
+  /** How the session is found. The user of a JWT is read by default if the route requires roles. */
+  readonly session: EverySessionOption
   /** The headers for the application besides the ids of the user and the session. */
   readonly headers: readonly HeaderRule[]
 }
@@ -38,11 +41,16 @@ const maxLength = 8_192
 export function readPolicy(settings: Settings, tenant: string): Policy {
   let length = 0
   for (const [name, value] of Object.entries(settings)) {
-    if (!isSetting(name)) throw wrong(`contains a setting that is not one of ${names.join(", ")}`)
+    if (!isSetting(name)) throw wrong(`contains a setting that is not one of ${settingNames.join(", ")}`)
     length += value.length
   }
   if (length > maxLength) throw wrong(`must not be longer than ${maxLength} characters`)
-  const read = <T>(name: Setting, reader: (text: string) => T | undefined, otherwise: T, rule: string): T => {
+  const read = <T, U = T>(
+    name: Setting,
+    reader: (text: string) => T | undefined,
+    otherwise: U,
+    rule: string,
+  ): T | U => {
     const text = Object.hasOwn(settings, name) ? settings[name] : undefined
     if (text === undefined) return otherwise
     const value = reader(text)
@@ -50,7 +58,7 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
     return value
   }
   read("tenant", (text) => (text === tenant ? text : undefined), tenant, "the tenant of the API key")
-  const isOptional = read("policy", readMode, false, "required or optional")
+  const isOptional = read("policy", oneOf({ required: false, optional: true }), false, "required or optional")
   const roles = read("roles", readList, [], "a list of 1 to 64 roles separated by commas")
   const roleProperties = read(
     "role_property",
@@ -64,7 +72,15 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
     roles,
     roleProperties,
     signIn: read("sign_in", readSignIn, undefined, "an http or https URL, or a path, without a fragment"),
-    cookie: read("cookie", readCookie, undefined, "the name of a cookie, of 1 to 256 characters"),
+    forwardsPreflights: read("preflight", oneOf({ check: false, forward: true }), false, "check or forward"),
+    session: {
+      cookieName: read("cookie_name", readCookie, undefined, "the name of a cookie, of 1 to 256 characters"),
+      secureCookie: read("secure_cookie", oneOf(flags), undefined, "true or false"),
+      salt: read("salt", readText, undefined, "a text of 1 to 256 bytes"),
+      strategy: read("strategy", oneOf(strategies), undefined, "database or jwt"),
+      withUser: read("with_user", oneOf(flags), roles.length > 0, "true or false"),
+      userIdClaim: read("user_id_claim", readText, undefined, "a text of 1 to 256 bytes"),
+    },
     headers: read(
       "headers",
       readHeaders,
@@ -74,12 +90,19 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
   }
 }
 
-const names = ["tenant", "policy", "roles", "role_property", "sign_in", "cookie", "headers"] as const
-type Setting = (typeof names)[number]
+/** The settings. Those that find the session have the names of the fields of IntrospectRequest. */
+export const settingNames = [
+  ...(["tenant", "policy", "roles", "role_property", "sign_in", "preflight", "headers"] as const),
+  ...(["cookie_name", "secure_cookie", "salt", "strategy", "with_user", "user_id_claim"] as const),
+]
+type Setting = (typeof settingNames)[number]
 
 function isSetting(name: string): name is Setting {
-  return (names as readonly string[]).includes(name)
+  return (settingNames as readonly string[]).includes(name)
 }
+
+const flags = { true: true, false: false }
+const strategies = { database: "database", jwt: "jwt" } as const
 
 function wrong(description: string): Failure {
   return new Failure("INVALID_FIELD", { violations: [{ field: settingsField, description }] })
@@ -88,9 +111,13 @@ function wrong(description: string): Failure {
 /** The field that an error about a setting names. */
 export const settingsField = "attributes.context_extensions"
 
-function readMode(text: string): boolean | undefined {
-  if (text === "optional") return true
-  return text === "required" ? false : undefined
+function oneOf<T>(values: Readonly<Record<string, T>>): (text: string) => T | undefined {
+  return (text) => (Object.hasOwn(values, text) ? values[text] : undefined)
+}
+
+function readText(text: string): string | undefined {
+  const bytes = Buffer.byteLength(text)
+  return bytes < 1 || bytes > 256 ? undefined : text
 }
 
 function readList(text: string): string[] | undefined {

@@ -93,7 +93,7 @@ export async function monitorDatabase(deps: {
       logged = why
       set(false)
     } else if (misses === 0) {
-      if (!answers) log.info("the database answers and accepts writes: ready")
+      if (!answers) log.info("the database answers and accepts writes")
       logged = undefined
       set(true)
     }

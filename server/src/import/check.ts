@@ -128,7 +128,9 @@ async function checkInto(
       isSound = false
       findings.add(finding)
     }
-    for (const { row, key, label, faults } of page.items(false)) {
+    for (const item of page.items(false)) {
+      const { row, key, label, faults } = item
+      findings.convert(name, item)
       for (const { kind, detail } of faults) add({ kind, table: name, row: label, detail })
       if (row === undefined) {
         skippedKeys.push(key)
@@ -207,7 +209,9 @@ async function checkInto(
 
   for (const name of bulkNames) {
     for await (const page of read(name, remembered?.[name].ranges)) {
-      const learned = recall(name, page) ?? examine(name, page)
+      const known = recall(name, page)
+      if (known === undefined) await page.verify?.()
+      const learned = known ?? examine(name, page)
       facts.add(name, learned.facts)
       accepted[name] += learned.facts.keys.length
       if (page.source === undefined) continue

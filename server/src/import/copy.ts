@@ -98,7 +98,7 @@ export function copy(
       const known = soundPage(name, page)
       const items = page.items(known !== undefined)
       const rows = known === undefined ? items.map(admit) : items.map(({ row }) => row)
-      yield { rows: rows.filter((row) => row !== undefined), known }
+      yield { rows: rows.filter((row) => row !== undefined), known, verify: page.verify }
       onRows(page.length)
     }
   }
@@ -128,7 +128,9 @@ export function copy(
 
   async function comparePages<N extends BulkName>(name: N): Promise<Pick<Differences, "missing" | "changed">> {
     const differences = { missing: 0, changed: 0 }
-    for await (const { rows, known } of pages(name)) {
+    for await (const { rows, known, verify } of pages(name)) {
+      // A page that has not changed since the check was verified there.
+      if (known === undefined) await verify?.()
       const { missing, changed } = await target[name].differences(rows)
       differences.missing += missing.length
       differences.changed += changed.length

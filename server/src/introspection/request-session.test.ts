@@ -20,6 +20,7 @@ describe("findRequestSession", () => {
   let store: Store
   let now: number
   let deps: RequestSessionDeps
+  let missing: string[][]
   const caller = { tenant: "default" }
   const ada = { id: "ada", name: "Ada", email: "ada@example.com", extra: { role: "admin" } }
 
@@ -33,12 +34,14 @@ describe("findRequestSession", () => {
     for (const id of ["ada", "grace"]) await store.users.delete(caller, id)
     await store.users.create(caller, ada)
     await store.users.create(caller, { id: "grace", extra: {} })
+    missing = []
     deps = {
       sessions: store.sessions,
       users: store.users,
       tokens: createTokenModule(),
       secretsOf: (tenant) => (tenant === "default" ? [secret] : []),
       secureCookie: false,
+      onMissingUserId: (...one) => void missing.push(one),
     }
   })
 
@@ -62,7 +65,9 @@ describe("findRequestSession", () => {
     for (const name of [plain, secure, host]) {
       expect(await find({ cookie: `theme=dark; ${name}=${encoded}; a` })).toEqual(found)
     }
-    expect(await find({ authorization: `Bearer ${encoded}` })).toEqual(found)
+    for (const scheme of ["Bearer", "bearer", "BEARER ", "bearer  "]) {
+      expect(await find({ authorization: `${scheme} ${encoded}` })).toEqual(found)
+    }
     expect(await find({ cookie: `sid=${encoded}` }, { cookieName: "sid" })).toEqual(found)
     expect(await find({ cookie: `${plain}=${encoded}` }, { cookieName: "sid" })).toBeNull()
   })
@@ -106,8 +111,21 @@ describe("findRequestSession", () => {
     ["no user", { sub: undefined }],
     ["an empty user", { sub: "" }],
     ["a user that is no text", { sub: 7 }],
-  ])("a JWT of %s is no session", async (_, claims) => {
+  ])("a JWT of %s is no session, which is reported", async (_, claims) => {
     expect(await find({ cookie: `${plain}=${await jwt("ada", plain, claims)}` })).toBeNull()
+    expect(missing).toEqual([["default", "sub"]])
+  })
+
+  test("the id of the user can be in another claim of a JWT, and is then in no other", async () => {
+    const by = async (claims: object, options: RequestSessionOptions) =>
+      (await find({ cookie: `${plain}=${await jwt("eve", plain, claims)}` }, options))?.userId
+    const options = { userIdClaim: "uid" }
+    expect(await by({ sub: undefined, uid: "ada" }, options)).toBe("ada")
+    expect(await by({ uid: "ada" }, { ...options, withUser: true })).toBe("ada")
+    expect(missing).toEqual([])
+    for (const uid of [undefined, "", 7, ["ada"]]) expect(await by({ uid }, options)).toBeUndefined()
+    expect(await by({}, { userIdClaim: "constructor" })).toBeUndefined()
+    expect(missing).toEqual([...Array(4).fill(["default", "uid"]), ["default", "constructor"]])
   })
 
   test("a JWT that has expired, of another secret, or changed, is no session", async () => {

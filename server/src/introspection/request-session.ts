@@ -16,7 +16,7 @@ export type SessionStrategy = "database" | "jwt"
 /** The session of a request, with its user. */
 export interface RequestSession {
   kind: SessionStrategy
-  /** The id of the user. Of a JWT: its claim `sub`. */
+  /** The id of the user. Of a JWT: its claim `sub`, or that of `userIdClaim`. */
   userId: string
   /** The handle of the session, which is not its token. Of a JWT: its claim `jti`, if it has one. */
   sessionId: string | undefined
@@ -27,6 +27,7 @@ export interface RequestSession {
   claims: JsonObject | undefined
 }
 
+/** How the session of a request is found. */
 export interface RequestSessionOptions {
   /** The name of the session cookie. Default: the names that Auth.js uses, see cookieNames. */
   cookieName?: string | undefined
@@ -38,7 +39,15 @@ export interface RequestSessionOptions {
   strategy?: SessionStrategy | undefined
   /** Reads the user of a JWT as well. A JWT of a user that is not stored is then no session. Default: false. */
   withUser?: boolean | undefined
+  /** The claim of a JWT that holds the id of the user. Default: `sub`. */
+  userIdClaim?: string | undefined
 }
+
+/**
+ * The options without exception. Introspect and gateways accept this type, so that neither of them can lack an option
+ * that restricts access.
+ */
+export type EverySessionOption = { readonly [Name in keyof RequestSessionOptions]-?: RequestSessionOptions[Name] }
 
 export interface RequestSessionDeps {
   sessions: Pick<SessionStore, "getWithUser">
@@ -49,6 +58,8 @@ export interface RequestSessionDeps {
   secretsOf: (tenant: string) => readonly string[]
   /** Whether the session cookies of all applications are known to have a secure prefix. */
   secureCookie: boolean
+  /** Called for a JWT without the claim that holds the id of its user. */
+  onMissingUserId: (tenant: string, claim: string) => void
 }
 
 /** The limits of the schema for a session token and for the id of a user, in bytes. */
@@ -66,7 +77,7 @@ const lastTime = Date.parse("9999-12-31T23:59:59.999Z")
  * JWE is a JWT and is never looked up in the database; any other token is never decrypted. Under one cookie name only
  * one of the two is used, so leftover chunks of a JWT do not authenticate a request whose database session was revoked.
  *
- * A JWT must have a user and an expiry: without `sub` or `exp` it is no session.
+ * A JWT must have a user and an expiry: without `sub` (or the claim `userIdClaim`) or `exp` it is no session.
  *
  * Throws what the store throws, and MISSING_SECRET if the request has a JWT and the tenant has no secrets.
  */
@@ -77,7 +88,7 @@ export async function findRequestSession(
   options: RequestSessionOptions = {},
 ): Promise<RequestSession | null> {
   const names = cookieNames(options, deps.secureCookie)
-  const given = { cookie: headers.get("cookie") ?? "", authorization: headers.get("authorization") ?? "" }
+  const given = { cookie: headers.get("cookie") ?? "", authorization: bearer(headers.get("authorization") ?? "") }
   const credential = findSessionCredential(given, names)
   if (credential === undefined) return null
   const kind = strategyOf(credential)
@@ -85,11 +96,19 @@ export async function findRequestSession(
   if (kind === "database") return databaseSession(deps, caller, credential.tokens[0] ?? "")
 
   const claims = await claimsOf(deps, caller, { credential, headers: given, names, salt: options.salt })
-  const session = claims && jwtSession(claims)
-  if (!session || !options.withUser) return session
+  const { userIdClaim = "sub", withUser } = options
+  const userId = claims && userIdOf(claims, userIdClaim)
+  if (claims && userId === undefined) deps.onMissingUserId(caller.tenant, userIdClaim)
+  const session = claims && userId ? jwtSession(claims, userId) : null
+  if (session === null || !withUser) return session
   if (!canBeUserId(session.userId)) return null
   const user = await deps.users.get(caller, session.userId)
   return user && { ...session, user }
+}
+
+/** RFC 9110, section 11.1: the name of the scheme is case-insensitive. The token module accepts it only as in Auth.js. */
+function bearer(authorization: string): string {
+  return authorization.replace(/^bearer +/i, "Bearer ")
 }
 
 /**
@@ -164,12 +183,17 @@ async function claimsOf(
   return null
 }
 
-function jwtSession(claims: JsonObject): RequestSession | null {
-  const { sub, exp, jti } = claims
-  if (typeof sub !== "string" || sub === "" || typeof exp !== "number") return null
+function userIdOf(claims: JsonObject, claim: string): string | undefined {
+  const id = Object.hasOwn(claims, claim) ? claims[claim] : undefined
+  return typeof id === "string" && id !== "" ? id : undefined
+}
+
+function jwtSession(claims: JsonObject, userId: string): RequestSession | null {
+  const { exp, jti } = claims
+  if (typeof exp !== "number") return null
   return {
     kind: "jwt",
-    userId: sub,
+    userId,
     sessionId: typeof jti === "string" && jti !== "" ? jti : undefined,
     expires: new Date(Math.min(Math.floor(exp * 1000), lastTime)),
     user: undefined,

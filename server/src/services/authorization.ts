@@ -14,7 +14,7 @@ export function authorizationService(deps: RequestSessionDeps): Implementation<t
     async check(message, call) {
       const { request, settings } = fromCheckRequest(message)
       const policy = readPolicy(settings, call.tenant)
-      const session = await findRequestSession(deps, call, { get: request.header }, { cookieName: policy.cookie })
+      const session = await findRequestSession(deps, call, { get: request.header }, policy.session)
       return toCheckResponse(decide(policy, request, session))
     },
   }

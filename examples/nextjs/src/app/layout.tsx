@@ -1,14 +1,14 @@
 import type { Metadata } from "next"
 import Link from "next/link"
-import type { ReactNode } from "react"
+import { connection } from "next/server"
+import { type ReactNode, Suspense } from "react"
 import { currentSession } from "@/session"
 import { leave } from "./actions"
 import "./globals.css"
 
 export const metadata: Metadata = { title: { default: "Authwire", template: "%s · Authwire" } }
 
-export default async function Layout({ children }: { children: ReactNode }) {
-  const session = await currentSession()
+export default function Layout({ children }: { children: ReactNode }) {
   return (
     <html lang="en">
       <body>
@@ -20,28 +20,48 @@ export default async function Layout({ children }: { children: ReactNode }) {
             </svg>
             Authwire
           </Link>
-          {session && session !== "unavailable" && (
-            <nav>
-              <Link href="/account">Account</Link>
-              <form action={leave}>
-                <button className="quiet" id="sign-out" type="submit">
-                  Sign out
-                </button>
-              </form>
-            </nav>
-          )}
+          <Suspense>
+            <Navigation />
+          </Suspense>
         </header>
-        <main>{children}</main>
+        <main>
+          <Suspense>{children}</Suspense>
+        </main>
         <footer>
           Next.js and Auth.js, with everything they have to remember in Authwire.
-          {process.env.MAILBOX_URL && (
-            <>
-              {" "}
-              <a href={process.env.MAILBOX_URL}>The demo’s mailbox</a>
-            </>
-          )}
+          <Suspense>
+            <Mailbox />
+          </Suspense>
         </footer>
       </body>
     </html>
+  )
+}
+
+async function Navigation() {
+  const session = await currentSession()
+  if (session === null || session === "unavailable") return null
+  return (
+    <nav>
+      <Link href="/account">Account</Link>
+      <form action={leave}>
+        <button className="quiet" id="sign-out" type="submit">
+          Sign out
+        </button>
+      </form>
+    </nav>
+  )
+}
+
+/** Reads the environment of the running server. Without `connection` it would be that of the build. */
+async function Mailbox() {
+  await connection()
+  const url = process.env.MAILBOX_URL
+  if (url === undefined) return null
+  return (
+    <>
+      {" "}
+      <a href={url}>The demo’s mailbox</a>
+    </>
   )
 }

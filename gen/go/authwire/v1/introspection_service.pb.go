@@ -97,7 +97,10 @@ type IntrospectRequest struct {
 	Strategy SessionStrategy `protobuf:"varint,5,opt,name=strategy,proto3,enum=authwire.v1.SessionStrategy" json:"strategy,omitempty"`
 	// Whether the user of a JWT is read from the database as well. A JWT whose user is not stored, or has been deleted, is
 	// then not active.
-	WithUser      bool `protobuf:"varint,6,opt,name=with_user,json=withUser,proto3" json:"with_user,omitempty"`
+	WithUser bool `protobuf:"varint,6,opt,name=with_user,json=withUser,proto3" json:"with_user,omitempty"`
+	// The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text
+	// that is not empty. Default: `sub`.
+	UserIdClaim   *string `protobuf:"bytes,7,opt,name=user_id_claim,json=userIdClaim,proto3,oneof" json:"user_id_claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -174,13 +177,20 @@ func (x *IntrospectRequest) GetWithUser() bool {
 	return false
 }
 
+func (x *IntrospectRequest) GetUserIdClaim() string {
+	if x != nil && x.UserIdClaim != nil {
+		return *x.UserIdClaim
+	}
+	return ""
+}
+
 // Response of IntrospectionService.Introspect. Fields that have a name of RFC 7662, section 2.2, have the meaning given
 // there.
 type IntrospectResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the request has an active session. If it has none, no other field is set.
 	Active bool `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`
-	// Identifier of the user who is signed in. For a JWT: its claim `sub`.
+	// Identifier of the user who is signed in. For a JWT: its claim `sub`, or that of `user_id_claim`.
 	Sub string `protobuf:"bytes,2,opt,name=sub,proto3" json:"sub,omitempty"`
 	// When the session expires, in seconds since 1970, without fractions.
 	Exp float64 `protobuf:"fixed64,3,opt,name=exp,proto3" json:"exp,omitempty"`
@@ -325,7 +335,7 @@ var File_authwire_v1_introspection_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_introspection_service_proto_rawDesc = "" +
 	"\n" +
-	"'authwire/v1/introspection_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1fauthwire/v1/token_service.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x02\n" +
+	"'authwire/v1/introspection_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1fauthwire/v1/token_service.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa1\x03\n" +
 	"\x11IntrospectRequest\x128\n" +
 	"\aheaders\x18\x01 \x03(\v2\x13.authwire.v1.HeaderB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\aheaders\x120\n" +
 	"\vcookie_name\x18\x02 \x01(\tB\n" +
@@ -335,10 +345,13 @@ const file_authwire_v1_introspection_service_proto_rawDesc = "" +
 	"\x04salt\x18\x04 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\xdd\aH\x02R\x04salt\x88\x01\x01\x12B\n" +
 	"\bstrategy\x18\x05 \x01(\x0e2\x1c.authwire.v1.SessionStrategyB\b\xbaH\x05\x82\x01\x02\x10\x01R\bstrategy\x12\x1b\n" +
-	"\twith_user\x18\x06 \x01(\bR\bwithUserB\x0e\n" +
+	"\twith_user\x18\x06 \x01(\bR\bwithUser\x123\n" +
+	"\ruser_id_claim\x18\a \x01(\tB\n" +
+	"\xbaH\ar\x05 \x01(\x80\x02H\x03R\vuserIdClaim\x88\x01\x01B\x0e\n" +
 	"\f_cookie_nameB\x10\n" +
 	"\x0e_secure_cookieB\a\n" +
-	"\x05_salt\"\x99\x03\n" +
+	"\x05_saltB\x10\n" +
+	"\x0e_user_id_claim\"\x99\x03\n" +
 	"\x12IntrospectResponse\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\bR\x06active\x12\x10\n" +
 	"\x03sub\x18\x02 \x01(\tR\x03sub\x12\x10\n" +

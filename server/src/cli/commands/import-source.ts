@@ -6,14 +6,14 @@ import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { authwireOrigin } from "../../import/authwire-origin.js"
 import { type Check, check, type Remembered } from "../../import/check.js"
-import type { Finding } from "../../import/findings.js"
+import type { ConversionSummary, Finding } from "../../import/findings.js"
 import type { Origin } from "../../import/item.js"
 import { noMapping, readMapping } from "../../import/peer/mapping.js"
 import { openSource } from "../../import/peer/open.js"
 import { peerOrigin } from "../../import/peer/origin.js"
 import { bulkNames, type Database } from "../../store/sql/index.js"
 import { withProgress } from "./progress.js"
-import { withStartError } from "./with-database.js"
+import { requireReadableTexts, withStartError } from "./with-database.js"
 
 type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
 
@@ -29,10 +29,14 @@ export async function openOrigin(
   if (from === undefined) throw new ConfigurationError("--from: is required")
   if (from === "authwire") {
     const there = { ...configuration, databaseUrl: url, dev: false, databaseStatementTimeoutMs: bulkTimeoutMs }
-    return authwireOrigin(await openAuthwireSource(there, log), {
-      tenant,
-      encryptionKeys: encryptionKeys(configuration),
-    })
+    const database = await openAuthwireSource(there, log)
+    try {
+      await withStartError("--url", () => requireReadableTexts(database, "--url"))
+    } catch (error) {
+      await database.close()
+      throw error
+    }
+    return authwireOrigin(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
   const source = await withStartError("--url: the database cannot be opened", () =>
@@ -68,7 +72,7 @@ export function missingFile(databaseUrl: string): string | undefined {
   return file === undefined || existsSync(file) ? undefined : file
 }
 
-/** Reads all rows of the origin, with a progress bar. Every finding is also written to the file of `--report`. */
+/** Reads all rows of the origin, with a progress bar. Findings and conversions are also written to the file of `--report`. */
 export async function checkOrigin(
   origin: Origin,
   report: string | undefined,
@@ -78,11 +82,12 @@ export async function checkOrigin(
   for (const name of bulkNames) rows[name] = await origin.count(name)
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const file = report === undefined ? undefined : openReport(report)
-  const onFinding = (finding: Finding) => {
+  const onFinding = (finding: Finding | ({ kind: "conversion" } & ConversionSummary)) => {
     if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
   }
   try {
     const checked = await withProgress("reading  ", total, (onRows) => check(origin, { onFinding, onRows, remembered }))
+    for (const conversion of checked.findings.conversions()) onFinding({ kind: "conversion", ...conversion })
     return { check: checked, rows, total }
   } finally {
     if (file !== undefined) closeSync(file)

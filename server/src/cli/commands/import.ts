@@ -10,7 +10,7 @@ import { checkReport, differencesReport, rememberedReport } from "./import-repor
 import { bulkTimeoutMs, checkOrigin, openOrigin } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
 import { withProgress } from "./progress.js"
-import { requireTenant, withDatabase, withStartError } from "./with-database.js"
+import { requireReadableTexts, requireTenant, withDatabase, withStartError } from "./with-database.js"
 
 /**
  * `authwire import`: reads the data that an adapter has written and reports on it. With `--apply` it makes the tenant's
@@ -24,6 +24,7 @@ export async function importPeer(configuration: Configuration<"import">, output:
     complete,
     async (database, log) => {
       await requireTenant(database, complete.tenant)
+      await requireReadableTexts(database)
       const origin = await openOrigin(complete, log)
       try {
         return await importFrom(origin, database, complete, output)

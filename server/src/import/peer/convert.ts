@@ -25,6 +25,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       extra: raw.extra(["email", "name", "image"]),
     }
     raw.checkLengths(["image"])
+    if (isUnreachable(user.email)) raw.faults.push(unreachable)
     if (!isSound) check(raw, () => brokenRules.users(user))
     return { ...user, tenant, emailKey: emailKey(user.email) }
   },
@@ -38,7 +39,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       provider: raw.required("provider", raw.text("provider"), ""),
       providerAccountId: raw.required("providerAccountId", raw.text("providerAccountId"), ""),
       access_token: raw.text("access_token"),
-      token_type: raw.text("token_type")?.toLowerCase(),
+      token_type: raw.lowerCase("token_type"),
       id_token: raw.text("id_token"),
       refresh_token: raw.text("refresh_token"),
       scope: raw.text("scope"),
@@ -100,6 +101,16 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
     if (!isSound) check(raw, () => brokenRules.authenticators(authenticator))
     return { ...authenticator, tenant }
   },
+}
+
+const unreachable: Fault = {
+  kind: "unreachable-address",
+  detail: "email is another address to Auth.js, and is imported unchanged",
+}
+
+/** Whether Auth.js changes an address before it looks for its user, more than Authwire does when it compares. */
+function isUnreachable(email = ""): boolean {
+  return /\P{ASCII}/u.test(email) && emailKey(email.normalize("NFKC").toLowerCase()) !== emailKey(email)
 }
 
 /** Checks the rules, unless a value could not be read: then there is a fault already. */

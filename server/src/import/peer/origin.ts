@@ -4,10 +4,13 @@ import type { Peer } from "../../config/origins.js"
 import { StartError } from "../../errors/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
 import { type Item, keyDigest, labelOf, type Origin, type Page, type Range } from "../item.js"
+import { disagreement } from "./agreement.js"
 import { convert } from "./convert.js"
+import { kindOfType } from "./kinds.js"
 import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
 import type { Mapping } from "./mapping.js"
 import { RawRow, type ReadColumn } from "./raw-row.js"
+import { rowDigest } from "./row-digest.js"
 import type { Source, SourceTable } from "./source.js"
 import { dateOf, jsonReader } from "./values.js"
 
@@ -37,25 +40,27 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
           `it is meant, for example ${example}, or name another one`,
       )
     }
-    if (there.includes(table)) plans.set(name, planOf(name, await source.describe(table), mapping))
+    if (there.includes(table)) plans.set(name, await keyed(name, planOf(name, await source.describe(table), mapping)))
     else if (mapping.tables[name] !== undefined || requiredTables.includes(name)) {
       throw new StartError(
         `--url: there is no table ${table} for ${name}, only ${there.sort().join(", ") || "none"}; see --mapping`,
       )
     } else notes.push(`there is no table ${table}: no ${name} are imported`)
   }
+  const folding: string[] = []
   for (const [name, { table, columns }] of plans) {
-    const folding = keyFields[name].filter((field) => columns.find((column) => column.field === field)?.folds)
-    if (folding.length > 0) {
-      notes.push(
-        `${table.name}: the database treats some different values of ${folding.join(" and ")} as equal (case, accents or ` +
-          "trailing spaces), and may have merged two of them; Authwire compares bytes",
-      )
-    }
+    const keys = columns.filter(({ field, folds }) => folds && field !== undefined && keyFields[name].includes(field))
+    folding.push(...keys.map((column) => `${table.name}.${column.name}`))
     const others = columns.filter(({ field }) => field === undefined).map((column) => column.name)
     if (others.length === 0) continue
     const where = name === "verificationTokens" ? "are not imported" : "are stored in extra"
     notes.push(`${table.name}: columns that the contract does not define ${where}: ${others.join(", ")}`)
+  }
+  if (folding.length > 0) {
+    notes.unshift(
+      `the database treats some different values of ${folding.join(", ")} as equal (case, accents or trailing spaces), ` +
+        "and may have merged two users; Authwire compares bytes",
+    )
   }
 
   return {
@@ -80,23 +85,52 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
     close: () => source.close(),
   }
 
+  /** Returns the plan with a key to page by: for a view, the columns by which Auth.js looks rows up. */
+  async function keyed(name: BulkName, plan: Plan): Promise<Plan> {
+    const { table, columns } = plan
+    if (table.key.length > 0) return plan
+    const key = keyFields[name].flatMap((field) => columns.find((column) => column.field === field)?.name ?? [])
+    if (key.length > 0 && (await source.isUnique(table.name, key))) return { ...plan, table: { ...table, key } }
+    const obstacle = `, and several rows have the same ${key.join(" and ")}, or null`
+    throw new StartError(`--url: ${table.name} has no unique key to read it by${key.length > 0 ? obstacle : ""}`)
+  }
+
   async function* pagesOf<N extends BulkName>(
     name: N,
     { table, columns, constants }: Plan,
     { after, upTo }: Range,
   ): AsyncGenerator<Page<BulkRows[N]>> {
+    const itemOfCells = (cells: unknown[], isSound: boolean) => {
+      const parsed = cells.map((cell, index) => (cell === null ? null : (columns[index]?.parse?.(cell) ?? cell)))
+      const item = itemOf(name, new RawRow(columns, parsed, mapping.timezone, constants), tenant, isSound)
+      const differs = item.row && disagreement(columns, parsed, { ...item.row })
+      if (differs === undefined) return item
+      throw new StartError(`--url: ${table.name}: ${differs} is not what was read: ${item.label}`)
+    }
     // A range that was one page is read with one statement, even if it has grown a little.
     const limit = upTo === undefined ? pageSize : 2 * pageSize
     for (let from = after; ; ) {
       const rows = await source.page(table, { after: from, upTo }, limit)
       const isLast = rows.length < limit
       const range = { after: from, upTo: isLast ? upTo : rows.at(-1)?.slice(table.columns.length) }
-      if (rows.length > 0) {
+      const verify = async () => {
+        const digests = await source.digests(table, range, limit)
+        const index = rows.findIndex((cells, n) => rowDigest(columns, cells, source.digestAlgorithm) !== digests[n])
+        if (index < 0 && digests.length === rows.length) return
+        const cells = rows.at(index)
+        throw new StartError(
+          `--url: ${table.name}: the digest that the database computes is not that of what was read: ` +
+            `${cells === undefined ? "no row" : itemOfCells(cells, true).label}; run the command again if the source ` +
+            "has changed meanwhile",
+        )
+      }
+      if (rows.length === 0) await verify()
+      else {
         yield {
           length: rows.length,
           source: { range, digest: hash("sha256", serialize(rows), "base64") },
-          items: (isSound) =>
-            rows.map((cells) => itemOf(name, new RawRow(columns, cells, mapping.timezone, constants), tenant, isSound)),
+          items: (isSound) => rows.map((cells) => itemOfCells(cells, isSound)),
+          verify,
         }
       }
       if (isLast) return
@@ -118,6 +152,7 @@ function itemOf<N extends BulkName>(name: N, raw: RawRow, tenant: string, isSoun
       return labelOf[name](row)
     },
     faults: raw.faults,
+    conversions: raw.conversions,
   }
 }
 
@@ -173,6 +208,7 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
       field: undefined,
       ...chosen.get(column.name),
       json: jsonReader(column.type),
+      kind: kindOfType(column.type),
     }),
   )
   return { table, columns, constants }

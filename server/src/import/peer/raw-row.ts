@@ -1,5 +1,7 @@
 import type { Extra, JsonValue } from "../../store/types.js"
-import type { Fault } from "../item.js"
+import type { Conversion, Fault } from "../item.js"
+import { isBroken } from "./broken-text.js"
+import { kindOf, type TypeKind } from "./kinds.js"
 import type { SourceColumn } from "./source.js"
 import { dateOf, flagOf, type JsonReader, numberOf, parsed, textOf, uuidOf } from "./values.js"
 
@@ -8,10 +10,14 @@ export interface ReadColumn extends SourceColumn {
   /** The property of the contract; undefined for a column that goes into `extra` under its own name. */
   field: string | undefined
   json: JsonReader
+  /** The kind of the values of its type; undefined if they say it themselves. */
+  kind?: TypeKind | undefined
   /** For a date that is stored as a flag: the date, or the index of the column with it, that stands for true. */
   whenTrue?: Date | number | undefined
   as?: "uuid" | "milliseconds" | undefined
 }
+
+const brokenRule = "is not valid UTF-8"
 
 /** The rule for a flag in place of a date. An account must not be taken for verified because somebody wrote a number. */
 const flagRule =
@@ -23,6 +29,8 @@ const flagRule =
  */
 export class RawRow {
   readonly faults: Fault[] = []
+  /** The values that have become values of another kind. */
+  readonly conversions: Conversion[] = []
   readonly #columns: readonly ReadColumn[]
   readonly #cells: readonly unknown[]
   readonly #timezone: string
@@ -49,7 +57,9 @@ export class RawRow {
 
   number(field: string): number | undefined {
     const number = this.#read(field, numberOf, "must be a number")
-    return number !== undefined && this.#columns[this.#indexOf(field)]?.as === "milliseconds" ? number / 1000 : number
+    if (number === undefined || this.#columns[this.#indexOf(field)]?.as !== "milliseconds") return number
+    this.conversions.push({ property: field, what: "milliseconds → seconds", from: number, to: number / 1000 })
+    return number / 1000
   }
 
   /** Returns an unsigned 32-bit integer. */
@@ -69,12 +79,28 @@ export class RawRow {
     const flag = flagOf(this.#valueOf(field))
     if (flag === undefined) return this.#read(field, (value) => dateOf(value, this.#timezone), "must be a date")
     const { whenTrue } = this.#columns[this.#indexOf(field)] ?? {}
-    if (!flag) return undefined
+    const converted = (date: Date | undefined) => {
+      const what = date === undefined ? "false → no date" : "true → date"
+      this.conversions.push({ property: field, what, from: this.#valueOf(field), to: date })
+      return date
+    }
+    if (!flag) return converted(undefined)
     if (whenTrue === undefined) this.fault(field, flagRule)
-    if (typeof whenTrue !== "number") return whenTrue
-    const date = dateOf(this.#cells[whenTrue], this.#timezone)
-    if (date === undefined) this.fault(field, `is true, and the column for whenTrue has no date`)
-    return date
+    else if (typeof whenTrue !== "number") return converted(whenTrue)
+    else {
+      const date = dateOf(this.#cells[whenTrue], this.#timezone)
+      if (date !== undefined) return converted(date)
+      this.fault(field, `is true, and the column for whenTrue has no date`)
+    }
+    return undefined
+  }
+
+  /** Returns text in lower case. */
+  lowerCase(field: string): string | undefined {
+    const text = this.text(field)
+    const lower = text?.toLowerCase()
+    if (lower !== text) this.conversions.push({ property: field, what: "text → lower case" })
+    return lower
   }
 
   /** Returns a list of JSON objects. */
@@ -103,14 +129,19 @@ export class RawRow {
    */
   extra(nullable: readonly string[]): Extra {
     const entries: [string, JsonValue][] = []
-    for (const [index, { field, name, json }] of this.#columns.entries()) {
+    for (const [index, column] of this.#columns.entries()) {
+      const { field, name, json } = column
       if (field !== undefined) {
         if (nullable.includes(field) && this.#valueOf(field) === undefined) entries.push([field, null])
         continue
       }
-      const value = json(this.#cells[index], this.#timezone)
-      if (value === undefined) this.fault(name, "must be a JSON value")
-      else entries.push([name, value])
+      const cell = this.#cells[index]
+      const value = isBroken(cell) ? undefined : json(cell, this.#timezone)
+      if (value === undefined) this.fault(name, isBroken(cell) ? brokenRule : "must be a JSON value")
+      else {
+        this.#note(column, name, cell, value)
+        entries.push([name, value])
+      }
     }
     return Object.fromEntries(entries)
   }
@@ -144,9 +175,18 @@ export class RawRow {
   #read<T>(field: string, read: (value: unknown) => T | undefined, rule: string): T | undefined {
     const given = this.#valueOf(field)
     if (given === undefined) return undefined
-    const value = read(given)
-    if (value === undefined) this.fault(field, rule)
+    const value = isBroken(given) ? undefined : read(given)
+    if (value === undefined) this.fault(field, isBroken(given) ? brokenRule : rule)
+    else this.#note(this.#columns[this.#indexOf(field)], field, given, value)
     return value
+  }
+
+  /** Notes a value that has become a value of another kind. Values of properties that may be secrets are not shown. */
+  #note(column: ReadColumn | undefined, property: string, given: unknown, value: unknown): void {
+    const [from, to] = [kindOf(given, column?.kind), kindOf(value)]
+    if (from === to || from === undefined || to === undefined) return
+    const isShown = column?.field !== undefined && (to !== "text" || property === "id" || property === "userId")
+    this.conversions.push({ property, what: `${from} → ${to}`, ...(isShown && { from: given, to: value }) })
   }
 }
 

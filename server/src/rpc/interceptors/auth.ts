@@ -29,6 +29,13 @@ const recheckMs = 400
  */
 const unauthenticated: ReadonlySet<Reason> = new Set(["API_KEY_MISSING", "API_KEY_INVALID", "OVERLOADED"])
 
+/** `/v1/authorize`, the only method that prefers a certificate, reads the key from another header. */
+function missing({ prefersCertificate }: Call): Failure {
+  if (!prefersCertificate) return new Failure("API_KEY_MISSING")
+  const message = "the call has no API key: send it as x-api-key: awk_…, because authorization is the user's header"
+  return new Failure("API_KEY_MISSING", { message })
+}
+
 const keylessIdentity: Identity = { keyId: undefined, tenant: "default", hasScope: () => true }
 
 /**
@@ -59,9 +66,9 @@ export function access(options: AccessOptions): Interceptor {
 
   const byCertificate = (call: Call): Identity | Promise<Identity> => {
     const certificateNames = call.connection?.certificateNames ?? []
-    if (certificateNames.length === 0) throw new Failure("API_KEY_MISSING")
+    if (certificateNames.length === 0) throw missing(call)
     const named = (key: Key | undefined): Key => {
-      if (key === undefined) throw new Failure("API_KEY_MISSING")
+      if (key === undefined) throw missing(call)
       return valid(key, key.certificateName !== undefined && certificateNames.includes(key.certificateName))
     }
     const found = keyring.ofCertificate(certificateNames)

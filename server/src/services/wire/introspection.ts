@@ -1,8 +1,8 @@
 import { type IntrospectRequest, type IntrospectResponseSchema, SessionStrategy } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
-import type { RequestSession, RequestSessionOptions } from "../../introspection/request-session.js"
+import type { EverySessionOption, RequestSession } from "../../introspection/request-session.js"
 import { fromUser } from "./user.js"
-import type { Whole, WholeMessage } from "./values.js"
+import type { WholeMessage } from "./values.js"
 
 const strategies = {
   [SessionStrategy.UNSPECIFIED]: undefined,
@@ -10,9 +10,9 @@ const strategies = {
   [SessionStrategy.JWT]: "jwt",
 } as const
 
-export function toRequestSessionOptions(request: IntrospectRequest): Whole<RequestSessionOptions> {
-  const { cookieName, secureCookie, salt, strategy, withUser } = request
-  return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser }
+export function toRequestSessionOptions(request: IntrospectRequest): EverySessionOption {
+  const { cookieName, secureCookie, salt, strategy, withUser, userIdClaim } = request
+  return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser, userIdClaim }
 }
 
 /** Converts the session of a request. Without a session the response contains nothing else, not even a reason. */

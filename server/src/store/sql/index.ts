@@ -1,4 +1,5 @@
 export { apiKeyStore } from "./api-keys.js"
+export { brokenTexts } from "./broken-texts.js"
 export { addressBook } from "./bulk/addresses.js"
 export { type Bulk, type BulkName, type BulkRows, bulk, bulkNames } from "./bulk/bulk.js"
 export type { BulkTable, Difference } from "./bulk/table.js"

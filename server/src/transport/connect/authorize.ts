@@ -45,32 +45,50 @@ export interface AuthorizeRequest {
 }
 
 /**
- * Reads a request to `authorizePath`. Its query holds the settings, and optionally `redirect=header`. The checked
- * request has the headers of this one. Its method, path, host and scheme come from headers that the proxy adds: those
- * that nginx is configured to send, or the `x-forwarded-…` headers of other proxies.
+ * The kinds of proxies. `prefix` begins the names of the headers in which the proxy sends the method, the path and the
+ * host of the request. Headers with another prefix are its client's. nginx cannot pass a redirect on, so it gets the
+ * address in a header.
+ */
+const proxies = new Map([
+  ["nginx", { prefix: "x-original-", redirectsByHeader: true }],
+  ["traefik", { prefix: "x-forwarded-", redirectsByHeader: false }],
+  ["caddy", { prefix: "x-forwarded-", redirectsByHeader: false }],
+])
+const proxyNames = [...proxies.keys()].join(", ")
+
+/** The settings that depend on the method, the path or the host of the request. */
+const settingsOfTarget = ["sign_in", "preflight"]
+
+/**
+ * Reads a request to `authorizePath`. Its query holds the settings, and in addition `proxy`, the kind of the proxy. The
+ * checked request has the headers of this one. Its method, path, host and scheme come from headers that the proxy adds.
  *
- * @returns INVALID_FIELD for a duplicate setting or an unknown value of `redirect`.
+ * @returns INVALID_FIELD for a duplicate setting, or a wrong or missing value of `proxy`.
  */
 export function readAuthorizeRequest(url: string, headers: Headers): AuthorizeRequest | Failure {
-  const contextExtensions: Record<string, string> = {}
+  const settings = new Map<string, string>()
   for (const [name, value] of new URL(url, "http://unused").searchParams) {
-    if (Object.hasOwn(contextExtensions, name)) return wrong("contains a setting twice")
-    contextExtensions[name] = value
+    if (settings.has(name)) return wrong("contains a setting twice")
+    settings.set(name, value)
   }
-  const { redirect } = contextExtensions
-  if (redirect !== undefined && redirect !== "header") return wrong("redirect must be header, or absent")
-  delete contextExtensions.redirect
-  const firstHeader = (...names: string[]) =>
-    names.map((name) => firstOf(headers[name])).find((one) => one !== undefined) ?? ""
+  const name = settings.get("proxy")
+  const proxy = name === undefined ? undefined : proxies.get(name)
+  if (name !== undefined && proxy === undefined) return wrong(`proxy must be one of ${proxyNames}`)
+  settings.delete("proxy")
+  const needsTarget = settingsOfTarget.find((one) => settings.has(one))
+  if (proxy === undefined && needsTarget !== undefined) {
+    return wrong(`${needsTarget} needs proxy, which must be one of ${proxyNames}`)
+  }
+  const sentByProxy = (part: string) => (proxy && firstOf(headers[proxy.prefix + part])) ?? ""
   const http: MessageInitShape<typeof CheckRequestSchema> = {
     attributes: {
-      contextExtensions,
+      contextExtensions: Object.fromEntries(settings),
       request: {
         http: {
-          method: firstHeader("x-original-method", "x-forwarded-method") || "GET",
-          path: firstHeader("x-original-uri", "x-forwarded-uri"),
-          host: firstHeader("x-original-host", "x-forwarded-host"),
-          scheme: firstHeader("x-forwarded-proto"),
+          method: sentByProxy("method") || "GET",
+          path: sentByProxy("uri"),
+          host: sentByProxy("host"),
+          scheme: firstOf(headers["x-forwarded-proto"]) ?? "",
           headers: Object.fromEntries(
             Object.entries(headers).flatMap(([name, value]) => {
               if (value === undefined || name.startsWith(":") || name === "x-api-key") return []
@@ -81,7 +99,7 @@ export function readAuthorizeRequest(url: string, headers: Headers): AuthorizeRe
       },
     },
   }
-  return { request: create(CheckRequestSchema, http), redirectsByHeader: redirect !== undefined }
+  return { request: create(CheckRequestSchema, http), redirectsByHeader: proxy?.redirectsByHeader ?? false }
 }
 
 function wrong(description: string): Failure {

@@ -40,6 +40,11 @@ export class HttpExchange {
     return Array.isArray(value) ? value[0] : value
   }
 
+  /** The size of the header in bytes, with 32 bytes of overhead for each field (RFC 9113, section 10.5.1). */
+  get headerBytes(): number {
+    return this.request.rawHeaders.reduce((bytes, text) => bytes + text.length + 16, this.request.url?.length ?? 0)
+  }
+
   /** Aborts the request at once. */
   readonly cut = (): void => {
     // The socket is destroyed because an HTTP/1.1 request that was read to its end no longer controls it.

@@ -7,6 +7,7 @@ import { requestIdOf } from "../../rpc/call.js"
 import type { Method, Router } from "../../rpc/router.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
+import { limits } from "../limits/limits.js"
 import type { OpenMethods } from "../limits/open-methods.js"
 import { RequestBody } from "../limits/request-body.js"
 import { usageOf } from "../limits/request-usage.js"
@@ -36,6 +37,8 @@ export interface ConnectHandlerOptions {
   otherwise: (request: NodeRequest, response: NodeResponse) => boolean
   /** Returns the connection of a request. */
   connectionOf: (request: NodeRequest) => Connection
+  /** Called if a header is larger than the limit of its path, in bytes. */
+  onLargeHeader: (maxBytes: number) => void
 }
 
 export interface ConnectHandler {
@@ -74,6 +77,10 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       if (request.method === "GET" || request.method === "HEAD") return authorize(check, exchange)
       return exchange.reject(405, { allow: "GET, HEAD", "content-length": "0" })
     }
+    if (exchange.headerBytes > limits.maxHeaderBytes) {
+      options.onLargeHeader(limits.maxHeaderBytes)
+      return exchange.reject(431, { connection: "close", "content-length": "0" })
+    }
     const found = handlers.get(path)
     if (found === undefined) {
       exchange.limitTime()
@@ -104,6 +111,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const { request, response } = exchange
     const requestId = requestIdOf(exchange.header("x-request-id"))
     const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })
+    usage.receivedHeader(exchange.headerBytes)
     const begun = beginUnary(method, {
       ...callOptions(exchange, method, rejection),
       timeoutMs: undefined,

@@ -2,6 +2,7 @@ import http from "node:http"
 import http2 from "node:http2"
 import type { Socket } from "node:net"
 import type { Readiness } from "../../health/readiness.js"
+import { atMostEvery } from "../../util/at-most-every.js"
 import { superviseSession } from "../closing/supervise-session.js"
 import { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
@@ -11,6 +12,9 @@ import type { Listener, ListenerOptions } from "../listener/listener.js"
 import { connectHandler } from "./handler.js"
 import { http1Connections } from "./http1-connections.js"
 import { http1Response, http2Response, securityHeaders } from "./response-headers.js"
+
+/** The shortest time between two log lines about headers that are too large, in milliseconds. */
+const largeHeaderLogMs = 10_000
 
 const withTls = { "strict-transport-security": "max-age=31536000" }
 
@@ -23,6 +27,11 @@ const withTls = { "strict-transport-security": "max-age=31536000" }
 export async function openHttpListener(options: ListenerOptions & { readiness: Readiness }): Promise<Listener> {
   const { router, maxMessageBytes, handshakeTimeoutMs, idleTimeoutMs } = options
   const connections = new WeakMap<object, Connection>()
+  const once = atMostEvery(largeHeaderLogMs, () => performance.now())
+  const onLargeHeader = (maxBytes: number) =>
+    once(String(maxBytes), () =>
+      options.log.warn({ max_header_bytes: maxBytes }, "a request is rejected with 431: its header is too large"),
+    )
   const handler = connectHandler({
     router,
     maxMessageBytes,
@@ -32,13 +41,14 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
       connections.get(("stream" in request ? request.stream.session : request.socket) ?? request) ??
       // The connection was closed, so no client receives the answer.
       new Connection(maxMessageBytes, undefined),
+    onLargeHeader,
   })
   const headers = { ...securityHeaders, ...(options.certificate && withTls) }
   let closing = false
   const http1 = http1Connections({
     server: http.createServer({
       ServerResponse: http1Response(headers, (socket) => closing || connections.get(socket)?.shouldReconnect === true),
-      maxHeaderSize: limits.maxHeaderBytes,
+      maxHeaderSize: limits.maxAuthorizeHeaderBytes,
       // Longer than load balancers and agents keep an idle connection (60 s is common). The server should not close
       // first, because a request may be in transit at that moment.
       keepAliveTimeout: Math.min(idleTimeoutMs, limits.keepAliveMs),
@@ -46,10 +56,14 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
     headers,
     headerTimeoutMs: handshakeTimeoutMs,
     handler,
+    onLargeHeader: () => onLargeHeader(limits.maxAuthorizeHeaderBytes),
   })
   const http2Server = http2.createServer(
     {
-      settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },
+      settings: {
+        maxConcurrentStreams: limits.maxConcurrentStreams,
+        maxHeaderListSize: limits.maxAuthorizeHeaderBytes,
+      },
       Http2ServerResponse: http2Response(headers),
     },
     handler.serve,

@@ -28,9 +28,11 @@ export function http1Connections(options: {
   headers: ResponseHeaders
   headerTimeoutMs: number
   handler: ConnectHandler
+  /** Called if a header is larger than the `maxHeaderSize` of the server. */
+  onLargeHeader: () => void
 }): Http1Connections {
   const { server, headers, headerTimeoutMs, handler } = options
-  const answerUnreadable = answerClientErrors(server, headers)
+  const answerUnreadable = answerClientErrors(server, headers, options.onLargeHeader)
   const states = new Map<Socket, State>()
   const expectHeader = (socket: Socket, ms: number) => setTimeout(() => answerUnreadable(socket, 408), ms)
 

@@ -112,8 +112,16 @@ const statuses: Readonly<Record<string, number>> = {
 /** Answers an HTTP/1.1 request that cannot be read, with the header fields of the other answers, and closes the connection. */
 export type AnswerUnreadable = (socket: Duplex, status: number, error?: Error) => void
 
-/** Answers the malformed HTTP/1.1 requests of a server as Node does. Returns the function that answers one. */
-export function answerClientErrors(server: http.Server, headers: ResponseHeaders): AnswerUnreadable {
+/**
+ * Answers the malformed HTTP/1.1 requests of a server as Node does. Returns the function that answers one.
+ *
+ * @param onLargeHeader Called if a header is larger than the server's `maxHeaderSize`.
+ */
+export function answerClientErrors(
+  server: http.Server,
+  headers: ResponseHeaders,
+  onLargeHeader?: () => void,
+): AnswerUnreadable {
   const fields = Object.entries({ connection: "close", ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
   const answer: AnswerUnreadable = (socket, status, error) => {
     // In the middle of another answer the client would read it as a part of that answer.
@@ -122,8 +130,9 @@ export function answerClientErrors(server: http.Server, headers: ResponseHeaders
       socket.write(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${fields.join("")}\r\n`)
     socket.destroy(error)
   }
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
-    answer(socket, statuses[error.code ?? ""] ?? 400, error),
-  )
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "HPE_HEADER_OVERFLOW") onLargeHeader?.()
+    answer(socket, statuses[error.code ?? ""] ?? 400, error)
+  })
   return answer
 }

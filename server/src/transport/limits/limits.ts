@@ -16,8 +16,14 @@ export const limits = {
   pipelines: 8,
   /** Among them, streams that were answered while their clients still send. Further ones are closed at once. */
   lingeringStreams: 64,
-  /** The largest header of a request, in bytes. It is 64 KiB until an HTTP/2 client has acknowledged this setting. */
+  /** The largest header of a call, in bytes. It is 64 KiB until an HTTP/2 client has acknowledged this setting. */
   maxHeaderBytes: 16 * 1024,
+  /**
+   * The largest header at `/v1/authorize`, in bytes, which contains the cookies of a user. The HTTP listener reads
+   * headers up to this size, because it knows the path only afterwards. This lets nobody hold more memory than an
+   * HTTP/2 client that acknowledges no setting does.
+   */
+  maxAuthorizeHeaderBytes: 64 * 1024,
   /**
    * Bytes of requests that are incomplete or whose calls are still active. More if `--max-message-bytes` requires it.
    */

@@ -54,6 +54,16 @@ describe("a unary call", () => {
     expect(cut).toHaveBeenCalled()
   })
 
+  test("takes the bytes of a large header from its connection until it ends", () => {
+    const connection = new Connection(4 * MiB, undefined)
+    const count = limits.requestBytes / limits.maxAuthorizeHeaderBytes
+    const calls = Array.from({ length: count + 1 }, () => setUp(35_000, false, connection))
+    for (const { usage } of calls) usage.receivedHeader(limits.maxAuthorizeHeaderBytes)
+    expect(calls.filter(({ cut }) => cut.mock.calls.length > 0)).toEqual([calls.at(-1)])
+    for (const { usage } of calls) usage.end()
+    expect(isWhole(connection)).toBe(true)
+  })
+
   test("is not charged for bytes that are read after its end", () => {
     const { usage, connection } = setUp(35_000)
     usage.end()

@@ -51,11 +51,20 @@ export class RequestUsage {
 
   /** Counts received bytes of the request. Aborts the request if it exceeds a limit. */
   received(chunk: Uint8Array): void {
+    this.#hold(chunk.length, 1)
+  }
+
+  /** Counts the header of a unary call that may have a large one. Aborts the request if it exceeds a limit. */
+  receivedHeader(bytes: number): void {
+    this.#hold(bytes, 0)
+  }
+
+  #hold(bytes: number, chunks: number): void {
     // Bytes that arrived before the end may be read after it.
     if (this.#isOver) return
     const { requests } = this.#connection
-    this.#chunks++
-    this.#bytes += chunk.length
+    this.#chunks += chunks
+    this.#bytes += bytes
     const held = this.#bytes + this.#chunks * limits.chunkBytes
     requests.give(this.#requestBytes)
     this.#requestBytes = 0

@@ -1,5 +1,6 @@
 import type { Server, Socket } from "node:net"
 import { type Address, formatAddress } from "../../util/address.js"
+import { atMostEvery } from "../../util/at-most-every.js"
 import type { ListenerOptions } from "./listener.js"
 
 /** A port that accepts connections. */
@@ -16,8 +17,9 @@ export interface OpenPort {
 const fullLogMs = 10_000
 
 /**
- * Lets a server listen at an address with at most `maxConnections` concurrent connections. Rejects with the system's
- * error (`code` EADDRINUSE, EACCES, EADDRNOTAVAIL, ENOTFOUND).
+ * Lets a server listen at an address with at most `maxConnections` concurrent connections. `[::]` stands for all
+ * addresses, of IPv4 and IPv6, or of IPv4 alone if the system has no IPv6. Rejects with the system's error (`code`
+ * EADDRINUSE, EACCES, EADDRNOTAVAIL, ENOTFOUND).
  */
 export async function listen(
   server: Server,
@@ -27,15 +29,11 @@ export async function listen(
   // Without this, the primary of Node's cluster would offer a connection that a worker drops to the other workers,
   // endlessly if all are full. The types of Node do not have this documented option yet.
   Object.assign(server, { dropMaxConnection: true })
-  let loggedAt = Number.NEGATIVE_INFINITY
-  server.on("drop", () => {
-    if (performance.now() - loggedAt < fullLogMs) return
-    loggedAt = performance.now()
-    log.warn(
-      { address: formatAddress(address), max_connections: maxConnections },
-      "closing new connections: the listener has reached its limit",
-    )
-  })
+  const once = atMostEvery(fullLogMs, () => performance.now())
+  const facts = { address: formatAddress(address), max_connections: maxConnections }
+  server.on("drop", () =>
+    once("full", () => log.warn(facts, "closing new connections: the listener has reached its limit")),
+  )
   const sockets = new Set<Socket>()
   let allClosed = () => {}
   server.on("connection", (socket: Socket) => {
@@ -47,7 +45,9 @@ export async function listen(
   })
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject)
-    server.listen(address.port, address.host, () => {
+    // Without a host Node listens on `::`, and falls back to 0.0.0.0.
+    const host = address.host === "::" ? {} : { host: address.host }
+    server.listen({ port: address.port, ...host }, () => {
       server.off("error", reject)
       resolve()
     })

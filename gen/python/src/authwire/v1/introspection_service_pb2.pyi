@@ -59,6 +59,7 @@ class IntrospectRequest(_message.Message):
     SALT_FIELD_NUMBER: _builtins.int
     STRATEGY_FIELD_NUMBER: _builtins.int
     WITH_USER_FIELD_NUMBER: _builtins.int
+    USER_ID_CLAIM_FIELD_NUMBER: _builtins.int
     cookie_name: _builtins.str
     """Name of the session cookie. Default: `__Host-authjs.session-token`, `__Secure-authjs.session-token` and
     `authjs.session-token`, restricted by `secure_cookie`. Only the first of these names that the request has is used,
@@ -79,6 +80,10 @@ class IntrospectRequest(_message.Message):
     """Whether the user of a JWT is read from the database as well. A JWT whose user is not stored, or has been deleted, is
     then not active.
     """
+    user_id_claim: _builtins.str
+    """The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text
+    that is not empty. Default: `sub`.
+    """
     @_builtins.property
     def headers(self) -> _containers.RepeatedCompositeFieldContainer[_token_service_pb2.Header]:
         """The headers of the request. Only `Cookie` and `Authorization` are read. A header may occur several times."""
@@ -92,10 +97,11 @@ class IntrospectRequest(_message.Message):
         salt: _builtins.str | None = ...,
         strategy: Global___SessionStrategy.ValueType = ...,
         with_user: _builtins.bool = ...,
+        user_id_claim: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "cookie_name", b"cookie_name", "salt", b"salt", "secure_cookie", b"secure_cookie"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "_user_id_claim", b"_user_id_claim", "cookie_name", b"cookie_name", "salt", b"salt", "secure_cookie", b"secure_cookie", "user_id_claim", b"user_id_claim"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "cookie_name", b"cookie_name", "headers", b"headers", "salt", b"salt", "secure_cookie", b"secure_cookie", "strategy", b"strategy", "with_user", b"with_user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "_user_id_claim", b"_user_id_claim", "cookie_name", b"cookie_name", "headers", b"headers", "salt", b"salt", "secure_cookie", b"secure_cookie", "strategy", b"strategy", "user_id_claim", b"user_id_claim", "with_user", b"with_user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cookie_name: _TypeAlias = _typing.Literal["cookie_name"]  # noqa: Y015
     _WhichOneofArgType__cookie_name: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name"]  # noqa: Y015
@@ -103,12 +109,16 @@ class IntrospectRequest(_message.Message):
     _WhichOneofArgType__salt: _TypeAlias = _typing.Literal["_salt", b"_salt"]  # noqa: Y015
     _WhichOneofReturnType__secure_cookie: _TypeAlias = _typing.Literal["secure_cookie"]  # noqa: Y015
     _WhichOneofArgType__secure_cookie: _TypeAlias = _typing.Literal["_secure_cookie", b"_secure_cookie"]  # noqa: Y015
+    _WhichOneofReturnType__user_id_claim: _TypeAlias = _typing.Literal["user_id_claim"]  # noqa: Y015
+    _WhichOneofArgType__user_id_claim: _TypeAlias = _typing.Literal["_user_id_claim", b"_user_id_claim"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cookie_name) -> _WhichOneofReturnType__cookie_name | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__salt) -> _WhichOneofReturnType__salt | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__secure_cookie) -> _WhichOneofReturnType__secure_cookie | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__user_id_claim) -> _WhichOneofReturnType__user_id_claim | None: ...
 
 Global___IntrospectRequest: _TypeAlias = IntrospectRequest  # noqa: Y015
 
@@ -135,7 +145,7 @@ class IntrospectResponse(_message.Message):
     active: _builtins.bool
     """Whether the request has an active session. If it has none, no other field is set."""
     sub: _builtins.str
-    """Identifier of the user who is signed in. For a JWT: its claim `sub`."""
+    """Identifier of the user who is signed in. For a JWT: its claim `sub`, or that of `user_id_claim`."""
     exp: _builtins.float
     """When the session expires, in seconds since 1970, without fractions."""
     iat: _builtins.float

@@ -66,6 +66,14 @@ export declare type IntrospectRequest = Message<"authwire.v1.IntrospectRequest">
    * @generated from field: bool with_user = 6;
    */
   withUser: boolean;
+
+  /**
+   * The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text
+   * that is not empty. Default: `sub`.
+   *
+   * @generated from field: optional string user_id_claim = 7;
+   */
+  userIdClaim?: string | undefined;
 };
 
 /**
@@ -89,7 +97,7 @@ export declare type IntrospectResponse = Message<"authwire.v1.IntrospectResponse
   active: boolean;
 
   /**
-   * Identifier of the user who is signed in. For a JWT: its claim `sub`.
+   * Identifier of the user who is signed in. For a JWT: its claim `sub`, or that of `user_id_claim`.
    *
    * @generated from field: string sub = 2;
    */
@@ -224,7 +232,7 @@ export declare const IntrospectionService: GenService<{
    * error, and says nothing about the user.
    *
    * A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
-   * never extended. A JWT must have `sub` and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
+   * never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
    *
    * MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
    *

@@ -1,0 +1,30 @@
+import { describe, expect, test } from "@jest/globals"
+import { AuthwireError } from "../errors/error.js"
+import { SessionUnavailable } from "./unavailable.js"
+import { unavailableResponse } from "./unavailable-response.js"
+
+const error = (retryAfterMs: number) =>
+  new SessionUnavailable(new AuthwireError({ code: "UNAVAILABLE", detail: "down", retryAfterMs }))
+const asking = (accept: string) => new Request("https://shop.example/", { headers: { accept } })
+
+describe("the response during an outage", () => {
+  test.each([
+    ["of a browser", asking("text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"), "text/html; charset=utf-8"],
+    ["of fetch", asking("*/*"), "application/json"],
+    ["that is not given", undefined, "application/json"],
+  ])("to a request %s", async (_, request, type) => {
+    const response = unavailableResponse(error(7_000), request)
+    const { status, headers } = response
+    expect([status, headers.get("retry-after"), headers.get("cache-control")]).toEqual([503, "7", "no-store"])
+    expect(headers.get("content-type")).toBe(type)
+    expect(await response.text()).toContain("You have not been signed out.")
+  })
+
+  test.each([
+    [1_000, 5],
+    [30_000, 30],
+  ])("reloads the page after at least five seconds: %p ms, %p s", async (retryAfterMs, seconds) => {
+    const text = await unavailableResponse(error(retryAfterMs), asking("text/html")).text()
+    expect(text).toContain(`<meta http-equiv="refresh" content="${seconds}">`)
+  })
+})
