@@ -65,7 +65,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       }),
 
     async get(waiter, id) {
-      const rows = await database.reads(waiter).read(apiKeys.byKey, { id })
+      const rows = await database.readAside(waiter, apiKeys.byKey, { id })
       return apiKeys.readable(rows, (cells) => apiKeys.row(cells))[0] ?? null
     },
 

@@ -50,7 +50,10 @@ export function accountStore(
     accounts
       .selectFrom("a")
       .select(columnsWithTimes(accounts, "a"))
+      // The condition is given in two forms: SQLite and PostgreSQL find the place in the index by the first, MySQL and
+      // MariaDB by the second.
       .where("a.tenant = :tenant AND a.userId = :userId")
+      .andWhere("(a.provider, a.providerAccountId) > (:provider, :providerAccountId)")
       .andWhere("(a.provider > :provider OR (a.provider = :provider AND a.providerAccountId > :providerAccountId))")
       .orderBy("a.provider")
       .addOrderBy("a.providerAccountId")
