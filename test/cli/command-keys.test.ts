@@ -27,13 +27,10 @@ describe("authwire keys and tenants", () => {
   const authwire = (...args: string[]) => run(args, { AUTHWIRE_DATABASE_URL: database.url })
 
   test("before migrate up they report that, and change nothing", async () => {
-    // A command that only reads does not create the file of SQLite.
-    if (target === "sqlite") expect((await authwire("keys", "list")).stderr).toMatch(/no such file.*authwire migrate up/)
-    await authwire("migrate", "up")
-    while ((await authwire("migrate", "down")).code === 0);
     for (const args of [
-      ["keys", "list"],
+      // This one first: a command that only reads does not create the file of SQLite.
       ["keys", "create", "--name=a", "--scopes=all"],
+      ["keys", "list"],
       ["tenants", "list"],
     ]) {
       const { code, stdout, stderr } = await authwire(...args)
