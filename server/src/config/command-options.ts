@@ -57,6 +57,8 @@ export const commandOptions = {
   },
   url: {
     variable: "AUTHWIRE_SOURCE_URL",
+    // A variable that was set for an import does not disturb a later command without --from.
+    when: ({ from }) => from !== undefined,
     value: text("URL"),
     help: "The source database, which is read and never written: mysql://USER:PASSWORD@HOST:PORT/DATABASE, mariadb://…, postgresql://…, sqlite:FILE or file:FILE.",
     commands: ["import", "doctor"],

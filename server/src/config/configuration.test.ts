@@ -26,6 +26,12 @@ describe("readConfiguration", () => {
     expect(await read({ dev: true, logFormat: "text", logLevel: "warn" }, variable)).toEqual(["text", "warn"])
   })
 
+  test("the variable of a source database is not used without --from", async () => {
+    const exported = { ...environment, AUTHWIRE_SOURCE_URL: "mysql://u@old/db" }
+    expect((await readConfiguration("doctor", {}, exported)).url).toBeUndefined()
+    expect((await readConfiguration("doctor", { from: "prisma" }, exported)).url).toBe("mysql://u@old/db")
+  })
+
   test("reads every kind of value", async () => {
     const given = {
       AUTHWIRE_MIGRATE: "1",
