@@ -63,7 +63,7 @@ export function openService(store: Store, { configuration, ...options }: Options
     maxConnections: 1_000,
     openMethods: openMethods(),
     loopbackNames: false,
-    keyBudgets: keyBudgets(1_000_000),
+    keyBudgets: keyBudgets(1_000_000, 1_000),
     handshakeTimeoutMs: 10_000,
     idleTimeoutMs: 60_000,
     log: options.log ?? pino({ level: "silent" }),

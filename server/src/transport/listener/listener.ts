@@ -31,7 +31,7 @@ export interface ListenerOptions {
   idleTimeoutMs: number
   /** Limits the streams of methods that require no key, over all listeners of the process. */
   openMethods: OpenMethods
-  /** Limits the memory and the streams of one API key, over all listeners of the process. */
+  /** Limits the memory, the streams and the connections of one API key and of one tenant, over all listeners of the process. */
   keyBudgets: KeyBudgets
   log: Logger
 }
