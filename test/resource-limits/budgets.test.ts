@@ -15,8 +15,10 @@ import {
 import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
 import { maxBytesOfUser } from "../../server/src/store/sql/authenticators.js"
 import { longestTurnMs } from "../../server/src/store/sql/engine/sqlite.js"
-import { writerPermitsOf } from "../../server/src/store/sql/transaction/connection-permits.js"
+import { examinedAtOnce, slicesOfPage } from "../../server/src/store/sql/query/page.js"
+import { fewOf, permitsOfKey, writerPermitsOf } from "../../server/src/store/sql/transaction/connection-permits.js"
 import { rowWaitersOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
+import { countedAtOnce } from "../../server/src/store/sql/users/user-lists.js"
 import { limits as all } from "../../server/src/transport/limits/limits.js"
 import { cacheMessages, type SharedLimit, sharedLimits } from "../../server/src/util/shared-limits.js"
 
@@ -97,9 +99,14 @@ const values = [
   seconds(exitFlushMs),
   seconds(maxUnanswered * everyMs),
   count(pool),
+  count(permitsOfKey(pool)),
   count(writerPermitsOf(pool)),
+  `${count(fewOf(pool))}; ${count(permitsOfKey(fewOf(pool)))}`,
+  `${count(examinedAtOnce)}; ${count(countedAtOnce)}`,
+  count(examinedAtOnce * slicesOfPage),
   "1",
   count(defaultOf("database-queue-limit")),
+  "as many as are left for others",
   count(rowWaitersOf(defaultOf("database-queue-limit"))),
   bytes(maxBytesOfUser),
 ]

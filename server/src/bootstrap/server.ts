@@ -105,6 +105,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       certificate,
       openMethods: openMethods(),
       keyBudgets: keyBudgets(maxMessageBytes, maxConnections),
+      loopbackNames: configuration.dev,
       log,
       ...limits,
     }

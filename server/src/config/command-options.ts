@@ -25,7 +25,7 @@ export const commandOptions = {
   scopes: {
     value: scopes(),
     isRequired: true,
-    help: "The scopes of the new key, separated by commas, or all. The schema states the scope of each method.",
+    help: "The scopes of the new key, separated by commas. The schema states the scope of each method. all: every scope but users:private.",
     commands: ["keys create"],
   },
   tenant: {
@@ -57,6 +57,8 @@ export const commandOptions = {
   },
   url: {
     variable: "AUTHWIRE_SOURCE_URL",
+    // A variable that was set for an import does not disturb a later command without --from.
+    when: ({ from }) => from !== undefined,
     value: text("URL"),
     help: "The source database, which is read and never written: mysql://USER:PASSWORD@HOST:PORT/DATABASE, mariadb://…, postgresql://…, sqlite:FILE or file:FILE.",
     commands: ["import", "doctor"],
@@ -111,8 +113,14 @@ export const commandOptions = {
   withSecrets: {
     value: boolean(),
     default: "false",
-    help: "Also print the tokens and further fields of accounts, unencrypted.",
+    help: "Also print the tokens and further fields of accounts and the private properties of users, unencrypted.",
     commands: ["export"],
+  },
+  plain: {
+    value: boolean(),
+    default: "false",
+    help: "Also encrypt values that are not encrypted, as a version without encryption has stored them. Without it they are counted and not changed, because somebody with access to the database may have put them there; the service rejects them.",
+    commands: ["rekey"],
   },
   since: {
     value: duration("1s", "30d"),

@@ -62,6 +62,7 @@ export function openService(store: Store, { configuration, ...options }: Options
     certificate: undefined,
     maxConnections: 1_000,
     openMethods: openMethods(),
+    loopbackNames: false,
     keyBudgets: keyBudgets(1_000_000, 1_000),
     handshakeTimeoutMs: 10_000,
     idleTimeoutMs: 60_000,

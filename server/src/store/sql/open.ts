@@ -20,12 +20,20 @@ import { idempotencyStore } from "./idempotency-keys.js"
 import { leaseStore } from "./leases.js"
 import { pageTokens } from "./query/page-tokens.js"
 import { storeError } from "./query/statement-error.js"
+import type { OnUnreadable } from "./schema/row-reader.js"
 import { sessionStore } from "./sessions/sessions.js"
 import { tenantStore } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
 import { provisionalUsers } from "./users/provisional-users.js"
 import { userStore } from "./users/users.js"
 import { verificationTokenStore } from "./verification-tokens.js"
+
+/** A database server to which a connection is made, and the user. */
+export interface DatabaseServer {
+  host: string
+  port: number
+  username: string | undefined
+}
 
 export interface SqlDatabaseOptions extends Observation {
   /**
@@ -38,6 +46,10 @@ export interface SqlDatabaseOptions extends Observation {
    * The URL of a server, in the same form, for reads that may return somewhat older data. Default: all reads use `url`.
    */
   readUrl?: string | undefined
+  /**
+   * Returns the password of each new connection to a server, in place of that of the URL. It must end by itself.
+   */
+  readPassword?: ((server: DatabaseServer) => Promise<string>) | undefined
   /**
    * The number of calls that may use the database at the same time, each on its own connection. SQLite has one. Default
    * 10.
@@ -52,6 +64,11 @@ export interface SqlDatabaseOptions extends Observation {
    * addresses. It has no effect on SQLite. Default 5000.
    */
   connectTimeoutMs?: number | undefined
+  /**
+   * Whether the database is only read. Then SQLite rejects writes, and does not turn on the write-ahead log of a file.
+   * It has no effect on servers. Default false.
+   */
+  readOnly?: boolean | undefined
   /** Returns a number from 0 to 1, 1 excluded, that randomizes the delays of retries. Default Math.random. */
   random?: (() => number) | undefined
   /**
@@ -61,13 +78,15 @@ export interface SqlDatabaseOptions extends Observation {
   longestWaitMs?: number | undefined
   /** Called before a retry of a write that conflicted with other transactions. */
   onRetry?: ((event: RetryEvent) => void) | undefined
+  /** Called for each row that was left out of a list, because it cannot be read. */
+  onUnreadable?: OnUnreadable | undefined
   /** Called when another member of the cluster becomes the one for writes, and when none is. */
   onMember?: ((event: MemberEvent) => void) | undefined
 }
 
 export interface SqlStoreOptions extends SqlDatabaseOptions {
   /**
-   * The keys that encrypt provider tokens and stored answers, 32 bytes each. The first one encrypts and all of them
+   * The keys that encrypt provider tokens, private properties and stored answers, 32 bytes each. The first one encrypts and all of them
    * decrypt.
    */
   encryptionKeys: readonly Buffer[]
@@ -116,7 +135,7 @@ export function sqlStore(
   const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
   return {
     database,
-    users: userStore(database, { tokens, clock, provisional, eventOf }),
+    users: userStore(database, { cipher, tokens, clock, provisional, eventOf }),
     accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf }),
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
     sessions: sessionStore(database, { tokens, clock, provisional, eventOf }),
@@ -136,23 +155,31 @@ export function sqlStore(
 
 /** Opens a database without checking its tables, for migrations. Throws like openSqlStore. */
 export async function openDatabase(options: SqlDatabaseOptions): Promise<Database> {
-  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, observer, tracer } = options
+  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, onUnreadable, observer, tracer } = options
   try {
     // The URLs are parsed before any connection is opened.
-    const [urls, readUrls] = [locationsOf(options.url), options.readUrl && locationsOf(options.readUrl)]
+    const [urls, readUrls] = [
+      locationsOf(options.url, options),
+      options.readUrl && locationsOf(options.readUrl, options),
+    ]
     const locations = await offered(urls, options)
     const readLocations = readUrls ? serversOf(await offered(readUrls, options)) : undefined
     const writer = await openEngine(locations, options)
     const older = { ...limitsOf(options), freshness: "older" } as const
     const reader = readLocations && (await (await import("./cluster/open.js")).openReader(readLocations, writer, older))
-    return database(writer, { queueLimit, random, longestWaitMs, onRetry, reader, observer, tracer })
+    return database(writer, { queueLimit, random, longestWaitMs, onRetry, onUnreadable, reader, observer, tracer })
   } catch (error) {
     throw storeError(error)
   }
 }
 
-function locationsOf(url: string): DatabaseLocation[] {
-  return urlsOfHosts(url).map(parseDatabaseUrl)
+function locationsOf(url: string, { readPassword }: SqlDatabaseOptions): DatabaseLocation[] {
+  return urlsOfHosts(url).map((one) => {
+    const location = parseDatabaseUrl(one)
+    if (location.kind === "sqlite" || readPassword === undefined) return location
+    const { host, port, username } = location
+    return { ...location, readPassword: () => readPassword({ host, port, username }) }
+  })
 }
 
 /** Decides which locations are encrypted whose URLs leave that to the server. */
@@ -170,7 +197,7 @@ async function openEngine(locations: readonly DatabaseLocation[], options: SqlDa
   const [first] = locations
   if (first?.kind === "sqlite") {
     const { openSqliteEngine } = await import("./engine/sqlite.js")
-    return openSqliteEngine(first.path)
+    return openSqliteEngine(first.path, options)
   }
   if (first?.kind === "postgres") {
     const { openPostgresEngine } = await import("./engine/postgres/postgres.js")

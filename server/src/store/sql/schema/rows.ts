@@ -1,5 +1,6 @@
 import type {
   Account,
+  ApiKey,
   Authenticator,
   EventIds,
   EventKind,
@@ -22,11 +23,12 @@ interface Timed {
 
 /**
  * A row of `users`. `emailKey` is the normalized address for comparisons; it is unique within a tenant. For
- * `provisionalUntil` see provisional-users.ts.
+ * `provisionalUntil` see provisional-users.ts, for `privateExtra` private-extra.ts.
  */
 export interface UserRow extends User, Timed, Owned {
   emailKey?: string | undefined
   provisionalUntil?: Date | undefined
+  privateExtra?: string | undefined
 }
 
 /** A row of `accounts`. Only token-refreshes.ts reads and changes the refresh columns. */
@@ -53,6 +55,11 @@ export interface SessionRow extends Omit<Session, "sessionToken">, SessionOrigin
 /** A row of `verification_tokens`, with the hash of the token in place of the token. */
 export interface VerificationTokenRow extends Omit<VerificationToken, "token">, Owned {
   tokenHash: Buffer
+}
+
+/** A row of `api_keys`. The database sets when it was last changed. */
+export interface ApiKeyRow extends ApiKey {
+  changed?: Date | undefined
 }
 
 /** A row of `leases`. */

@@ -1,6 +1,7 @@
 import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, UserStore } from "../../store.js"
 import type { User, UserPatch } from "../../types.js"
+import type { Cipher } from "../cipher.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { sharedLookup } from "../query/batched-lookup.js"
@@ -10,14 +11,21 @@ import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { UserRow } from "../schema/rows.js"
 import { emailKey } from "./email-key.js"
+import { privateExtra } from "./private-extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
 import { userLists } from "./user-lists.js"
 
 export function userStore(
   database: Database,
-  options: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
+  options: {
+    cipher: Cipher
+    tokens: PageTokens
+    clock: () => number
+    provisional: ProvisionalUsers
+    eventOf: EventOf
+  },
 ): UserStore {
-  const { tokens, clock, provisional, eventOf } = options
+  const { cipher, tokens, clock, provisional, eventOf } = options
   const { users, accounts, sessions, authenticators } = database.tables
   const columns = users.columns("u")
   const userByEmail = users.statement(
@@ -38,6 +46,10 @@ export function userStore(
     alias: "a",
     key: ["provider", "providerAccountId"],
   })
+  const privateById = users.statement(
+    users.selectFrom("u").select("u.privateExtra").where(users.keyIs("u")),
+    ...users.key,
+  )
   const first = (cells: Cell[] | undefined) => (cells === undefined ? null : users.row(cells))
   const ofUser = "tenant = :tenant AND userId = :userId"
   const deleteSessions = sessions.statement(sessions.deleteFrom().where(ofUser), "tenant", "userId")
@@ -97,6 +109,14 @@ export function userStore(
     async getByAccount(caller, { provider, providerAccountId }) {
       const key = [accounts.cell("provider", provider), accounts.cell("providerAccountId", providerAccountId)]
       return first(await byAccount(caller, key))
+    },
+
+    async getPrivateExtra(caller, id) {
+      const key = { tenant: caller.tenant, id }
+      const [cells] = await database.reads(caller).read(privateById, key)
+      if (cells === undefined) return null
+      const sealed = users.value("privateExtra", cells[0] as Cell)
+      return JSON.parse(privateExtra(cipher).open({ ...key, privateExtra: sealed }) ?? "{}")
     },
 
     update(caller, id, patch, options) {
