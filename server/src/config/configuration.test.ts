@@ -90,8 +90,11 @@ describe("readConfiguration", () => {
     [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
     [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
     [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with SQLite"],
-    [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: must be mysql://"],
-    [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: must be mysql://"],
+    [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "file:x" }, "--workers: must be 1 with SQLite"],
+    [{ databaseUrl: "mysql://h/x?sslmode=require" }, {}, "--database-url: the database URL has an unknown parameter"],
+    [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: the database URL contains an empty host"],
+    [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: the database URL names no database"],
+    [{ databaseUrl: "mysql://h/x", databaseReadUrl: "postgres://h/x" }, {}, "--database-read-url: must be mysql://"],
     [
       { databaseUrl: "sqlite:x", databaseReadUrl: "mysql://h/x" },
       {},
@@ -102,7 +105,7 @@ describe("readConfiguration", () => {
     [{ metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: without TLS only a loopback address"],
     [{}, { AUTH_SECRET_1: "short" }, "AUTH_SECRET_1: must have at least 32 bytes"],
     [{}, { AUTH_SECRET: "" }, "AUTH_SECRET: is required"],
-    [{ databaseUrl: "oracle://x/y" }, {}, "--database-url: must be mysql:"],
+    [{ databaseUrl: "oracle://x/y" }, {}, "--database-url: the database URL must be mysql:"],
     [{ grpcAddr: "50051" }, {}, "--grpc-addr: must be HOST:PORT"],
     [{ httpAddr: "127.0.0.1:70000" }, {}, "--http-addr: must be HOST:PORT"],
     [{ dev: true, grpcAddr: "0.0.0.0:0" }, {}, "--grpc-addr: with --dev only a loopback address"],
@@ -176,7 +179,7 @@ describe("readConfiguration", () => {
     expect(count).toBeGreaterThan(25)
     const url = { databaseUrl: "mysql://user:hunter2@host" }
     const reading = readConfiguration("serve", url, environment)
-    await expect(reading).rejects.toThrow(/^--database-url: must be mysql:/)
+    await expect(reading).rejects.toThrow(/^--database-url: the database URL names no database/)
     await expect(reading).rejects.not.toThrow("hunter2")
   })
 
