@@ -18,6 +18,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "server/src/store/sql/restart.long.test.ts": ["server/src/store/sql/engine/**"],
   "test/adapter/outages.long.test.ts": ["client/src/sessions/**", "server/src/health/**"],
   "test/auth/outage.long.test.ts": ["server/src/auth/**"],
+  "test/cli/connection-strings.long.test.ts": ["server/src/store/sql/engine/url/**", "server/src/import/peer/open.ts"],
   "test/cli/drain-delay.long.test.ts": ["server/src/cluster/**", "server/src/health/**"],
   "test/adapter/nextjs-session.long.test.ts": ["client/src/nextjs.ts", "client/src/sessions/**"],
   "test/backup/*.long.test.ts": ["docs/backup.md", "server/src/store/sql/schema/migrations/**"],

@@ -11,6 +11,8 @@ const severalDatabases = /\b(?:databaseTargets|describeServers|testServersTogeth
 const onAllDatabases = [
   // The store.
   "server/src/store/sql/",
+  // What a connection string means to each server.
+  "test/cli/connection-strings.",
   // The readers of imports.
   "server/src/import/peer/",
   "test/import/adapters.",

@@ -37,5 +37,5 @@ test("the first Node of the oldest supported version suffices, which has no URL.
       env: { PATH: process.env.PATH },
     })
   expect(run("sqlite:new.db")).toMatchObject({ status: 0, stderr: "" })
-  expect(run("postgres:").stderr).toMatch(/^authwire: --database-url: must be /)
+  expect(run("postgres:").stderr).toMatch(/^authwire: --database-url: the database URL must be /)
 })

@@ -1,4 +1,5 @@
 import { dirname } from "node:path"
+import { isNativeError } from "node:util/types"
 import type { Logger } from "pino"
 import type { Configuration } from "../config/configuration.js"
 import { fileProblemOf } from "../errors/sqlite-code.js"
@@ -43,9 +44,9 @@ export async function openConfiguredDatabase(
   const metrics = instruments?.metrics?.store
   const logUnreadable = unreadableRows(log)
   try {
-    if (configuration.dev && !readOnly && databaseUrl.startsWith("sqlite:")) {
-      makeFolder(dirname(databaseUrl.slice("sqlite:".length)))
-    }
+    const locations = urlsOfHosts(databaseUrl).map(parseDatabaseUrl)
+    const [first] = locations
+    if (configuration.dev && !readOnly && first?.kind === "sqlite") makeFolder(dirname(first.path))
     const database = await openDatabase({
       url: databaseUrl,
       readUrl: configuration.databaseReadUrl,
@@ -71,18 +72,23 @@ export async function openConfiguredDatabase(
       tracer: instruments?.tracing?.tracer,
     })
     metrics?.watch(database.load)
-    const parameters = urlsOfHosts(databaseUrl).flatMap((url) => parseDatabaseUrl(url).ignored)
+    const parameters = [...new Set(locations.flatMap(({ ignored }) => ignored))]
     if (parameters.length > 0) log.warn({ parameters }, "these parameters of --database-url have no effect")
     return database
   } catch (error) {
     if (error instanceof StartError) throw error
-    const cause = causeOf(error)
-    const advice =
-      advices.find(([pattern]) => pattern.test(cause))?.[1] ?? "is the database running, and is --database-url correct?"
-    throw new StartError(`cannot open the database at ${withoutSecrets(databaseUrl)} (${cause}): ${advice}`, {
-      cause: error,
-    })
+    throw openingError(databaseUrl, error)
   }
+}
+
+/** Returns the error of a database that could not be opened: why, and what to do about it. */
+export function openingError(databaseUrl: string, error: unknown): StartError {
+  const cause = causeOf(error)
+  const advice =
+    advices.find(([pattern]) => pattern.test(cause))?.[1] ?? "is the database running, and is --database-url correct?"
+  return new StartError(`cannot open the database at ${withoutSecrets(databaseUrl)} (${cause}): ${advice}`, {
+    cause: error,
+  })
 }
 
 /** The most rows of which the log says that they cannot be read. The metric counts all. */
@@ -108,6 +114,10 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
   [
     /ER_ACCESS_DENIED|ER_DBACCESS_DENIED|^28|^42501$/,
     "are the user in --database-url and its password correct, and is the user allowed to access the database?",
+  ],
+  [
+    /CERT|LEAF_SIGNATURE|HANDSHAKE_SSL/,
+    "was the server's certificate issued by the authority of sslrootcert or ssl-ca, and does it name the host?",
   ],
   [/^the name service/, "--database-connect-timeout-ms sets how long this may take"],
   [
@@ -177,7 +187,7 @@ export function encryptionKeys({
 export function causeOf(error: unknown): string {
   let cause = error
   while (cause instanceof StoreError && cause.cause !== undefined) cause = cause.cause
-  if (!(cause instanceof Error)) return String(cause)
+  if (!isNativeError(cause)) return String(cause)
   const message = cause.message.split("\n", 1)[0] ?? ""
   if (!("code" in cause) || cause.code === undefined) return message
   const problem = fileProblemOf(cause as { code?: string })

@@ -115,6 +115,11 @@ describe("readConfiguration", () => {
     [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
     [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
     [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with SQLite"],
+    [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "file:x" }, "--workers: must be 1 with SQLite"],
+    [{ databaseUrl: "mysql://h/x?sslmode=require" }, {}, "--database-url: the database URL has an unknown parameter"],
+    [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: the database URL contains an empty host"],
+    [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: the database URL names no database"],
+    [{ databaseUrl: "mysql://h/x", databaseReadUrl: "postgres://h/x" }, {}, "--database-read-url: must be mysql://"],
     [{ databasePasswordFile: "x", databasePasswordCommand: "y" }, {}, "--database-password-file: must not be combined"],
     [{ databaseUrl: "sqlite:x", databasePasswordFile: "x" }, {}, "--database-password-file: needs a database server"],
     [
@@ -122,8 +127,6 @@ describe("readConfiguration", () => {
       {},
       "--database-password-command: must not be combined with a password in",
     ],
-    [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: must be mysql://"],
-    [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: must be mysql://"],
     [
       { databaseUrl: "sqlite:x", databaseReadUrl: "mysql://h/x" },
       {},
@@ -134,12 +137,12 @@ describe("readConfiguration", () => {
     [{ metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: without TLS only a loopback address"],
     [{}, { AUTH_SECRET_1: "short" }, "AUTH_SECRET_1: must have at least 32 bytes"],
     [{}, { AUTH_SECRET: "" }, "AUTH_SECRET: is required"],
+    [{ databaseUrl: "oracle://x/y" }, {}, "--database-url: the database URL must be mysql:"],
     [{}, { AUTH_SECRET: " ".repeat(40) }, "AUTH_SECRET: must have at least 32 bytes"],
     [{}, { AUTH_SECRET_FILE: "/x" }, "AUTH_SECRET, AUTH_SECRET_FILE: only one of them"],
     [{}, { AUTH_SECRET_1_FILE: "/no/such" }, "AUTH_SECRET_1_FILE: cannot be read (ENOENT)"],
     [{}, { AUTH_SECRET_1_FILE: "/dev/zero" }, "AUTH_SECRET_1_FILE: must be a file"],
     [{}, { AUTHWIRE_ENCRYPTION_KEYS_FILE: fileURLToPath(import.meta.url) }, "AUTHWIRE_ENCRYPTION_KEYS_FILE: "],
-    [{ databaseUrl: "oracle://x/y" }, {}, "--database-url: must be mysql:"],
     [{ grpcAddr: "50051" }, {}, "--grpc-addr: must be HOST:PORT"],
     [{ httpAddr: "127.0.0.1:70000" }, {}, "--http-addr: must be HOST:PORT"],
     [{ dev: true, grpcAddr: "0.0.0.0:0" }, {}, "--grpc-addr: with --dev only a loopback address"],
@@ -213,7 +216,7 @@ describe("readConfiguration", () => {
     expect(count).toBeGreaterThan(25)
     const url = { databaseUrl: "mysql://user:hunter2@host" }
     const reading = readConfiguration("serve", url, environment)
-    await expect(reading).rejects.toThrow(/^--database-url: must be mysql:/)
+    await expect(reading).rejects.toThrow(/^--database-url: the database URL names no database/)
     await expect(reading).rejects.not.toThrow("hunter2")
   })
 

@@ -1,5 +1,6 @@
 import { ConfigurationError } from "../errors/configuration-error.js"
 import { urlsOfHosts } from "../store/sql/cluster/hosts.js"
+import { type DatabaseLocation, parseDatabaseUrl } from "../store/sql/engine/url/url.js"
 import { isLoopback } from "../util/address.js"
 import type { Command } from "./option.js"
 import type { Name, Values } from "./options.js"
@@ -60,12 +61,11 @@ function checkDatabase(parsed: ParsedOptions): void {
         " or use --dev for an embedded database",
     )
   }
-  if (!/^sqlite:./.test(text) && !isMysqlUrl(text) && !isPostgresUrl(text)) {
-    throw wrong(parsed, "databaseUrl", `must be ${databaseUrlForms}`)
-  }
+  const kind = kindOf(parsed, "databaseUrl", text)
   if (readUrl === undefined) return
-  if (!isMysqlUrl(text)) throw wrong(parsed, "databaseReadUrl", "needs a MySQL or MariaDB server as --database-url")
-  if (!isMysqlUrl(readUrl)) throw wrong(parsed, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+  if (kind !== "server") throw wrong(parsed, "databaseReadUrl", "needs a MySQL or MariaDB server as --database-url")
+  if (kindOf(parsed, "databaseReadUrl", readUrl) !== "server")
+    throw wrong(parsed, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
 }
 
 function checkDatabasePassword(parsed: ParsedOptions): void {
@@ -75,31 +75,22 @@ function checkDatabasePassword(parsed: ParsedOptions): void {
   if (file !== undefined && command !== undefined) {
     throw wrong(parsed, name, "must not be combined with --database-password-command")
   }
-  if (databaseUrl?.startsWith("sqlite:"))
-    throw wrong(parsed, name, "needs a database server, and SQLite has no password")
+  if (isFile(databaseUrl)) throw wrong(parsed, name, "needs a database server, and SQLite has no password")
   if ([databaseUrl, databaseReadUrl].some((url) => url !== undefined && /^\w+:\/\/[^/@?#]*:[^/@?#]+@/.test(url))) {
     throw wrong(parsed, name, "must not be combined with a password in --database-url or --database-read-url")
   }
 }
 
-/** Returns whether the text is the URL of a MySQL or MariaDB database, on one or several hosts. */
-function isMysqlUrl(text: string): boolean {
-  try {
-    const urls = urlsOfHosts(text).map((one) => new URL(one))
-    return urls.every((url) => url.protocol === "mysql:" && url.hostname !== "" && url.pathname.length > 1)
-  } catch {
-    return false
-  }
-}
+const isFile = (databaseUrl = "") => /^(sqlite|file):/.test(databaseUrl)
 
-/**
- * Returns whether the text is the URL of a PostgreSQL database. The host may be missing, because a socket directory is
- * given as a parameter.
- */
-function isPostgresUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const url = new URL(text)
-  return (url.protocol === "postgres:" || url.protocol === "postgresql:") && url.pathname.length > 1
+/** Returns the kind of database that a URL names, or that each of its hosts is. */
+function kindOf(parsed: ParsedOptions, name: Name, url: string): DatabaseLocation["kind"] | undefined {
+  try {
+    return urlsOfHosts(url).map(parseDatabaseUrl)[0]?.kind
+  } catch (error) {
+    if (error instanceof TypeError) throw wrong(parsed, name, error.message)
+    throw error
+  }
 }
 
 /** The minimum length of a secret. A shorter one can be guessed from a token that it encrypted. */
@@ -149,7 +140,7 @@ function checkAddresses(parsed: ParsedOptions): void {
 
 function checkWorkers(parsed: ParsedOptions): void {
   const { workers = 1, databaseUrl } = parsed.values
-  if (workers === 1 || !databaseUrl?.startsWith("sqlite:")) return
+  if (workers === 1 || !isFile(databaseUrl)) return
   throw wrong(parsed, "workers", "must be 1 with SQLite, because one process owns the file")
 }
 
@@ -173,6 +164,7 @@ function checkImport(parsed: ParsedOptions): void {
   }
   if (from === undefined && url !== undefined)
     throw wrong(parsed, "url", "needs --from, the kind of the source database")
+  if (url !== undefined) kindOf(parsed, "url", url)
   if (command === "import" && url === values.databaseUrl) {
     throw wrong(parsed, "url", "must be another database than --database-url")
   }

@@ -196,11 +196,14 @@ export async function createDatabase(target: DatabaseTarget, url?: string): Prom
 /**
  * Starts a MariaDB or MySQL server, whichever is installed, for one test file, so that the test can kill it. Null if
  * neither is installed. The caller must `remove()` it.
+ *
+ * @param options Further options of the server program.
  */
 export async function startPrivateDatabase(
   engine: ServerEngine | undefined = findServer("mariadb") ? "mariadb" : "mysql",
+  options: readonly string[] = [],
 ): Promise<PrivateServer | null> {
-  return findServer(engine) === undefined ? null : createServerProcess(engine, runFolder())
+  return findServer(engine) === undefined ? null : createServerProcess(engine, runFolder(), options)
 }
 
 /** The server of this run, which the global set-up found or started. */

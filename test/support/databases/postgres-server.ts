@@ -19,7 +19,12 @@ host all all 127.0.0.1/32 scram-sha-256
 `
 
 /** Creates a data folder below `folder` and starts a server on it. See PrivateServer. */
-export async function createPostgresProcess(program: string, port: number, folder: string) {
+export async function createPostgresProcess(
+  program: string,
+  port: number,
+  folder: string,
+  more: readonly string[] = [],
+) {
   const home = mkdtempSync(join(folder, "postgres-"))
   const data = join(home, "data")
   const logFile = join(home, "log")
@@ -45,7 +50,9 @@ export async function createPostgresProcess(program: string, port: number, folde
     // The shared memory of a killed server is then in its folder.
     dynamic_shared_memory_type: "mmap",
   }
-  const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+  const options = Object.entries(settings)
+    .flatMap(([name, value]) => ["-c", `${name}=${value}`])
+    .concat(more)
   let child: ChildProcess | undefined
   const isRunning = () => child !== undefined && child.exitCode === null && child.signalCode === null
 

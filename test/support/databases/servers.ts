@@ -75,13 +75,19 @@ export function postgresPrograms(): string | undefined {
 
 /**
  * Creates a data folder below `folder` and starts a server on it. Throws with the server's log if it does not start.
+ *
+ * @param more Further options of the server program.
  */
-export async function createServerProcess(engine: ServerEngine, folder: string): Promise<PrivateServer> {
+export async function createServerProcess(
+  engine: ServerEngine,
+  folder: string,
+  more: readonly string[] = [],
+): Promise<PrivateServer> {
   const program = findServer(engine)
   if (program === undefined) throw new Error(`no ${engine} server on the PATH`)
   if (engine === "postgres") {
     const port = await freePort()
-    return { engine, port, ...(await createPostgresProcess(program, port, folder)) }
+    return { engine, port, ...(await createPostgresProcess(program, port, folder, more)) }
   }
   const home = mkdtempSync(join(folder, `${engine}-`))
   const data = join(home, "data")
@@ -119,6 +125,7 @@ export async function createServerProcess(engine: ServerEngine, folder: string):
     // Data survives a killed process, but not a crash of the machine. Saves disk writes.
     "--innodb-flush-log-at-trx-commit=2",
     ...(engine === "mysql" ? ["--mysqlx=OFF", "--secure-file-priv="] : []),
+    ...more,
   ]
   let child: ChildProcess | undefined
 

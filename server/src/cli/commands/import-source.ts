@@ -1,6 +1,12 @@
 import { closeSync, openSync, writeSync } from "node:fs"
 import type { Logger } from "pino"
-import { causeOf, type DatabaseConfiguration, encryptionKeys, openMigratedDatabase } from "../../bootstrap/database.js"
+import {
+  causeOf,
+  type DatabaseConfiguration,
+  encryptionKeys,
+  openingError,
+  openMigratedDatabase,
+} from "../../bootstrap/database.js"
 import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
@@ -48,9 +54,12 @@ export async function openOrigin(
     return authwireOrigin(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
-  const source = await withStartError("--url: the database cannot be opened", () =>
-    openSource(url, (parameters) => log.warn({ parameters }, "these parameters of --url have no effect")),
-  )
+  const source = await openSource(url, (parameters) =>
+    log.warn({ parameters }, "these parameters of --url have no effect"),
+  ).catch((error: unknown) => {
+    if (error instanceof ConfigurationError || error instanceof StartError) throw error
+    throw ofSource(openingError(url, error))
+  })
   try {
     return await withStartError("--url", () => peerOrigin(source, { peer: from, mapping: names, tenant }))
   } catch (error) {
@@ -65,12 +74,13 @@ async function openAuthwireSource(configuration: DatabaseConfiguration, log: Log
   try {
     return await openMigratedDatabase(configuration, log)
   } catch (error) {
-    // Otherwise the message would seem to concern --database-url.
-    if (error instanceof StartError) {
-      throw new StartError(`--url: ${error.message.replaceAll("--database-url", "--url")}`, { cause: error })
-    }
-    throw error
+    throw error instanceof StartError ? ofSource(error) : error
   }
+}
+
+/** Returns the error with the option of the source. Otherwise it would seem to concern --database-url. */
+function ofSource(error: StartError): StartError {
+  return new StartError(`--url: ${error.message.replaceAll("--database-url", "--url")}`, { cause: error })
 }
 
 /** Reads all rows of the origin, with a progress bar. Findings and conversions are also written to the file of `--report`. */

@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs"
-import { isAbsolute, join } from "node:path"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { type DatabaseLocation, parseDatabaseUrl, withOfferedTls } from "../../store/sql/index.js"
 import { mysqlSource } from "./mysql.js"
@@ -20,7 +18,7 @@ export async function openSource(
   const location = await withOfferedTls(locationOf(url), offerMs)
   if (location.ignored.length > 0) onIgnored(location.ignored)
   if (location.kind === "postgres") return postgresSource(location)
-  return location.kind === "sqlite" ? sqliteSource(fileOf(location.path)) : mysqlSource(location)
+  return location.kind === "sqlite" ? sqliteSource(location.path) : mysqlSource(location)
 }
 
 function locationOf(url: string): DatabaseLocation {
@@ -30,10 +28,4 @@ function locationOf(url: string): DatabaseLocation {
     if (error instanceof TypeError) throw new ConfigurationError(`--url: ${error.message}`)
     throw error
   }
-}
-
-/** Returns the path of a SQLite file. In Prisma a relative path begins at the folder of the schema. */
-function fileOf(path: string): string {
-  const inPrisma = join("prisma", path)
-  return isAbsolute(path) || existsSync(path) || !existsSync(inPrisma) ? path : inPrisma
 }

@@ -5,11 +5,10 @@ import {
   createDatabaseOn,
   describeServers,
   ownServers,
-  type PrivateServer,
-  startPrivateDatabase,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
+import { startTlsServer, type TlsServer } from "@authwire/test-support/databases/tls-server.js"
 import { type Certificate, certificate } from "@authwire/test-support/processes/certificate.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
@@ -19,7 +18,7 @@ import { openDatabase } from "../../index.js"
 describeServers(
   "sslmode with %s",
   () => {
-    let server: PrivateServer
+    let server: TlsServer
     let database: TestDatabase
     const folder = mkdtempSync(join(tmpdir(), "authwire-tls-"))
     const authority = certificate("authority")
@@ -42,25 +41,8 @@ describeServers(
     const rejectedBy = (code: string) => ({ reason: "DATABASE_UNAVAILABLE", cause: { code } })
 
     beforeAll(async () => {
-      const started = await startPrivateDatabase("postgres")
-      if (started === null) throw new Error("no postgres")
-      server = started
+      server = await startTlsServer("postgres", certificate("localhost", { issuer: authority }))
       database = await createDatabaseOn(server)
-      const own = certificate("localhost", { issuer: authority })
-      // The server writes the files itself, because it must own them.
-      for (const [name, text] of Object.entries({ "own.crt": own.cert, "own.key": own.key })) {
-        const lines = text
-          .trim()
-          .split("\n")
-          .map((line) => `('${line}')`)
-        await database.query(`COPY (VALUES ${lines.join(", ")}) TO PROGRAM 'umask 077; cat > ${name}'`)
-      }
-      const settings = { ssl_cert_file: "own.crt", ssl_key_file: "own.key", ssl: "on" }
-      for (const [name, value] of Object.entries(settings)) {
-        await database.query(`ALTER SYSTEM SET ${name} = '${value}'`)
-      }
-      await database.query("SELECT pg_reload_conf()")
-      await until(() => isEncrypted("sslmode=require").catch(() => false) as Promise<boolean>)
     })
     afterAll(async () => {
       await server?.remove()

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs"
-import type { ConnectionOptions } from "node:tls"
+import { type ConnectionOptions, createSecureContext } from "node:tls"
 
 /** How a connection is encrypted. Each level includes the one before it. */
 export type TlsLevel =
@@ -20,10 +20,16 @@ export interface Tls {
   readonly options: TlsOptions | undefined
 }
 
+const fileNames: Readonly<Record<string, string>> = {
+  ca: "authority's certificate",
+  cert: "client's certificate",
+  key: "client's key",
+}
+
 /**
  * Returns the encryption of a level.
  *
- * @param files Paths of PEM files. Throws the errors of reading them.
+ * @param files Paths of PEM files. Throws a TypeError if one cannot be read or used.
  */
 export function tlsOf(
   level: TlsLevel,
@@ -36,7 +42,28 @@ export function tlsOf(
   if (level !== "identity") options.checkServerIdentity = () => undefined
   for (const name of ["ca", "cert", "key"] as const) {
     const path = files[name]
-    if (path !== undefined) options[name] = readFileSync(path, "utf8")
+    if (path !== undefined) options[name] = readPem(name, path)
+  }
+  try {
+    // Otherwise the first connection would fail, with a code of OpenSSL that names no parameter.
+    createSecureContext(options)
+  } catch (cause) {
+    throw new TypeError("the client's certificate and key cannot be used: they must be PEM, and belong together", {
+      cause,
+    })
   }
   return { level, options }
+}
+
+function readPem(name: string, path: string): string {
+  let text: string
+  try {
+    text = readFileSync(path, "utf8")
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new TypeError(`the file of the ${fileNames[name]} cannot be read (${code})`, { cause: error })
+  }
+  // Node would ignore an authority that is not PEM.
+  if (!text.includes("-----BEGIN ")) throw new TypeError(`the file of the ${fileNames[name]} is not PEM`)
+  return text
 }

@@ -1,13 +1,25 @@
-import { existsSync, readFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { createDatabase, databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
-import { describe, expect, test } from "@jest/globals"
+import { certificate } from "@authwire/test-support/processes/certificate.js"
+import { afterAll, describe, expect, test } from "@jest/globals"
 import { type DatabaseLocation, openDatabase, parseDatabaseUrl } from "../../index.js"
 import type { TlsLevel } from "./tls.js"
 
-const ca = fileURLToPath(import.meta.url)
-const pem = readFileSync(ca, "utf8")
+const folder = mkdtempSync(join(tmpdir(), "authwire-url-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+const fileOf = (name: string, text: string) => {
+  const path = join(folder, name)
+  writeFileSync(path, text)
+  return path
+}
+// A certificate and its key.
+const pem = Object.values(certificate("a")).join("")
+const ca = fileOf("pem", pem)
+const other = fileOf("other", certificate("b").key)
+const empty = fileOf("empty", "")
 
 describe("the parts of a database URL", () => {
   test.each<[string, object]>([
@@ -152,6 +164,9 @@ describe("a database URL is rejected, without quoting it", () => {
     ],
     ["an ssl-mode that it does not know", "mysql://u:hunter2@localhost/x?ssl-mode=hunter2", /ssl-mode must be/],
     ["an ssl that is no JSON", "mysql://u:hunter2@localhost/x?ssl=Amazon%20RDS", /ssl must be true, false/],
+    ["a certificate that does not exist", `mysql://u:hunter2@h/x?ssl-ca=${folder}/no`, /authority's .* \(ENOENT\)/],
+    ["a certificate that is not PEM", `postgres://u:hunter2@h/x?sslrootcert=${empty}`, /authority's .* is not PEM/],
+    ["a key of another certificate", `mysql://u:hunter2@h/x?ssl-cert=${ca}&ssl-key=${other}`, /belong together/],
     ["an identity that cannot be verified", "mysql://u:hunter2@127.0.0.1/x?ssl-mode=VERIFY_IDENTITY", /name of a host/],
   ])("%s", (_, url, message) => {
     const parse = () => parseDatabaseUrl(url)

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs"
+import { isAbsolute, join } from "node:path"
 import { parseServerUrl, type ServerLocation } from "./mysql-url.js"
 import { type PostgresLocation, parsePostgresUrl } from "./postgres-url.js"
 
@@ -13,7 +15,8 @@ export type DatabaseLocation =
 /**
  * Parses a database URL, for every command that opens a database:
  *
- * - `sqlite:PATH`, `sqlite::memory:`, and Prisma's `file:PATH`, whose parameters are ignored
+ * - `sqlite:PATH`, `sqlite::memory:`, and Prisma's `file:PATH`, whose parameters are ignored. Its path may begin at the
+ *   folder of the schema, `prisma/`.
  * - `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, `mariadb://…`: see parseServerUrl. urlsOfHosts splits a URL with several
  *   hosts first.
  * - `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, `postgresql://…`: see parsePostgresUrl.
@@ -25,11 +28,18 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
   if (url.startsWith("file:")) {
     const [path = "", query = ""] = url.slice("file:".length).split("?", 2)
     // `file:///path` has an empty host.
-    return sqliteLocation(decodeURIComponent(path.replace(/^\/\/(?=\/)/, "")), [...new URLSearchParams(query).keys()])
+    const file = decodeURIComponent(path.replace(/^\/\/(?=\/)/, ""))
+    return sqliteLocation(inSchemaFolder(file), [...new URLSearchParams(query).keys()])
   }
   if (/^postgres(ql)?:\/\//.test(url)) return { kind: "postgres", ...parsePostgresUrl(url) }
   if (/^(mysql|mariadb):\/\//.test(url) && URL.canParse(url)) return { kind: "server", ...parseServerUrl(new URL(url)) }
   throw new TypeError("the database URL must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, postgres://… or sqlite:PATH")
+}
+
+/** Returns the path of a file that Prisma names: an existing one below the working folder, or beside the schema. */
+function inSchemaFolder(path: string): string {
+  const besideSchema = join("prisma", path)
+  return isAbsolute(path) || existsSync(path) || !existsSync(besideSchema) ? path : besideSchema
 }
 
 function sqliteLocation(path: string, ignored: readonly string[]): DatabaseLocation {
