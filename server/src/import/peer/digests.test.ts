@@ -93,14 +93,16 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
     const differ: unknown[] = []
     for (const column of table.columns) {
       const one = { ...table, columns: [column] }
-      const [cells = []] = await source.page(one, everything, 10)
+      const page = await source.page(one, everything, 10)
       if (column.isOpaque) continue
-      const [digest] = await source.digests(one, everything, 10)
+      const [cells = []] = page.rows
+      const [digest] = await page.digests()
       if (digest !== rowDigest([column], cells, source.digestAlgorithm)) differ.push([column.type, cells[0]])
     }
     expect(differ).toEqual([])
-    const [digest] = await source.digests(table, everything, 10)
-    const [cells = []] = await source.page(table, everything, 10)
+    const { rows, digests } = await source.page(table, everything, 10)
+    const [cells = []] = rows
+    const [digest] = await digests()
     expect(digest).toBe(rowDigest(table.columns, cells, source.digestAlgorithm))
   })
 
@@ -133,9 +135,9 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
     const lying: Source = {
       ...source,
       async page(table, range, limit) {
-        const rows = await source.page(table, range, limit)
-        if (table.name === "people") lie(rows[1] as unknown[])
-        return rows
+        const page = await source.page(table, range, limit)
+        if (table.name === "people") lie(page.rows[1] as unknown[])
+        return page
       },
     }
     const checkOf = async (read: Source) =>
@@ -148,7 +150,13 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
 
   test.each([0, 1])("show the rows that the reader leaves out after %d rows", async (count) => {
     const source = await opened(...people)
-    const lying: Source = { ...source, page: async (...page) => (await source.page(...page)).slice(0, count) }
+    const lying: Source = {
+      ...source,
+      async page(...given) {
+        const page = await source.page(...given)
+        return { ...page, rows: page.rows.slice(0, count) }
+      },
+    }
     const origin = await peerOrigin(lying, { peer: "kysely", mapping, tenant: "default" })
     await expect(check(origin)).rejects.toThrow("the digest that the database computes")
   })
@@ -157,9 +165,9 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
     const source = await opened(...people)
     let isLying = false
     const page: Source["page"] = async (table, ...rest) => {
-      const rows = await source.page(table, ...rest)
-      if (isLying && table.name === "people") rows[1]?.splice(3, 1, "Ev")
-      return rows
+      const read = await source.page(table, ...rest)
+      if (isLying && table.name === "people") read.rows[1]?.splice(3, 1, "Ev")
+      return read
     }
     const origin = await peerOrigin({ ...source, page }, { peer: "kysely", mapping, tenant: "default" })
     const checked = await check(origin)
@@ -190,10 +198,10 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
     later(async () => checked.close())
     expect(checked.accepted.users).toBe(3)
     const table = { ...(await source.describe("people")), key: ["id"] }
-    const [first] = await source.page(table, everything, 1)
+    const [first] = (await source.page(table, everything, 1)).rows
     expect(first?.map(String)).toEqual(["1001", "ada@example.com", "7", "1001"])
     const rest = await source.page(table, { after: first?.slice(3), upTo: undefined }, 10)
-    expect(rest.map(([id]) => Number(id))).toEqual([1002, 1003])
+    expect(rest.rows.map(([id]) => Number(id))).toEqual([1002, 1003])
     const others = { ...mapping, columns: { users: { id: "same" } } }
     await expect(peerOrigin(source, { ...options, mapping: others })).rejects.toThrow(
       "--url: people has no unique key to read it by, and several rows have the same same, or null",

@@ -76,16 +76,14 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
 
     async page(table, range, limit) {
       const select = [...table.columns.map((column) => quote(column.name)), ...table.key.map(quote)]
-      const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
-      return (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true, typeCast }, parameters))[0]
-    },
-
-    async digests(table, range, limit) {
+      const read = async (expressions: string[]) => {
+        const page = { select: expressions, from: quote(table.name), range, limit }
+        const { sql, parameters } = pageStatement(dialect, table, page)
+        return (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true, typeCast }, parameters))[0]
+      }
       const written = table.columns.filter(({ isOpaque }) => !isOpaque).map(writtenAs)
-      const select = [`SHA2(CONCAT(${written.join(", ")}), 256)`]
-      const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
-      const [found] = await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true }, parameters)
-      return found.map(([digest]) => digest)
+      const digest = `SHA2(CONCAT(${written.join(", ")}), 256)`
+      return { rows: await read(select), digests: async () => (await read([digest])).flat() }
     },
 
     close: () => connection.end(),

@@ -4,6 +4,7 @@ import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { describe, expect, test } from "@jest/globals"
 import { openSqliteToRead } from "../sqlite.js"
 import { openSource } from "./open.js"
+import { rowDigest } from "./row-digest.js"
 import type { Source } from "./source.js"
 
 const later = endsAfterEach()
@@ -24,7 +25,7 @@ describe.each(databaseTargets())("a source on %s", (target) => {
     return source
   }
   const idsIn = async (source: Source) =>
-    (await source.page(await source.describe("things"), everything, 10)).map(([id]) => Number(id))
+    (await source.page(await source.describe("things"), everything, 10)).rows.map(([id]) => Number(id))
 
   test("has one state: what the application commits meanwhile is not seen, and can be committed", async () => {
     const database = await prepared()
@@ -96,7 +97,11 @@ if (databaseTargets().includes("sqlite")) {
     const table = await source.describe("things")
     for (let id = 0; id < 20; id++) {
       await database.query("INSERT INTO things VALUES (?)", [id])
-      expect(await source.page(table, everything, 100)).toHaveLength(id + 1)
+      const { rows, digests } = await source.page(table, everything, 100)
+      expect(rows).toHaveLength(id + 1)
+      await database.query("UPDATE things SET id = id - 100 WHERE id = ?", [id])
+      // The digests are those of the state that was read.
+      expect(await digests()).toEqual(rows.map((cells) => rowDigest(table.columns, cells, source.digestAlgorithm)))
     }
   })
 }
@@ -120,7 +125,7 @@ if (databaseTargets().includes("postgres")) {
     const idIn = async (url: string) => {
       const source = await openSource(url)
       later(() => source.close())
-      const [[id] = []] = await source.page(await source.describe("things"), everything, 1)
+      const [[id] = []] = (await source.page(await source.describe("things"), everything, 1)).rows
       return Number(id)
     }
 

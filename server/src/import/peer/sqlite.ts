@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { StartError } from "../../errors/start-error.js"
 import { openSqliteToRead } from "../sqlite.js"
 import { decoded, isBroken } from "./broken-text.js"
-import { type Dialect, pageStatement, repeatedStatement, type Source } from "./source.js"
+import { type Dialect, pageStatement, repeatedStatement, type Source, type SourcePage } from "./source.js"
 
 const dialect: Dialect = {
   quote: (name) => `"${name.replaceAll('"', '""')}"`,
@@ -24,6 +24,18 @@ export async function sqliteSource(path: string): Promise<Source> {
     throw new StartError("--url: the file stores text in UTF-16: copy it with sqlite3's .dump into a new file")
   }
   const { quote } = dialect
+
+  /** Without a write-ahead log, what belongs together is read at once: the application cannot commit meanwhile. */
+  function inOneState({ rows, digests }: { rows: () => unknown[][]; digests: () => unknown[] }): SourcePage {
+    if (journal === "wal") return { rows: rows(), digests: async () => digests() }
+    database.exec("BEGIN")
+    try {
+      const [read, computed] = [rows(), digests()]
+      return { rows: read, digests: async () => computed }
+    } finally {
+      database.exec("COMMIT")
+    }
+  }
 
   function cells(sql: string, parameters: unknown[]): unknown[][] {
     const bound = parameters.map((value) => (isBroken(value) ? value.brokenText : value))
@@ -63,20 +75,19 @@ export async function sqliteSource(path: string): Promise<Source> {
       const all = [...table.columns.map((column) => quote(column.name)), ...table.key.map(quote)]
       const bytes = all.map((cell) => `CASE typeof(${cell}) WHEN 'text' THEN CAST(${cell} AS BLOB) ELSE ${cell} END`)
       const types = all.map((cell) => `substr(typeof(${cell}), 1, 1)`).join(" || ")
-      const page = { select: [...bytes, types], from: quote(table.name), range, limit }
-      const { sql, parameters } = pageStatement(dialect, table, page)
-      return cells(sql, parameters).map((row) => {
-        const kinds = String(row.pop())
-        // The key cells follow the column cells. They stay integers, because they are parameters of the next page.
-        return row.map((cell, index) => plain(cell, kinds[index] === "t", index < table.columns.length))
-      })
-    },
-
-    async digests(table, range, limit) {
+      const read = (select: string[]) => {
+        const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
+        return cells(sql, parameters)
+      }
       const written = table.columns.map(({ name }) => writtenAs(quote(name)))
-      const select = [`lower(hex(sha3(${written.join(" || ")}, 256)))`]
-      const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
-      return cells(sql, parameters).map(([digest]) => digest)
+      const digests = () => read([`lower(hex(sha3(${written.join(" || ")}, 256)))`]).flat()
+      const rows = () =>
+        read([...bytes, types]).map((row) => {
+          const kinds = String(row.pop())
+          // The key cells follow the column cells. They stay integers, because they are parameters of the next page.
+          return row.map((cell, index) => plain(cell, kinds[index] === "t", index < table.columns.length))
+        })
+      return inOneState({ rows, digests })
     },
 
     close: async () => void database.close(),
