@@ -52,8 +52,11 @@ export async function sqliteSource(path: string): Promise<Source> {
       const columns = rows("SELECT name, type, pk FROM pragma_table_info(?)", name)
       const [{ type, wr } = {}] = rows("SELECT type, wr FROM pragma_table_list WHERE name = ?", name)
       const primary = columns.filter(({ pk }) => Number(pk) > 0).sort((one, other) => Number(one.pk) - Number(other.pk))
-      // Every table has a rowid unless it was created WITHOUT ROWID. The primary key of such a table is never null.
-      const key = Number(wr) === 0 ? ["rowid"] : primary.map((column) => String(column.name))
+      // Every table has a rowid unless it was created WITHOUT ROWID. The primary key of such a table is never null. A
+      // column of the same name hides the rowid, which has other names too.
+      const hidden = columns.map((column) => String(column.name).toLowerCase())
+      const rowid = ["rowid", "_rowid_", "oid"].filter((one) => !hidden.includes(one)).slice(0, 1)
+      const key = Number(wr) === 0 ? rowid : primary.map((column) => String(column.name))
       return {
         name,
         key: type === "view" ? [] : key,
