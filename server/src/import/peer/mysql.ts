@@ -117,8 +117,9 @@ function isNumbered({ columns }: SourceTable, name: string): boolean {
 /** Returns an expression for a cell as `rowDigest` writes it. */
 function writtenAs({ name, type }: SourceColumn): string {
   const cell = dialect.quote(name)
-  // The server sends other values as text in UTF-8, and integers without the zeros that fill a column.
-  const text = /zerofill/.test(type) ? `(${cell} + 0)` : cell
+  // The server sends other values as text in UTF-8. The driver makes numbers of years and of most integers, without the
+  // zeros before them.
+  const text = /^(year|(tiny|small|medium)?int\b.*zerofill)/.test(type) ? `(${cell} + 0)` : cell
   const value = /^(bit|binary|varbinary|\w*blob)/.test(type) ? cell : `CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`
   return `IFNULL(CONCAT(OCTET_LENGTH(${value}), ':', ${value}), '-')`
 }
