@@ -58,8 +58,9 @@ soak: build bench-install ## test for memory leaks: ten minutes of load and 100,
 flood: build bench-install ## test with 20 times the sustainable load for a minute; ARGS="--seconds 5 --dry"
 	node bench/flood.ts $(ARGS)
 
-attack: build ## test with unread answers, endless messages and other attacks; ARGS="--seconds 5 --dry"
+attack: build ## test with unread answers, endless messages, costly lists and other attacks; ARGS="--seconds 5 --dry"
 	node bench/attack.ts $(ARGS)
+	node bench/shares.ts $(ARGS)
 
 fuzz: build ## send a million invalid inputs to a test server; ARGS="--seed 42 --inputs 1000000", ARGS="--replay FILE"
 	node fuzz/main.ts $(ARGS)

@@ -13,7 +13,14 @@ export interface Child {
 type Answer = { value?: unknown; error?: string }
 
 /** The scripts of the folder `sides` that answer with `answerParent`. */
-export const scripts = ["attack-side.ts", "flood-side.ts", "health-side.ts", "probe-side.ts", "side.ts"] as const
+export const scripts = [
+  "attack-side.ts",
+  "flood-side.ts",
+  "health-side.ts",
+  "probe-side.ts",
+  "shares-side.ts",
+  "side.ts",
+] as const
 
 export const sidesFolder = new URL("sides/", import.meta.url)
 

@@ -2,8 +2,11 @@ import type {
   Account,
   ListAccountsByUserRequestSchema,
   ListAccountsByUserResponse,
+  ListSessionsRequestSchema,
+  ListSessionsResponse,
   ListUsersRequestSchema,
   ListUsersResponse,
+  Session,
   User,
 } from "@authwire/proto/slim"
 import type { MessageInitShape } from "@bufbuild/protobuf"
@@ -49,8 +52,20 @@ export interface AccountLists {
   ): List<Account, ListAccountsByUserResponse>
 }
 
-/** Adds the list methods to the clients of users and accounts. */
-export function withLists({ users, accounts, ...others }: ServiceClients) {
+/** The list methods of the client of sessions. */
+export interface SessionLists {
+  /**
+   * Lists the sessions of a user that match the filters, the newest first. A page may be empty although others follow, because
+   * the service examines a limited number of sessions for it.
+   */
+  list(
+    request: MessageInitShape<typeof ListSessionsRequestSchema>,
+    options?: CallOptions,
+  ): List<Session, ListSessionsResponse>
+}
+
+/** Adds the list methods to the clients of users, accounts and sessions. */
+export function withLists({ users, accounts, sessions, ...others }: ServiceClients) {
   const userLists: UserLists = {
     list: (request = {}, options) =>
       listOf(
@@ -67,7 +82,20 @@ export function withLists({ users, accounts, ...others }: ServiceClients) {
         (page) => page.accounts,
       ),
   }
-  return { ...others, users: { ...users, ...userLists }, accounts: { ...accounts, ...accountLists } }
+  const sessionLists: SessionLists = {
+    list: (request, options) =>
+      listOf(
+        request.pageToken,
+        (pageToken) => sessions.listSessions({ ...request, pageToken }, options),
+        (page) => page.sessions,
+      ),
+  }
+  return {
+    ...others,
+    users: { ...users, ...userLists },
+    accounts: { ...accounts, ...accountLists },
+    sessions: { ...sessions, ...sessionLists },
+  }
 }
 
 function listOf<Item, Page extends { nextPageToken: string }>(

@@ -28,8 +28,9 @@ describe("authwire keys and tenants", () => {
 
   test("before migrate up they report that, and change nothing", async () => {
     for (const args of [
-      ["keys", "list"],
+      // This one first: a command that only reads does not create the file of SQLite.
       ["keys", "create", "--name=a", "--scopes=all"],
+      ["keys", "list"],
       ["tenants", "list"],
     ]) {
       const { code, stdout, stderr } = await authwire(...args)

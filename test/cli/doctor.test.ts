@@ -67,6 +67,18 @@ test("text that another program has put into SQLite is named, and ends no comman
   await own.drop()
 })
 
+test("a secret that an application may read in another way is named, and never shown", async () => {
+  const env = { AUTH_SECRET: `"${testSecret}"` }
+  const { stdout } = await doctor(env)
+  expect(stdout).toMatch(
+    /^warning +secret +AUTH_SECRET: is in quotes: does the application use exactly the same bytes\?$/m,
+  )
+  const server = await startServer({ databaseUrl: database.url, env })
+  await server.stop()
+  expect(server.log()).toContain('"msg":"AUTH_SECRET: is in quotes')
+  expect(stdout + server.output() + server.log()).not.toContain(testSecret)
+})
+
 test("interrupted sign-ups are listed by their ids, and never by their addresses", async () => {
   const own = await createDatabase("sqlite")
   const server = await startServer({ databaseUrl: own.url })

@@ -111,7 +111,7 @@ describe("authwire rekey", () => {
     const keyless = { ...env(), AUTHWIRE_ENCRYPTION_KEYS: old }
     const { code, stdout } = await run(["rekey"], keyless)
     expect(stdout).toBe(
-      "rekeyed 0 of 600 rows\n600 rows cannot be decrypted with the configured keys and were not changed\n",
+      "rekeyed 0 of 600 rows\n600 rows were not changed, because they are not decrypted by any configured key\n",
     )
     expect(code).toBe(1)
     await expectAll()

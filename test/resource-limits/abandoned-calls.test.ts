@@ -12,9 +12,10 @@ import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { limits } from "../../server/src/transport/limits/limits.js"
 import type { Listener } from "../../server/src/transport/listener/listener.js"
 import { formatAddress } from "../../server/src/util/address.js"
+import { sharedLimits } from "../../server/src/util/shared-limits.js"
 
 const target = serviceDatabase()
-const keyId = "key"
+const owner = { tenant: "default", key: "key" }
 const authorizePath = "/v1/authorize"
 
 /** A log line of one call, or of several that were only counted. */
@@ -50,7 +51,7 @@ describe("calls at the HTTP listener whose clients disconnect", () => {
             ? undefined
             : (call) => {
                 call.signal.addEventListener("abort", () => abandoned++)
-                call.identity = { keyId, tenant: "default", hasScope: () => true }
+                call.identity = { keyId: owner.key, tenant: owner.tenant, hasScope: () => true }
                 return gate
               },
       },
@@ -91,7 +92,7 @@ describe("calls at the HTTP listener whose clients disconnect", () => {
     resolve()
     await until(() => ended(called) === before + count)
     // The whole budget is free.
-    expect(service.transport.keyBudgets.of(keyId).answers.take(limits.keyAnswerBytes)).toBe(true)
+    expect(service.transport.keyBudgets.of(owner).answers.take(sharedLimits.answerBytes.key)).toBe(true)
   })
 
   test("they end, even streams of HTTP/1.1 that are queued behind another one", async () => {

@@ -15,9 +15,12 @@ import {
 import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
 import { maxBytesOfUser } from "../../server/src/store/sql/authenticators.js"
 import { longestTurnMs } from "../../server/src/store/sql/engine/sqlite.js"
-import { writerPermitsOf } from "../../server/src/store/sql/transaction/connection-permits.js"
+import { examinedAtOnce, slicesOfPage } from "../../server/src/store/sql/query/page.js"
+import { fewOf, permitsOfKey, writerPermitsOf } from "../../server/src/store/sql/transaction/connection-permits.js"
 import { rowWaitersOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
+import { countedAtOnce } from "../../server/src/store/sql/users/user-lists.js"
 import { limits as all } from "../../server/src/transport/limits/limits.js"
+import { cacheMessages, type SharedLimit, sharedLimits } from "../../server/src/util/shared-limits.js"
 
 /** The limits of the code, and which of them the table below has used. */
 const told = new Set<string | symbol>()
@@ -66,10 +69,6 @@ const values = [
   bytes(limits.chunkBytes),
   bytes(limits.answerBytes),
   bytes(limits.answerBytesForMore),
-  [limits.keyRequestBytes, limits.keyRequestBytesForMore, limits.keyAnswerBytes, limits.keyAnswerBytesForMore]
-    .map(bytes)
-    .join(", "),
-  count(limits.keyStreams),
   seconds(defaultOf("max-deadline-ms")),
   seconds(defaultOf("max-deadline-ms") + limits.closeMs),
   seconds(limits.messageMs),
@@ -100,16 +99,21 @@ const values = [
   seconds(exitFlushMs),
   seconds(maxUnanswered * everyMs),
   count(pool),
+  count(permitsOfKey(pool)),
   count(writerPermitsOf(pool)),
+  `${count(fewOf(pool))}; ${count(permitsOfKey(fewOf(pool)))}`,
+  `${count(examinedAtOnce)}; ${count(countedAtOnce)}`,
+  count(examinedAtOnce * slicesOfPage),
   "1",
   count(defaultOf("database-queue-limit")),
+  "as many as are left for others",
   count(rowWaitersOf(defaultOf("database-queue-limit"))),
   bytes(maxBytesOfUser),
 ]
 
-function tableOf(text: string): string[][] {
-  const section = text.split("### Denial of service")[1]?.split("\n## ")[0] ?? ""
-  return section
+function tableOf(text: string, firstColumn: string): string[][] {
+  const section = text.split(`\n| ${firstColumn} |`)[1]?.split("\n\n")[0] ?? ""
+  return `| ${firstColumn} |${section}`
     .split("\n")
     .filter((line) => line.startsWith("| "))
     .slice(2)
@@ -121,10 +125,31 @@ function tableOf(text: string): string[][] {
     )
 }
 
-const table = tableOf(readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8"))
+const security = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8")
+const table = tableOf(security, "limit on")
 
 test("the limits in SECURITY.md are those of the code", () => {
   expect(table.map(([, , value]) => value)).toEqual(values)
+})
+
+test("the shared limits in SECURITY.md are those of the code, and leave others as much as a key may have", () => {
+  const rowsOf = (limit: SharedLimit, unit: typeof count, whole = true) => {
+    const { worker, tenant, key, reserve = 0 } = limit
+    return [worker, tenant, key].map((value) => unit(whole ? value : value - reserve))
+  }
+  const { requestBytes, answerBytes, ...counts } = sharedLimits
+  const [connections, streams, ...others] = Object.values(counts).map((limit) => rowsOf(limit, count))
+  const ofBytes = [requestBytes, answerBytes].flatMap((limit) => [rowsOf(limit, bytes), rowsOf(limit, bytes, false)])
+  const found = tableOf(security, "shared limit").map((row) => row.slice(1, 4))
+  expect(found).toEqual([connections, streams, ...ofBytes, ...others])
+  for (const { worker, tenant, key } of Object.values<SharedLimit>(sharedLimits)) {
+    expect(tenant).toBeGreaterThanOrEqual(key)
+    expect(worker - tenant).toBeGreaterThanOrEqual(Math.min(key, worker / 4))
+  }
+  const { stream, tenant } = cacheMessages
+  expect(security.replace(/\s+/g, " ")).toContain(
+    `beyond ${perSecond(stream.perSecond)} on a stream, and ${perSecond(tenant.perSecond)} of a tenant`,
+  )
 })
 
 test("every limit of the code is documented, and every option that the table names exists", () => {

@@ -13,6 +13,7 @@ import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { limits } from "../../server/src/transport/limits/limits.js"
+import { sharedLimits } from "../../server/src/util/shared-limits.js"
 
 /** A message that never ends in this test: it is larger than what can be sent before the stream is closed. */
 const endless = { bytes: 2 ** 32 - 1 }
@@ -142,7 +143,7 @@ test("the large headers that /v1/authorize accepts count against the request lim
   const connections = Array.from({ length: 3 }, () => attackConnection(target.url("http"), takesNothing))
   try {
     const fields = { ":path": "/v1/authorize", "x-api-key": target.keys.all, "x-large": "x".repeat(60_000) }
-    const fitting = Math.floor(limits.keyRequestBytes / 60_000)
+    const fitting = Math.floor(sharedLimits.requestBytes.key / 60_000)
     for (const connection of connections) {
       for (let call = 0; call < fitting / 2; call++) connection.open(fields, Buffer.alloc(0))
     }

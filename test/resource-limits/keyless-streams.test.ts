@@ -127,7 +127,7 @@ describe("streams that need no key, over HTTP/1.1", () => {
         socket.once("data", () => begun++)
         socket.once("close", () => closed++)
         socket.write(
-          `POST ${paths.watch} HTTP/1.1\r\nhost: a\r\ncontent-type: application/connect+proto\r\ncontent-length: 5\r\n\r\n`,
+          `POST ${paths.watch} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/connect+proto\r\ncontent-length: 5\r\n\r\n`,
         )
         socket.write(empty)
       }

@@ -1,4 +1,3 @@
-import { EventEmitter } from "node:events"
 import { PipelineRequestSchema } from "@authwire/proto"
 import { enveloped, getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
 import { attackConnection, takesNothing } from "@authwire/test-support/attack/streams.js"
@@ -8,11 +7,10 @@ import { openService } from "@authwire/test-support/processes/service.js"
 import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { describe, expect, test } from "@jest/globals"
-import { Budget } from "../../server/src/overload/budget.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
-import { Slots } from "../../server/src/transport/limits/slots.js"
 import { formatAddress } from "../../server/src/util/address.js"
+import { Budget } from "../../server/src/util/budget.js"
 
 // The timeout of a message that the client does not read is 20 s.
 const soonMs = 5_000
@@ -24,7 +22,7 @@ const request = enveloped(toBinary(PipelineRequestSchema, create(PipelineRequest
 
 /** Opens a listener on which the only key may have one stream. */
 async function start(open: typeof openGrpcListener | typeof openHttpListener) {
-  const streams = new Slots(1)
+  const streams = new Budget(1)
   const database = await createStoreDatabase("sqlite")
   const { router, transport } = openService(await database.openStore(), {
     access: {
@@ -34,7 +32,7 @@ async function start(open: typeof openGrpcListener | typeof openHttpListener) {
       },
     },
   })
-  const budgets = { requests: new Budget(1e6), answers: new Budget(1e6), streams }
+  const budgets = { requests: new Budget(1e6), answers: new Budget(1e6), connections: new Budget(1), streams }
   const listener = await open({ ...transport, keyBudgets: { of: () => budgets } })
   later(async () => {
     listener.stopAccepting()
@@ -45,7 +43,7 @@ async function start(open: typeof openGrpcListener | typeof openHttpListener) {
   const connection = attackConnection(`http://${formatAddress(listener.address)}`, takesNothing)
   later(async () => connection.close())
   await connection.seen()
-  return { connection, isFree: () => streams.takeFree(new EventEmitter()) }
+  return { connection, isFree: () => streams.take(1) }
 }
 
 describe.each([

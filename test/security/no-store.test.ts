@@ -9,27 +9,27 @@ const path = "/authwire.v1.UserService/GetUser"
 
 // Requests of HTTP/1.1: those that the service answers, and those that Node answers by itself.
 const post = (fields: string, body: string) =>
-  `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n${fields}\r\n\r\n${body}`
+  `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\n${fields}\r\n\r\n${body}`
 const json = "content-type: application/json"
 const chunked = (body: string) =>
-  `POST ${path} HTTP/1.1\r\nhost: a\r\n${json}\r\ntransfer-encoding: chunked\r\n\r\n${body}`
+  `POST ${path} HTTP/1.1\r\nhost: localhost\r\n${json}\r\ntransfer-encoding: chunked\r\n\r\n${body}`
 const calls: readonly (readonly [string, number, string])[] = [
   ["a call that fails", 404, post(json, '{"id": "nobody"}')],
   ["a call that cannot be read", 400, post(json, "{")],
   ["a call that is too large", 429, post(json, `{"id": "${"a".repeat(70_000)}"}`)],
   ["a call of gRPC-Web", 200, post("content-type: application/grpc-web+proto", "\0\0\0\0\0")],
   ["a type that is not spoken", 415, post("content-type: text/html", "x")],
-  ["a method that is none", 405, `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`],
+  ["a method that is none", 405, `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`],
   ["a call that ends in a broken chunk", 400, chunked("1\r\n{\r\nzz\r\n")],
   ["a chunk with too much beside it", 413, chunked(`2;${"a".repeat(20_000)}\r\n`)],
 ]
 const requests: readonly (readonly [string, number, string])[] = [
-  ["a path that is not there", 404, "GET /nothing HTTP/1.1\r\nhost: a\r\n\r\n"],
+  ["a path that is not there", 404, "GET /nothing HTTP/1.1\r\nhost: localhost\r\n\r\n"],
   ["what is no HTTP", 400, "nothing of HTTP\r\n\r\n"],
   ["no host", 400, "GET /healthz HTTP/1.1\r\n\r\n"],
-  ["an expectation that nobody meets", 417, "GET /healthz HTTP/1.1\r\nhost: a\r\nexpect: a miracle\r\n\r\n"],
-  ["a header that is too long", 431, `GET /healthz HTTP/1.1\r\nhost: a\r\nx-a: ${"a".repeat(17_000)}\r\n\r\n`],
-  ["a header that never ends", 408, "GET /healthz HTTP/1.1\r\nhost: a\r\n"],
+  ["an expectation that nobody meets", 417, "GET /healthz HTTP/1.1\r\nhost: localhost\r\nexpect: a miracle\r\n\r\n"],
+  ["a header that is too long", 431, `GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-a: ${"a".repeat(17_000)}\r\n\r\n`],
+  ["a header that never ends", 408, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n"],
 ]
 
 describe("no cache may store a response of", () => {
@@ -51,7 +51,7 @@ describe("no cache may store a response of", () => {
   async function answerOf(url: string, request: string): Promise<string> {
     const socket = connect(Number(new URL(url).port), "127.0.0.1")
     socket.on("error", () => {})
-    socket.write(request.replace("host: a\r\n", "host: a\r\nconnection: close\r\n"))
+    socket.write(request.replace("host: localhost\r\n", "host: localhost\r\nconnection: close\r\n"))
     let answer = ""
     socket.on("data", (chunk) => {
       answer += chunk
@@ -60,7 +60,7 @@ describe("no cache may store a response of", () => {
     return answer
   }
 
-  test.each([...calls, ...requests, ["a probe", 200, "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n"] as const])(
+  test.each([...calls, ...requests, ["a probe", 200, "GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n"] as const])(
     "the HTTP listener over HTTP/1.1: %s",
     async (_, status, request) => {
       const answer = await answerOf(server.httpUrl, request)
@@ -71,8 +71,8 @@ describe("no cache may store a response of", () => {
 
   test.each([
     ...requests,
-    ["the page", 200, "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n"] as const,
-    ["a method that is none", 405, "POST /metrics HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n"] as const,
+    ["the page", 200, "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n"] as const,
+    ["a method that is none", 405, "POST /metrics HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n"] as const,
   ])("the metrics listener: %s", async (_, status, request) => {
     const answer = await answerOf(metricsUrl, request)
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
@@ -85,7 +85,7 @@ describe("no cache may store a response of", () => {
     ["a call of gRPC", 200, { "content-type": "application/grpc+proto" }, "\0\0\0\0\0"],
     ["a type that is not spoken", 415, { "content-type": "text/html" }, "x"],
     ["a method that is none", 405, { ":method": "GET" }, ""],
-    ["an authority that is none", 400, { ":authority": "[", "content-type": "application/json" }, "{}"],
+    ["an authority that is none", 403, { ":authority": "[", "content-type": "application/json" }, "{}"],
     ["an expectation that nobody meets", 417, { expect: "a miracle" }, ""],
     ["a path that is not there", 404, { ":path": "/nothing" }, ""],
     ["a probe", 200, { ":method": "GET", ":path": "/healthz" }, ""],

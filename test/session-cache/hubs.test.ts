@@ -2,11 +2,12 @@ import { expect, test } from "@jest/globals"
 import type { Changes } from "../../server/src/session-cache/changes.js"
 import type { FollowResponse } from "../../server/src/session-cache/client-stream.js"
 import type { CacheReport, HubStream } from "../../server/src/session-cache/hub.js"
-import { cacheHubs, type HubLimits } from "../../server/src/session-cache/hubs.js"
+import { cacheHubs } from "../../server/src/session-cache/hubs.js"
+import type { SharedLimit } from "../../server/src/util/shared-limits.js"
 import { Process, Simulation } from "./simulation.js"
 
 // Tests the hubs of one process step by step. The random histories test them with several processes.
-function playing(limits?: HubLimits) {
+function playing(limit?: SharedLimit) {
   const simulation = new Simulation(1)
   const { now, after } = new Process(simulation)
   async function pass(ms: number): Promise<void> {
@@ -20,7 +21,7 @@ function playing(limits?: HubLimits) {
   const hubs = cacheHubs({
     now,
     after,
-    ...(limits && { limits }),
+    ...(limit && { limit }),
     feed: {
       isOn: true,
       follow(tenant, listener) {
@@ -178,7 +179,7 @@ test("a hub that is created again writes the same row with a higher version, and
 })
 
 test("streams are counted over all tenants: per key, per tenant, and in total", () => {
-  const { hubs, open } = playing({ ofKey: 2, ofTenant: 3, inAll: 5 })
+  const { hubs, open } = playing({ key: 2, tenant: 3, worker: 5 })
   const one = open("a", "1")
   open("a", "1")
   expect(() => open("a", "1")).toThrow("the API key has reached the limit of streams for session caches")
@@ -196,7 +197,7 @@ test("streams are counted over all tenants: per key, per tenant, and in total", 
 })
 
 test("a key may open as many streams as have ended, however often its streams end", () => {
-  const { open } = playing({ ofKey: 2, ofTenant: 9, inAll: 9 })
+  const { open } = playing({ key: 2, tenant: 9, worker: 9 })
   for (let round = 0; round < 3; round++) {
     const streams = [open("a", "1"), open("a", "1")]
     expect(() => open("a", "1")).toThrow("the API key has")

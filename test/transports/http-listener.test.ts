@@ -3,6 +3,7 @@ import http2 from "node:http2"
 import net from "node:net"
 import { AuthwireAdapter } from "@authwire/client/edge"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const path = "/authwire.v1.UserService/GetUser"
@@ -48,7 +49,8 @@ describe("the HTTP listener", () => {
       ["a type that is not spoken", 415, { method: "POST", path, headers: { "content-type": "text/html" }, body: "x" }],
       ["a path that is not there", 404, { method: "POST", path: "/nothing", body: "x" }],
       ["a GET of a method", 405, { method: "GET", path }],
-      ["a preflight request", 405, { method: "OPTIONS", path, headers: { origin: "https://a.test" } }],
+      ["a preflight request", 405, { method: "OPTIONS", path, headers: { origin: "http://localhost:3000" } }],
+      ["one of another origin, with --dev", 403, { method: "OPTIONS", path, headers: { origin: "https://a.test" } }],
       ["a probe", 200, { method: "GET", path: "/healthz" }],
     ])("%s: no page, no other origin and no cache gets hold of the answer", async (_, status, asked) => {
       const answer = await ask(asked)
@@ -85,7 +87,7 @@ describe("the HTTP listener", () => {
         const { status, headers, body } = await ask({
           method,
           path: path + query,
-          headers: { origin: "https://a.test" },
+          headers: { origin: "http://localhost:3000" },
         })
         expect(status).toBe(405)
         expect(headers.allow).toBe("POST")
@@ -99,14 +101,16 @@ describe("the HTTP listener", () => {
     ["a host that is none", "HTTP/1.1\r\nhost: [\r\nconnection: close\r\n"],
     ["a port that is none", "HTTP/1.1\r\nhost: a:b\r\nconnection: close\r\n"],
   ])("a request with %s gets 400, and the process lives on", async (_, rest) => {
-    const { port } = new URL(authwire.server.httpUrl)
-    const socket = net.connect(Number(port), "127.0.0.1")
+    // With --dev the name of the host is checked first.
+    const { httpUrl: url, apiKey, stop } = await startServer({ databaseUrl: "sqlite::memory:", keys: true })
+    const socket = net.connect(Number(new URL(url).port), "127.0.0.1")
     socket.write(`POST ${path} ${rest}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`)
     const chunks: Buffer[] = []
     for await (const chunk of socket) chunks.push(chunk as Buffer)
     const answer = Buffer.concat(chunks).toString()
     expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/)
     expect(answer).toContain("\r\nthe request names no host\n")
-    expect(await AuthwireAdapter({ url: authwire.server.httpUrl }).getUser?.("nobody")).toBeNull()
+    expect(await AuthwireAdapter({ url, apiKey }).getUser?.("nobody")).toBeNull()
+    await stop()
   })
 })

@@ -145,7 +145,7 @@ describe("both transports", () => {
     socket.on("data", (chunk) => {
       text += chunk.toString()
     })
-    for (const byte of "POST /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") {
+    for (const byte of "POST /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") {
       await new Promise((resolve) => socket.write(byte, resolve))
     }
     await new Promise((resolve) => socket.once("close", resolve))

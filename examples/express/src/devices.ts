@@ -45,12 +45,15 @@ export function devices({ auth, authwire }: { auth: ExpressAuthConfig; authwire:
     .use(onlySignedIn)
     .get("/", async (request, response) => {
       const { userId, sessionId } = visitorOf(response)
-      const list = await sessions.listSessions({ userId, active: true, pageSize: shownDevices })
+      const listed: Session[] = []
+      // One more than is shown. A page may be empty although others follow.
+      for await (const session of sessions.list({ userId, active: true, pageSize: shownDevices + 1 })) {
+        if (listed.push(session) > shownDevices) break
+      }
       const token = await csrfToken(request, response, auth)
-      const items = list.sessions.map((session) => device(session, session.id === sessionId, token))
-      const more = list.nextPageToken !== "" && html`<p id="more">These are the last ${shownDevices}.</p>`
-      const others =
-        list.sessions.length > 1 && html`<section>${form("others", token, "Sign out all others")}</section>`
+      const items = listed.slice(0, shownDevices).map((session) => device(session, session.id === sessionId, token))
+      const more = listed.length > shownDevices && html`<p id="more">These are the last ${shownDevices}.</p>`
+      const others = listed.length > 1 && html`<section>${form("others", token, "Sign out all others")}</section>`
       const body = html`${items}${more}${others}<footer><a href="/">Back</a></footer>`
       sendPage(response, 200, "Your devices", body)
     })

@@ -22,17 +22,20 @@ export class Key implements Identity {
   readonly #all: boolean
   readonly #scopes: ReadonlySet<string>
 
+  /** @param scopes The set of the key's scopes. Many keys have the same one. */
   constructor(
     key: Pick<ApiKey, "id" | "tenant" | "scopes" | "secretHash" | "certificateName" | "expires"> & { created?: Date },
+    scopes: ReadonlySet<string> = new Set(key.scopes),
   ) {
     this.keyId = key.id
     this.tenant = key.tenant
     this.certificateName = key.certificateName
     this.created = key.created?.getTime() ?? Number.MAX_VALUE
-    this.#secretHash = key.secretHash ?? unknownHash
+    // A copy, because the driver's value may keep all that it was read with in memory.
+    this.#secretHash = key.secretHash === undefined ? unknownHash : Buffer.from(key.secretHash)
     this.#expires = key.expires?.getTime() ?? Number.POSITIVE_INFINITY
-    this.#all = key.scopes.includes("all")
-    this.#scopes = new Set(key.scopes)
+    this.#all = scopes.has("all")
+    this.#scopes = scopes
   }
 
   hasScope(scope: string): boolean {
@@ -41,6 +44,17 @@ export class Key implements Identity {
 
   isExpired(now: number): boolean {
     return now >= this.#expires
+  }
+
+  /** Returns whether the other key is the same in everything. The sets of scopes must be shared. */
+  equals(other: Key): boolean {
+    return (
+      this.admitsSameCaller(other) &&
+      this.tenant === other.tenant &&
+      this.created === other.created &&
+      this.#expires === other.#expires &&
+      this.#scopes === other.#scopes
+    )
   }
 
   /** Returns whether this key also admits each caller of the other one: id, secret and certificate name are equal. */

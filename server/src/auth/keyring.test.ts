@@ -20,6 +20,9 @@ let reads: (string | undefined)[]
 let database: "answers" | "fails" | "hangs"
 /** How long a read lasts, in milliseconds. */
 let readMs: number
+/** The size of a page of the list, and the changes that the next read finds. */
+let pageSize: number
+let changes: { id: string; key: ApiKey | undefined }[]
 let signals: (AbortSignal | undefined)[]
 let warnings: Record<string, unknown>[]
 let keyring: Keyring
@@ -38,10 +41,13 @@ async function open() {
     if (database === "fails") throw new StoreError("DATABASE_UNAVAILABLE", "it is down")
     return database === "hangs" ? new Promise<never>(() => {}) : found()
   }
-  const apiKeys: Pick<ApiKeyStore, "get" | "listValid"> = {
+  const apiKeys: Pick<ApiKeyStore, "get" | "listValid" | "listChanges"> = {
     get: (waiter, id) => read(id, () => rows.get(id) ?? null, waiter),
-    listValid: (waiter) =>
-      read(undefined, () => [...rows.values()].filter(({ revoked }) => revoked === undefined), waiter),
+    async listValid(_waiter, _at, after = "") {
+      const valid = [...rows.values()].filter(({ id, revoked }) => revoked === undefined && id > after)
+      return { keys: valid.slice(0, pageSize), next: valid.length > pageSize ? valid[pageSize - 1]?.id : undefined }
+    },
+    listChanges: (waiter) => read(undefined, () => ({ changes: changes.splice(0), until: new Date(time) }), waiter),
   }
   const log = pino({ level: "warn" }, { write: (line) => void warnings.push(JSON.parse(line)) })
   keyring = await openKeyring({ apiKeys: apiKeys as ApiKeyStore, log, clock: () => time, listIntervalMs })
@@ -57,6 +63,8 @@ beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] })
   time = 500
   rows = new Map()
+  pageSize = 1_000
+  changes = []
   reads = []
   database = "answers"
   readMs = 0
@@ -147,6 +155,41 @@ describe("the age of a key", () => {
     await nextList()
     expect(keyring.get("a")).toBeDefined()
   })
+})
+
+test("of many keys only the changes and a page are read; a key that was deleted is forgotten by a whole walk", async () => {
+  pageSize = 2
+  for (const id of ["a", "b", "c", "d", "e"]) add(id)
+  await open()
+  for (const id of rows.keys()) expect(keyring.get(id)).toBeDefined()
+  changes = [{ id: "d", key: undefined }]
+  rows.delete("d")
+  await nextList()
+  expect(keyring.get("d")).toBeUndefined()
+  rows.delete("b")
+  for (let read = 0; read < 4; read++) await nextList()
+  expect(keyring.get("b")).toBeUndefined()
+  expect(keyring.get("e")).toBeDefined()
+  const added = { ...(rows.get("a") as ApiKey), id: "f" }
+  changes = [{ id: "f", key: added }]
+  await nextList()
+  expect(keyring.get("f")).toBeDefined()
+})
+
+test("a first read that fails midway begins again", async () => {
+  pageSize = 1
+  for (const id of ["a", "b"]) add(id)
+  const filter = rows.values.bind(rows)
+  let pages = 0
+  rows.values = () => {
+    if (pages++ === 1) throw new StoreError("DATABASE_UNAVAILABLE", "it is down")
+    return filter()
+  }
+  await open()
+  rows.delete("a")
+  await nextList()
+  expect(keyring.get("a")).toBeUndefined()
+  expect(keyring.get("b")).toBeDefined()
 })
 
 test("a read that is not answered is abandoned after two seconds", async () => {

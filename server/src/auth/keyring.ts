@@ -1,6 +1,7 @@
 import type { Logger } from "pino"
 import { Failure } from "../errors/failure.js"
 import type { ApiKeyStore } from "../store/store.js"
+import type { ApiKey } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
 import { Key } from "./key.js"
 
@@ -30,14 +31,16 @@ export interface KeyringOptions {
   log: Logger
   /** A clock for durations, in milliseconds. */
   clock: () => number
-  /** The interval between reads of all valid keys, in milliseconds; half of it after a failure. Default: 2,000. */
+  /** The interval between reads of the changes, in milliseconds; half of it after a failure. Default: 2,000. */
   listIntervalMs?: number
 }
 
 interface CachedKey {
   key: Key
-  /** When the read began that found the key last. */
+  /** When the read began that found the key last, unless a later read of the changes confirms it. */
   asOf: number
+  /** The number of the walk through all keys that has found it. */
+  walk: number
 }
 
 /** The timeout of a read, in milliseconds. It is so short that a failure is noticed before the last result expires. */
@@ -49,10 +52,14 @@ const lookupsPerSecond = 20
 /** How long an id is not looked up again, in milliseconds. Keys that are found are in the cache for longer. */
 const recentMs = 2_000
 
+/** The most sets of scopes that keys share in memory. */
+const maxScopeSets = 1_000
+
 /**
- * Reads the list of valid keys from the database at regular intervals. Resolves after the first attempt and never
- * throws: while the database does not answer, its keys are neither valid nor invalid, and every call gets
- * DATABASE_UNAVAILABLE.
+ * Reads the list of valid keys from the database, and then at regular intervals what has changed, and a page of a walk
+ * through all keys. The walk finds keys that were deleted; with up to 1,000 keys it is one page. Resolves after the first
+ * attempt and never throws: while the database does not answer, its keys are neither valid nor invalid, and every call
+ * gets DATABASE_UNAVAILABLE.
  *
  * An id that is not in the list is looked up individually, so that a new key works at once. A client that tries random
  * ids costs the database at most 20 lookups per second. Further calls fail with OVERLOADED, and may retry when the next
@@ -61,14 +68,18 @@ const recentMs = 2_000
 export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const { apiKeys, log, clock, listIntervalMs = 2_000 } = options
   let staticKeys = new Map<string, Key>()
-  let cached = new Map<string, CachedKey>()
+  const cached = new Map<string, CachedKey>()
+  const scopeSets = new Map<string, ReadonlySet<string>>()
+  /** Up to when the changes were read, by the clock of the database; undefined if the keys were never read. */
+  let until: Date | undefined
+  let walk = { number: 0, after: "" }
   let byCertificateName = new Map<string, Key[]>()
   /** The certificate names for which valid keys of several tenants exist. */
   let sharedNames = new Set<string>()
   /** The lookups by id, and until when each is not repeated: one in progress, or one that may have found no valid key. */
   const recent = new Map<string, { found: Promise<Key | undefined>; until: number }>()
   let lookups = { second: 0, count: 0 }
-  /** When the read of the newest list began. */
+  /** When the newest read of the changes began. */
   let listAsOf = Number.NEGATIVE_INFINITY
   /** The error of the last read of the list; undefined if it succeeded. */
   let lastError: unknown
@@ -81,7 +92,7 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     const key = staticKeys.get(id)
     if (key !== undefined) return key
     const found = cached.get(id)
-    return found !== undefined && isFresh(found.asOf) ? found.key : undefined
+    return found !== undefined && isFresh(Math.max(found.asOf, listAsOf)) ? found.key : undefined
   }
 
   /** Updates what follows from the keys. */
@@ -100,7 +111,54 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
       // Not the name, which may be an e-mail address.
       if (!known.has(name)) log.warn({ keys: valid.map(({ keyId }) => keyId) }, what)
     }
-    for (const [id, { until }] of recent) if (until < clock()) recent.delete(id)
+  }
+
+  /** Keeps a key in memory, or removes it. Returns whether the keys of a certificate have changed. */
+  const keep = (id: string, row: ApiKey | undefined, asOf: number): boolean => {
+    const before = cached.get(id)?.key
+    if (row === undefined) {
+      cached.delete(id)
+      return before?.certificateName !== undefined
+    }
+    const read = new Key(row, scopesOf(row))
+    const isSame = before?.equals(read) === true
+    cached.set(id, { key: isSame ? before : read, asOf, walk: walk.number })
+    return !isSame && (before?.certificateName ?? read.certificateName) !== undefined
+  }
+
+  const scopesOf = ({ scopes }: ApiKey): ReadonlySet<string> => {
+    const name = scopes.join(" ")
+    const set = scopeSets.get(name) ?? new Set(scopes)
+    if (scopeSets.size < maxScopeSets) scopeSets.set(name, set)
+    return set
+  }
+
+  /** Reads the next page of the walk. Returns whether the keys of a certificate may have changed. */
+  const readPage = async (asOf: number): Promise<boolean> => {
+    const { keys, next } = await inTime((signal) => apiKeys.listValid({ signal }, new Date(), walk.after))
+    let isNamed = false
+    for (const key of keys) isNamed = keep(key.id, key, asOf) || isNamed
+    if (next !== undefined) {
+      walk.after = next
+      return isNamed
+    }
+    for (const [id, one] of cached) if (one.walk < walk.number) isNamed = keep(id, undefined, asOf) || isNamed
+    walk = { number: walk.number + 1, after: "" }
+    return isNamed
+  }
+
+  /** Reads the changes and a page. Without an earlier time from which changes can be read, it reads all pages. */
+  const readList = async (asOf: number): Promise<void> => {
+    const found = await inTime((signal) => apiKeys.listChanges({ signal }, until))
+    let isNamed = false
+    for (const { id, key } of found.changes) isNamed = keep(id, key, asOf) || isNamed
+    // A first read that failed midway begins again.
+    if (until === undefined) walk = { number: walk.number + 1, after: "" }
+    const { number } = walk
+    do isNamed = (await readPage(asOf)) || isNamed
+    while (until === undefined && walk.number === number && !stopped)
+    until = found.until
+    if (isNamed) index()
   }
 
   /** Returns the keys of a certificate name that have not expired. */
@@ -112,10 +170,8 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const list = async (): Promise<void> => {
     const asOf = clock()
     try {
-      const keys = await inTime((signal) => apiKeys.listValid({ signal }, new Date()))
-      // A key that was added while the list was read is looked up again.
-      cached = new Map(keys.map((key) => [key.id, { key: new Key(key), asOf }]))
-      index()
+      await readList(asOf)
+      for (const [id, { until }] of recent) if (until < clock()) recent.delete(id)
       listAsOf = asOf
       if (lastError !== undefined) log.info("the API keys can be read again")
       lastError = undefined
@@ -136,10 +192,8 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     const now = new Date()
     const row = await inTime((signal) => apiKeys.get({ signal }, id))
     if (row === null || row.revoked !== undefined || (row.expires !== undefined && row.expires <= now)) return undefined
-    const key = new Key(row)
-    cached.set(id, { key, asOf })
-    if (key.certificateName !== undefined) index()
-    return key
+    if (keep(id, row, asOf)) index()
+    return cached.get(id)?.key
   }
 
   const requireAnswer = (): void => {

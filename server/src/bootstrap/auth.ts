@@ -46,10 +46,15 @@ export async function requireKeys(
 ): Promise<void> {
   if (configuration.dev || staticKeys(configuration).length > 0) return
   const now = new Date()
-  const keys = await store.apiKeys.listValid({}, now).catch((error: unknown) => {
+  try {
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      const { keys, next } = await store.apiKeys.listValid({}, now, after)
+      if (keys.some(({ expires }) => expires === undefined || expires > now)) return
+      after = next
+    }
+  } catch (error) {
     throw new StartError(`cannot read the API keys: ${causeOf(error)}`, { cause: error })
-  })
-  if (keys.some(({ expires }) => expires === undefined || expires > now)) return
+  }
   const make = "create one with: authwire keys create --name NAME --scopes all"
   const other = " (AUTHWIRE_API_KEY is set, but that is for an application; the service reads AUTHWIRE_API_KEYS)"
   const advice = configuration.hasApplicationKey ? make + other : make

@@ -13,9 +13,11 @@ import {
   openDatabase,
   parseDatabaseUrl,
   sqlStore,
+  type UnreadableRowEvent,
   urlsOfHosts,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
+import { passwordReader } from "./database-password.js"
 import { makeFolder } from "./dev-folder.js"
 import type { Instruments } from "./instruments.js"
 
@@ -39,6 +41,7 @@ export async function openConfiguredDatabase(
 ): Promise<Database> {
   const { databaseUrl, readOnly = false } = configuration
   const metrics = instruments?.metrics?.store
+  const logUnreadable = unreadableRows(log)
   try {
     if (configuration.dev && !readOnly && databaseUrl.startsWith("sqlite:")) {
       makeFolder(dirname(databaseUrl.slice("sqlite:".length)))
@@ -46,6 +49,7 @@ export async function openConfiguredDatabase(
     const database = await openDatabase({
       url: databaseUrl,
       readUrl: configuration.databaseReadUrl,
+      readPassword: passwordReader(configuration),
       poolSize: configuration.databasePoolSize,
       queueLimit: configuration.databaseQueueLimit,
       statementTimeoutMs: configuration.databaseStatementTimeoutMs,
@@ -54,6 +58,10 @@ export async function openConfiguredDatabase(
       onRetry(event) {
         metrics?.retried(event)
         log.debug(event, "a write conflicted with other writes: retrying")
+      },
+      onUnreadable(row) {
+        metrics?.skipped(row)
+        logUnreadable(row)
       },
       onMember({ member, reasons }) {
         if (member === undefined) log.warn("the database member accepts no writes any more: looking for another one")
@@ -77,10 +85,29 @@ export async function openConfiguredDatabase(
   }
 }
 
+/** The most rows of which the log says that they cannot be read. The metric counts all. */
+const maxUnreadable = 1000
+
+/** Returns what logs each row that cannot be read once. */
+function unreadableRows(log: Logger) {
+  const logged = new Set<string>()
+  return (row: UnreadableRowEvent) => {
+    const name = JSON.stringify(row)
+    if (logged.has(name) || logged.size === maxUnreadable) return
+    logged.add(name)
+    log.error(row, "a row of the database cannot be read, and is left out of lists")
+  }
+}
+
 const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
+  [/^--database-password/, "can this process read the file, or run the program?"],
+  [
+    /MYSQL_CLEAR_PASSWORD/,
+    "this user's password is sent as it is, which needs ssl-mode=VERIFY_IDENTITY and ssl-ca in --database-url",
+  ],
   [
     /ER_ACCESS_DENIED|ER_DBACCESS_DENIED|^28|^42501$/,
-    "are user and password in --database-url correct, and is the user allowed to access the database?",
+    "are the user in --database-url and its password correct, and is the user allowed to access the database?",
   ],
   [/^the name service/, "--database-connect-timeout-ms sets how long this may take"],
   [

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { basename } from "node:path"
 import { StartError } from "../errors/start-error.js"
 import { systemCodeOf } from "../errors/system-code.js"
+import { secretText } from "../util/secret-text.js"
 
 /**
  * Returns the configuration, with the secret of a development service if none was given. The secret is created once in
@@ -12,7 +13,7 @@ export function withDevSecret<T extends { secrets: readonly string[] }>(configur
   if (configuration.secrets.length > 0) return configuration
   makeFolder(".authwire")
   writeOnce(".authwire/secret", `${randomBytes(33).toString("base64url")}\n`)
-  return { ...configuration, secrets: [readFileSync(".authwire/secret", "utf8").trim()] }
+  return { ...configuration, secrets: [secretText(readFileSync(".authwire/secret"))] }
 }
 
 /**

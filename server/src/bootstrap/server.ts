@@ -40,6 +40,12 @@ export interface ServeOptions {
 }
 
 /**
+ * The pause between two assignments of sequences to events while this process has no reader of events, in milliseconds.
+ * docs/events.md states the bound that follows from it.
+ */
+const idleFeedMs = 5_000
+
+/**
  * Serves in this process until `stopped` resolves, then lets the active calls finish within the grace period. Throws
  * StartError if an external problem prevents the start.
  */
@@ -75,6 +81,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     const feed = eventFeed({
       events: store.events,
       observer: metrics?.events,
+      idleMs: store.events.isEnabled ? idleFeedMs : undefined,
       onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),
     })
     stops.push(feed.stop)
@@ -97,7 +104,8 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       router,
       certificate,
       openMethods: openMethods(),
-      keyBudgets: keyBudgets(maxMessageBytes),
+      keyBudgets: keyBudgets(maxMessageBytes, maxConnections),
+      loopbackNames: configuration.dev,
       log,
       ...limits,
     }

@@ -29,11 +29,12 @@ export function pathOf(command: Command): string {
 
 /** Returns the help text of an option. */
 export function describe(option: Option): string {
-  const { flag, variable, help, default: preset, devDefault, value } = option
+  const { flag, variable, orFile, help, default: preset, devDefault, value } = option
   const facts = [
     preset === undefined ? "" : `default: ${preset}`,
     devDefault === undefined ? "" : `with --dev: ${devDefault}`,
     variable === undefined || flag === undefined ? "" : `env: ${variable}`,
+    orFile ? `or the file that ${variable}_FILE names` : "",
   ].filter((fact) => fact !== "")
   return [help, shown.get(value)?.allowed ?? "", facts.length === 0 ? "" : `(${facts.join("; ")})`]
     .filter((part) => part !== "")

@@ -235,10 +235,13 @@ export async function serveWithWorkers(configuration: Configuration, options: Wo
   }
 
   const openMetrics = async (): Promise<Listener | undefined> => {
-    const { metricsAddr: address, maxConnections, handshakeTimeoutMs } = configuration
+    const { metricsAddr: address, dev: loopbackNames, maxConnections, handshakeTimeoutMs } = configuration
     if (address === undefined) return undefined
     try {
-      return await openMetricsListener({ address, maxConnections, handshakeTimeoutMs, log, read: readMetrics })
+      return await openMetricsListener({
+        ...{ address, loopbackNames, maxConnections, handshakeTimeoutMs, log },
+        read: readMetrics,
+      })
     } catch (error) {
       throw listenError("--metrics-addr", address, error)
     }

@@ -57,6 +57,8 @@ export const commandOptions = {
   },
   url: {
     variable: "AUTHWIRE_SOURCE_URL",
+    // A variable that was set for an import does not disturb a later command without --from.
+    when: ({ from }) => from !== undefined,
     value: text("URL"),
     help: "The source database, which is read and never written: mysql://USER:PASSWORD@HOST:PORT/DATABASE, mariadb://…, postgresql://…, sqlite:FILE or file:FILE.",
     commands: ["import", "doctor"],
@@ -113,6 +115,12 @@ export const commandOptions = {
     default: "false",
     help: "Also print the tokens and further fields of accounts and the private properties of users, unencrypted.",
     commands: ["export"],
+  },
+  plain: {
+    value: boolean(),
+    default: "false",
+    help: "Also encrypt values that are not encrypted, as a version without encryption has stored them. Without it they are counted and not changed, because somebody with access to the database may have put them there; the service rejects them.",
+    commands: ["rekey"],
   },
   since: {
     value: duration("1s", "30d"),

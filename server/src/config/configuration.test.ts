@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { describe, expect, test } from "@jest/globals"
 import { scopes } from "../auth/scopes.js"
 import { ConfigurationError } from "../errors/configuration-error.js"
@@ -20,6 +24,12 @@ describe("readConfiguration", () => {
     expect(await read({ dev: true })).toEqual(["text", "info"])
     expect(await read({ dev: true }, variable)).toEqual(["json", "info"])
     expect(await read({ dev: true, logFormat: "text", logLevel: "warn" }, variable)).toEqual(["text", "warn"])
+  })
+
+  test("the variable of a source database is not used without --from", async () => {
+    const exported = { ...environment, AUTHWIRE_SOURCE_URL: "mysql://u@old/db" }
+    expect((await readConfiguration("doctor", {}, exported)).url).toBeUndefined()
+    expect((await readConfiguration("doctor", { from: "prisma" }, exported)).url).toBe("mysql://u@old/db")
   })
 
   test("reads every kind of value", async () => {
@@ -58,6 +68,21 @@ describe("readConfiguration", () => {
     expect((expires as Date).getTime() - Date.now()).toBeGreaterThan(2 * 86_400_000 - 60_000)
   })
 
+  test("a secret in a file counts without the newline at its end, and doubts name the variable", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "authwire-secrets-"))
+    const files = { AUTH_SECRET_FILE: `${secret}\n`, AUTH_SECRET_1_FILE: `"${secret}"\r\n` }
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+    const variables = Object.fromEntries(Object.keys(files).map((name) => [name, join(folder, name)]))
+    const keys = { AUTHWIRE_ENCRYPTION_KEYS_FILE: join(folder, "keys") }
+    writeFileSync(join(folder, "keys"), `${"ab".repeat(32)}\n`)
+    const given = { ...environment, AUTH_SECRET: "", ...variables, ...keys }
+    const { secrets, doubts, encryptionKeys } = await readConfiguration("serve", {}, given)
+    rmSync(folder, { recursive: true })
+    expect(secrets).toEqual([`"${secret}"`, secret])
+    expect(doubts).toEqual(["AUTH_SECRET_1_FILE: is in quotes: does the application use exactly the same bytes?"])
+    expect(encryptionKeys).toEqual([Buffer.alloc(32, 0xab).toString("base64")])
+  })
+
   test("a command reads only its own options", async () => {
     const wrong = { ...environment, AUTHWIRE_GRPC_ADDR: "nonsense", AUTHWIRE_API_KEYS: "nonsense" }
     const configuration = await readConfiguration("migrate up", {}, wrong)
@@ -90,6 +115,13 @@ describe("readConfiguration", () => {
     [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
     [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
     [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with SQLite"],
+    [{ databasePasswordFile: "x", databasePasswordCommand: "y" }, {}, "--database-password-file: must not be combined"],
+    [{ databaseUrl: "sqlite:x", databasePasswordFile: "x" }, {}, "--database-password-file: needs a database server"],
+    [
+      { databaseUrl: "postgres://u:p@[::1]/x", databasePasswordCommand: "y" },
+      {},
+      "--database-password-command: must not be combined with a password in",
+    ],
     [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: must be mysql://"],
     [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: must be mysql://"],
     [
@@ -102,6 +134,11 @@ describe("readConfiguration", () => {
     [{ metricsAddr: "0.0.0.0:1" }, {}, "--metrics-addr: without TLS only a loopback address"],
     [{}, { AUTH_SECRET_1: "short" }, "AUTH_SECRET_1: must have at least 32 bytes"],
     [{}, { AUTH_SECRET: "" }, "AUTH_SECRET: is required"],
+    [{}, { AUTH_SECRET: " ".repeat(40) }, "AUTH_SECRET: must have at least 32 bytes"],
+    [{}, { AUTH_SECRET_FILE: "/x" }, "AUTH_SECRET, AUTH_SECRET_FILE: only one of them"],
+    [{}, { AUTH_SECRET_1_FILE: "/no/such" }, "AUTH_SECRET_1_FILE: cannot be read (ENOENT)"],
+    [{}, { AUTH_SECRET_1_FILE: "/dev/zero" }, "AUTH_SECRET_1_FILE: must be a file"],
+    [{}, { AUTHWIRE_ENCRYPTION_KEYS_FILE: fileURLToPath(import.meta.url) }, "AUTHWIRE_ENCRYPTION_KEYS_FILE: "],
     [{ databaseUrl: "oracle://x/y" }, {}, "--database-url: must be mysql:"],
     [{ grpcAddr: "50051" }, {}, "--grpc-addr: must be HOST:PORT"],
     [{ httpAddr: "127.0.0.1:70000" }, {}, "--http-addr: must be HOST:PORT"],
@@ -159,7 +196,7 @@ describe("readConfiguration", () => {
     let count = 0
     for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
       if ((await value.safeParseAsync(nonsense)).success) continue
-      const own = (["serve", "import", "export", "cleanup", "events tail"] as const).find((one) =>
+      const own = (["serve", "import", "export", "cleanup", "rekey", "events tail"] as const).find((one) =>
         commands.includes(one),
       )
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")

@@ -1,4 +1,7 @@
 import { ConfigurationError } from "../errors/configuration-error.js"
+import { InvalidValueError } from "../errors/invalid-value-error.js"
+import { systemCodeOf } from "../errors/system-code.js"
+import { doubtAboutShared, readSecretFile } from "../util/secret-text.js"
 import type { Command, Option } from "./option.js"
 import { type Name, type NamesOf, optionsOf, type Values } from "./options.js"
 import { checkRules } from "./rules.js"
@@ -11,6 +14,8 @@ interface Derived {
   databaseUrl: string
   /** The secrets, the newest first. Empty with --dev if none is given, and if the command does not use them. */
   secrets: readonly string[]
+  /** What may be wrong with the secrets that applications have too, each with its variable. No secret is quoted. */
+  doubts: readonly string[]
   /** Whether session cookies have the secure prefix. False if the command does not use it. */
   secureCookie: boolean
 }
@@ -31,7 +36,8 @@ export async function readConfiguration<C extends Command>(
   const sources: Partial<Record<Name, string>> = {}
   for (const [name, option] of optionsOf(command)) {
     const inherited = option.when?.(values) === false ? {} : environment
-    const { text, source } = findText(option, flags[name], inherited, flags.dev === true)
+    const { text, source } =
+      (await findInFile(option, inherited)) ?? findText(option, flags[name], inherited, flags.dev === true)
     sources[name] = source
     if (text === undefined && option.isRequired !== true) continue
     const { data, error } = await option.value.safeParseAsync(text)
@@ -42,18 +48,52 @@ export async function readConfiguration<C extends Command>(
   checkRules({ command, values: parsed, sourceOf: (name) => sources[name] ?? name })
   const derived: Derived = {
     databaseUrl: parsed.databaseUrl ?? "",
+    doubts: doubtsAbout(parsed, sources),
     ...(optionsOf(command).some(([name]) => name === "authSecret")
-      ? await tokenOptions(environment)
+      ? await tokenOptions(parsed, environment)
       : { secrets: [], secureCookie: false }),
   }
   return { ...values, ...derived } as Configuration<C>
 }
 
 async function tokenOptions(
+  { authSecret, authSecret1, authSecret2, authSecret3 }: Partial<Values>,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<Pick<Derived, "secrets" | "secureCookie">> {
   const { secretsFromEnvironment, secureCookieFromEnvironment } = await import("@authwire/token")
-  return { secrets: secretsFromEnvironment(environment), secureCookie: secureCookieFromEnvironment(environment) }
+  const [AUTH_SECRET, AUTH_SECRET_1, AUTH_SECRET_2, AUTH_SECRET_3] = [authSecret, authSecret1, authSecret2, authSecret3]
+  return {
+    secrets: secretsFromEnvironment({ AUTH_SECRET, AUTH_SECRET_1, AUTH_SECRET_2, AUTH_SECRET_3 }),
+    secureCookie: secureCookieFromEnvironment(environment),
+  }
+}
+
+/** The options that an application reads too, by itself. */
+const shared = ["authSecret", "authSecret1", "authSecret2", "authSecret3", "adapterApiKey"] as const
+
+function doubtsAbout(values: Partial<Values>, sources: Partial<Record<Name, string>>): string[] {
+  return shared.flatMap((name) => {
+    const doubt = doubtAboutShared(values[name] ?? "")
+    return doubt === undefined ? [] : [`${sources[name]}: ${doubt}`]
+  })
+}
+
+/** Returns the secret in the file that a variable names, if there is one, and the variable. */
+async function findInFile(
+  { variable, orFile }: Option,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<{ text: string; source: string } | undefined> {
+  const source = `${variable}_FILE`
+  const path = environment[source]
+  if (orFile !== true || variable === undefined || !path) return undefined
+  if (environment[variable]) throw new ConfigurationError(`${variable}, ${source}: only one of them may be set`)
+  try {
+    return { text: await readSecretFile(path), source }
+  } catch (error) {
+    // The path is not quoted, because it may be a misplaced secret.
+    const problem = error instanceof InvalidValueError ? error.message : `cannot be read (${systemCodeOf(error)})`
+    throw new ConfigurationError(`${source}: ${problem}`)
+  }
 }
 
 /** Returns the text of an option, given or default, and its source. */

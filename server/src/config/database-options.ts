@@ -1,6 +1,20 @@
 import type { OptionDefinition } from "./option.js"
 import { boolean, integer, text } from "./values.js"
 
+/** The commands that open the database. */
+const databaseCommands = [
+  "serve",
+  "migrate",
+  "rekey",
+  "cleanup",
+  "import",
+  "export",
+  "doctor",
+  "keys",
+  "tenants",
+  "events",
+] as const
+
 /** Options of the database and its connections. */
 export const databaseOptions = {
   databaseUrl: {
@@ -9,11 +23,21 @@ export const databaseOptions = {
     value: text("URL"),
     devDefault: "sqlite:.authwire/authwire.db",
     help: "The database that stores everything: mysql://USER:PASSWORD@HOST:PORT/DATABASE (MySQL 8.4+, MariaDB 10.11+), postgres://USER:PASSWORD@HOST:PORT/DATABASE (PostgreSQL 15+) or sqlite:FILE. For a MySQL or MariaDB cluster, give several members as HOST:PORT,HOST:PORT, or a name with several addresses; the member that accepts writes is used.",
-    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
+    commands: databaseCommands,
   },
   databaseReadUrl: {
     value: text("URL"),
     help: "The database for reading lists that may be some hundred milliseconds old (ListUsers, CountUsers, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. If it is not set, or while none of them answers, these lists are read from --database-url.",
+  },
+  databasePasswordFile: {
+    value: text("FILE"),
+    help: "A file with the password of the database user, for --database-url and --database-read-url without one. It is read for each new connection, without the newline at its end, so the password may change at any time.",
+    commands: databaseCommands,
+  },
+  databasePasswordCommand: {
+    value: text("COMMAND"),
+    help: "A program that prints that password, such as a token of 15 minutes. It runs for each new connection, for at most --database-connect-timeout-ms, without a shell: words are separated by blanks. AUTHWIRE_DATABASE_HOST, AUTHWIRE_DATABASE_PORT and AUTHWIRE_DATABASE_USER in its environment name the server and the user.",
+    commands: databaseCommands,
   },
   migrate: {
     isCommon: true,
@@ -24,12 +48,12 @@ export const databaseOptions = {
   databasePoolSize: {
     value: integer(1, 1000),
     default: "10",
-    help: "The maximum number of database connections for calls, per worker. A fifth of them is reserved for reads. Two more connections are used for health and API keys. (SQLite has one connection.)",
+    help: "The maximum number of database connections for calls, per worker. The API keys take turns, and none gets more than nine tenths. A fifth is reserved for reads, and at most a fifth is used for counts and for lists of users with thousands of sessions. Two more connections are used for health and API keys. (SQLite has one connection.)",
   },
   databaseQueueLimit: {
     value: integer(0, 1_000_000),
     default: "2000",
-    help: "The maximum number of calls that may wait for a connection or for their turn to write a row, per worker; further calls are rejected at once with RESOURCE_EXHAUSTED. A tenth of them may wait for the same row. A call that waits for a row does not count as an active call, so writers of locked rows reach this limit and not --max-active-calls. (SQLite has one lock for all rows.)",
+    help: "The maximum number of calls that may wait for a connection or for their turn to write a row, per worker; further calls are rejected at once with RESOURCE_EXHAUSTED. An API key has at most as many as there are left for others. A tenth of them may wait for the same row. A call that waits for a row does not count as an active call, so writers of locked rows reach this limit and not --max-active-calls. (SQLite has one lock for all rows.)",
   },
   databaseStatementTimeoutMs: {
     value: integer(10, 600_000),
@@ -41,6 +65,6 @@ export const databaseOptions = {
     value: integer(10, 600_000),
     default: "5000",
     help: "The timeout for opening a connection to the database, in milliseconds. At the start also the timeout for resolving the addresses of its host (MySQL, MariaDB).",
-    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
+    commands: databaseCommands,
   },
 } as const satisfies Record<string, OptionDefinition>

@@ -28,6 +28,8 @@ export interface OptionDefinition {
    * `serve` has the option, otherwise none.
    */
   variable?: string | false
+  /** Whether the value may also be in a file, which the variable with `_FILE` at its end names: for secrets. */
+  orFile?: true
   /** Parses the given text, or reports the violated rule; see values.ts. */
   value: z.ZodType<unknown, string>
   /** The default, as written on the command line. Without one the option is undefined if it is not given. */

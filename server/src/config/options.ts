@@ -21,7 +21,7 @@ const definitions = {
     variable: false,
     value: boolean(),
     default: "false",
-    help: "For development: an embedded database and a secret under ./.authwire/, with migrations applied automatically; loopback addresses only; calls without an API key are accepted.",
+    help: "For development: an embedded database and a secret under ./.authwire/, with migrations applied automatically; loopback addresses and requests that name them only; calls without an API key are accepted.",
     commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "keys", "tenants", "events"],
   },
   ...databaseOptions,

@@ -18,6 +18,7 @@ export function checkRules(parsed: ParsedOptions): void {
   for (const check of [
     checkTls,
     checkDatabase,
+    checkDatabasePassword,
     checkSecrets,
     checkAddresses,
     checkWorkers,
@@ -67,6 +68,20 @@ function checkDatabase(parsed: ParsedOptions): void {
   if (!isMysqlUrl(readUrl)) throw wrong(parsed, "databaseReadUrl", "must be mysql://USER:PASSWORD@HOST:PORT/DATABASE")
 }
 
+function checkDatabasePassword(parsed: ParsedOptions): void {
+  const { databaseUrl, databaseReadUrl, databasePasswordFile: file, databasePasswordCommand: command } = parsed.values
+  const name = file === undefined ? "databasePasswordCommand" : "databasePasswordFile"
+  if (file === undefined && command === undefined) return
+  if (file !== undefined && command !== undefined) {
+    throw wrong(parsed, name, "must not be combined with --database-password-command")
+  }
+  if (databaseUrl?.startsWith("sqlite:"))
+    throw wrong(parsed, name, "needs a database server, and SQLite has no password")
+  if ([databaseUrl, databaseReadUrl].some((url) => url !== undefined && /^\w+:\/\/[^/@?#]*:[^/@?#]+@/.test(url))) {
+    throw wrong(parsed, name, "must not be combined with a password in --database-url or --database-read-url")
+  }
+}
+
 /** Returns whether the text is the URL of a MySQL or MariaDB database, on one or several hosts. */
 function isMysqlUrl(text: string): boolean {
   try {
@@ -100,12 +115,13 @@ function checkSecrets(parsed: ParsedOptions): void {
   if (values.dev === true || !needSecrets.includes(command)) return
   if (secrets.every((name) => values[name] === undefined)) {
     throw new ConfigurationError(
-      "AUTH_SECRET: is required, as an environment variable: the AUTH_SECRET of the applications; or use --dev",
+      "AUTH_SECRET: is required, as an environment variable, or AUTH_SECRET_FILE: the AUTH_SECRET of the applications; or use --dev",
     )
   }
   for (const name of secrets) {
     const secret = values[name]
-    if (secret === undefined || Buffer.byteLength(secret) >= minSecretBytes) continue
+    // Blanks at the ends are part of a secret, but nobody has to guess them.
+    if (secret === undefined || Buffer.byteLength(secret.trim()) >= minSecretBytes) continue
     throw wrong(parsed, name, `must have at least ${minSecretBytes} bytes, such as those of: openssl rand -base64 33`)
   }
 }

@@ -7,6 +7,7 @@ export const secretOptions = {
     isCommon: true,
     flag: false,
     variable: "AUTH_SECRET",
+    orFile: true,
     value: text(),
     help: "Encrypts and decrypts tokens. It is the AUTH_SECRET of the applications. It is also needed with sessions in the database, because the tokens of providers and private properties are encrypted with a key derived from it, unless AUTHWIRE_ENCRYPTION_KEYS is set. Required, with at least 32 bytes, except with --dev, which keeps a random one in .authwire/secret.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
@@ -14,6 +15,7 @@ export const secretOptions = {
   authSecret1: {
     flag: false,
     variable: "AUTH_SECRET_1",
+    orFile: true,
     value: text(),
     help: "A newer secret than AUTH_SECRET, to change it without signing users out: the newest encrypts, all decrypt.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
@@ -21,6 +23,7 @@ export const secretOptions = {
   authSecret2: {
     flag: false,
     variable: "AUTH_SECRET_2",
+    orFile: true,
     value: text(),
     help: "A newer secret than AUTH_SECRET_1.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
@@ -28,12 +31,14 @@ export const secretOptions = {
   authSecret3: {
     flag: false,
     variable: "AUTH_SECRET_3",
+    orFile: true,
     value: text(),
     help: "A newer secret than AUTH_SECRET_2.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
   },
   encryptionKeys: {
     flag: false,
+    orFile: true,
     value: encryptionKeys(),
     help: "Encrypts the tokens of providers and the private properties of users in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its newer variants, the newest first.",
     commands: ["serve", "rekey", "import", "export", "doctor"],

@@ -5,6 +5,6 @@ import { fileProblemOf } from "./sqlite-code.js"
  * or the error as text if it is neither.
  */
 export function systemCodeOf(error: unknown): string {
-  if (!(error instanceof Error && "code" in error)) return String(error)
+  if (typeof error !== "object" || error === null || !("code" in error)) return String(error)
   return fileProblemOf(error as { code?: string }) ?? String(error.code)
 }

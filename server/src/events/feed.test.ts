@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
@@ -113,6 +114,24 @@ describe("the feed of events", () => {
     const sequence = await feed.flush()
     expect(await other.events.history({})).toMatchObject({ last: sequence })
     expect(await other.events.sequence({})).toBe(sequence)
+  })
+
+  test("without subscribers it still assigns sequences, now and then, and a subscriber that comes gets events at once", async () => {
+    const feed = open({ idleMs: 20 })
+    const unsequenced = () => database.sql("SELECT id FROM events WHERE sequence IS NULL")
+    await store.users.create({ tenant: "t" }, newUser())
+    await until(async () => (await unsequenced()).length === 0)
+    const idle = open({ idleMs: 600_000 })
+    const some = listener()
+    await idle.subscribe(some.subscriber).start
+    await store.users.create(some, newUser({ id: "next" }))
+    await until(async () => some.delivered.length > 0)
+    expect(some.ids()).toEqual(["next"])
+    await feed.stop()
+    await idle.stop()
+    await store.users.create({ tenant: "t" }, newUser())
+    await delay(50)
+    expect(await unsequenced()).toHaveLength(1)
   })
 
   test("begins once the database answers, and continues from its position after an outage", async () => {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises"
 import type { EventStore } from "../store/store.js"
 import type { StoredEvent } from "../store/types.js"
 import { elapsedTime } from "../util/elapsed-time.js"
@@ -47,7 +46,8 @@ export interface FeedObserver {
 
 /**
  * Reads the events of the database once for all subscribers in this process: those of all tenants, in their order, each
- * exactly once. It reads while there are subscribers.
+ * exactly once. Without subscribers it only assigns sequences, less often, so that the first subscriber after a long
+ * time does not wait until a large backlog has its sequences.
  */
 export interface EventFeed {
   /** The clock of the positions: for durations, in milliseconds, and it also advances while the machine is suspended. */
@@ -70,6 +70,11 @@ export interface EventFeedOptions {
   observer?: FeedObserver | undefined
   /** The pause between two reads, in milliseconds. Default: 50. */
   pollMs?: number | undefined
+  /**
+   * The pause between two assignments of sequences while there are no subscribers, in milliseconds. Default: none are
+   * assigned then.
+   */
+  idleMs?: number | undefined
 }
 
 /** The largest number of events that one statement reads. */
@@ -85,7 +90,7 @@ const maxPauseMs = 1000
 const staleMs = 30_000
 
 export function eventFeed(options: EventFeedOptions): EventFeed {
-  const { events, observer, onFailure, pollMs = 50 } = options
+  const { events, observer, onFailure, pollMs = 50, idleMs } = options
   const now = elapsedTime()
   const subscribers = new Set<FeedSubscriber>()
   const stopping = new AbortController()
@@ -96,6 +101,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
   /** The first position of the subscribers that came before it. */
   let start = Promise.withResolvers<FeedPosition>()
   let running: Promise<void> | undefined
+  let wake = () => {}
 
   const deliver = (found: readonly StoredEvent[], at: FeedPosition) => {
     position = at
@@ -161,9 +167,28 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
 
   const read = oneAtATime(readOnce)
 
+  /** Waits. `wake` ends the wait early. */
+  const pause = (ms: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms).unref()
+      wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+
+  /** The pause after a read that took `tookMs`. */
+  function pauseMs(tookMs: number, failures: number): number {
+    // Half of the pause is random, so that the processes of a deployment do not assign sequences at the same time.
+    const idlePauseMs = (idleMs ?? 0) * (0.5 + Math.random() / 2)
+    const usualMs = subscribers.size > 0 ? Math.max(pollMs, tookMs * pauseFactor) : idlePauseMs
+    return failures === 0 ? usualMs : Math.max(usualMs, Math.min(maxPauseMs, pollMs * 2 ** failures))
+  }
+
   async function run(): Promise<void> {
     let failures = 0
-    while (!signal.aborted && subscribers.size > 0) {
+    if (subscribers.size === 0) await pause(pauseMs(0, 0))
+    while (!signal.aborted && (subscribers.size > 0 || idleMs !== undefined)) {
       const begun = now()
       try {
         await read()
@@ -173,13 +198,12 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
         failures++
         if (failures === 1) onFailure?.(error)
       }
-      const tookMs = now() - begun
-      const usualMs = Math.max(pollMs, tookMs * pauseFactor)
-      const pauseMs = failures === 0 ? usualMs : Math.max(usualMs, Math.min(maxPauseMs, pollMs * 2 ** failures))
-      await delay(pauseMs, undefined, { signal, ref: false }).catch(() => {})
+      await pause(pauseMs(now() - begun, failures))
     }
     running = undefined
   }
+
+  if (idleMs !== undefined) running = run()
 
   return {
     now,
@@ -189,7 +213,10 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
       observer?.subscribers(subscribers.size)
       running ??= run()
       // The loop may be in a pause. It tries again if this fails.
-      if (position === undefined) read().catch(() => {})
+      if (position === undefined) {
+        read().catch(() => {})
+        wake()
+      }
       return {
         start: position === undefined ? start.promise : Promise.resolve(position),
         end() {
@@ -204,6 +231,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
 
     async stop() {
       stopping.abort()
+      wake()
       await running
     },
   }

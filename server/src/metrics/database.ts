@@ -1,11 +1,13 @@
 import { Counter, Histogram, type Registry } from "prom-client"
-import type { DatabaseLoad, DatabaseObserver, RetryEvent } from "../store/sql/index.js"
+import type { DatabaseLoad, DatabaseObserver, RetryEvent, UnreadableRowEvent } from "../store/sql/index.js"
 import { loadGauges } from "./loads.js"
 
 /** The metrics of connections, statements and retries. */
 export interface DatabaseMetrics extends DatabaseObserver {
   /** Counts a retry of a write that conflicted with other transactions. */
   retried(event: RetryEvent): void
+  /** Counts a row that was left out of a list. */
+  skipped(row: UnreadableRowEvent): void
   /** Sets the function that returns the current load, which is called at each scrape. */
   watch(load: () => DatabaseLoad): void
 }
@@ -46,6 +48,12 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
     buckets: [1, 2, 4, 8, 16],
     registers,
   })
+  const skipped = new Counter({
+    name: "authwire_database_unreadable_rows_total",
+    help: "Rows that were left out of a list because a value of them cannot be read, by table.",
+    labelNames: ["table"] as const,
+    registers,
+  })
   const watchConnections = loadGauges<DatabaseLoad>(registers, [
     ["db_client_connection_max", "The maximum number of database connections for calls.", ({ limit }) => limit],
     [
@@ -82,6 +90,7 @@ export function databaseMetrics(registers: Registry[]): DatabaseMetrics {
     connected: (ms) => create.observe(ms / 1000),
     ran: ({ operation, table = "" }, ms, failure = "") => seriesOf(operation, table, failure).observe(ms / 1000),
     lookedUp: (count) => lookups.observe(count),
+    skipped: ({ table }) => skipped.inc({ table }),
     retried: ({ code = "" }) => retries.inc({ code }),
     watch(load) {
       watchConnections(load)

@@ -1,4 +1,5 @@
 import { Failure } from "../errors/failure.js"
+import { oldest, Turns } from "../util/turns.js"
 
 /** Limits the calls in progress, and shares the limit fairly among the API keys. */
 export interface ConcurrencyLimit {
@@ -60,15 +61,15 @@ export function maxWaitingOfKey(maxCalls: number): { burst: number; overloaded: 
 }
 
 interface PendingCall {
+  readonly key: string
   readonly since: number
   admit(): void
   reject(reason: unknown): void
 }
 
-/** The calls of one key. */
+/** The calls of one key, without those that wait. */
 interface KeyCalls {
   active: number
-  readonly waiting: PendingCall[]
   /** Since when calls of the key have waited without a break. */
   waitingSince: number
 }
@@ -82,8 +83,8 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   const maxActive = maxCallsOfKey(maxCalls)
   const maxWaiting = maxWaitingOfKey(maxCalls)
   let active = 0
-  let waiting = 0
-  /** The keys with calls in progress or waiting, in the order in which they are served. */
+  const waiting = new Turns<PendingCall>()
+  /** The keys with calls in progress or waiting. */
   const keys = new Map<string, KeyCalls>()
   let timer: NodeJS.Timeout | undefined
   let admission: NodeJS.Immediate | undefined
@@ -96,54 +97,52 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   }
 
   /** Whether calls of a key have waited so long without a break that it is not a burst. */
-  const isOverloaded = ({ waiting, waitingSince }: KeyCalls, time: number) =>
-    waiting.length > 0 && time - waitingSince > maxWaitMs
+  const isOverloaded = (key: string, time: number) =>
+    waiting.countOf(key) > 0 && time - callsOf(key).waitingSince > maxWaitMs
 
-  const isFull = (calls: KeyCalls) =>
-    calls.waiting.length >= maxWaiting.overloaded &&
-    calls.waiting.length >= (isOverloaded(calls, now()) ? maxWaiting.overloaded : maxWaiting.burst)
+  const isFull = (key: string) => {
+    const count = waiting.countOf(key)
+    return count >= maxWaiting.overloaded && (count >= maxWaiting.burst || isOverloaded(key, now()))
+  }
 
-  const forget = (key: string, calls: KeyCalls): void => {
-    if (calls.active === 0 && calls.waiting.length === 0) keys.delete(key)
+  const forget = (key: string): void => {
+    if (keys.get(key)?.active === 0 && waiting.countOf(key) === 0) keys.delete(key)
   }
 
   /** Admits waiting calls, one key after the other. */
   const admitNext = (): void => {
     admission = undefined
-    for (const [key, calls] of keys) {
-      if (active >= maxCalls) return
-      if (calls.waiting.length === 0 || !mayEnter(calls)) continue
-      count(calls)
-      calls.waiting.shift()?.admit()
-      // The key moves to the end of the order, and the loop reaches it again after all others.
-      keys.delete(key)
-      keys.set(key, calls)
+    while (active < maxCalls) {
+      const next = waiting.take((calls, key) => (mayEnter(callsOf(key)) ? oldest(calls) : undefined))
+      if (next === undefined) return
+      count(callsOf(next.key))
+      next.admit()
     }
   }
 
   const sweep = (): void => {
     const time = now()
-    let someWait = false
-    for (const [key, calls] of keys) {
-      const longest = isOverloaded(calls, time) ? overloadedMaxWaitMs : maxWaitMs
-      while (time - (calls.waiting[0]?.since ?? time) > longest) calls.waiting.shift()?.reject(overloaded())
-      someWait ||= calls.waiting.length > 0
-      forget(key, calls)
+    for (const [key, calls] of waiting) {
+      const longest = isOverloaded(key, time) ? overloadedMaxWaitMs : maxWaitMs
+      for (const call of calls) {
+        if (time - call.since <= longest) break
+        waiting.delete(key, call)
+        call.reject(overloaded())
+      }
+      forget(key)
     }
-    if (!someWait) {
+    if (waiting.size === 0) {
       clearInterval(timer)
       timer = undefined
     }
   }
 
-  const wait = (key: string, calls: KeyCalls, signal: AbortSignal): Promise<void> =>
+  const wait = (key: string, signal: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
       const since = now()
-      const end = () => {
-        waiting--
-        signal.removeEventListener("abort", leave)
-      }
+      const end = () => signal.removeEventListener("abort", leave)
       const pending: PendingCall = {
+        key,
         since,
         admit() {
           end()
@@ -155,21 +154,20 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
         },
       }
       const leave = () => {
-        calls.waiting.splice(calls.waiting.indexOf(pending), 1)
-        waiting--
-        forget(key, calls)
+        waiting.delete(key, pending)
+        forget(key)
         reject(signal.reason)
       }
       signal.addEventListener("abort", leave, { once: true })
-      waiting++
-      if (calls.waiting.push(pending) === 1) calls.waitingSince = since
+      if (waiting.countOf(key) === 0) callsOf(key).waitingSince = since
+      waiting.add(key, pending)
       timer ??= setInterval(sweep, sweepMs)
     })
 
   const callsOf = (key: string): KeyCalls => {
     let calls = keys.get(key)
     if (calls === undefined) {
-      calls = { active: 0, waiting: [], waitingSince: 0 }
+      calls = { active: 0, waitingSince: 0 }
       keys.set(key, calls)
     }
     return calls
@@ -183,28 +181,25 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     calls.active--
     // Waiting calls are admitted in the next turn of the event loop. Calls on SQLite end in the turn in which they begin, so
     // that otherwise all waiting calls would run in one turn, in which no health check is answered.
-    if (waiting > 0) admission ??= setImmediate(admitNext)
-    forget(key, calls)
+    if (waiting.size > 0) admission ??= setImmediate(admitNext)
+    forget(key)
   }
 
   return {
-    rejects(key) {
-      const calls = keys.get(key)
-      return calls !== undefined && isFull(calls)
-    },
+    rejects: isFull,
     enter(key, signal) {
       signal.throwIfAborted()
       const calls = callsOf(key)
       // A new call does not overtake waiting calls that are about to be admitted.
-      if (admission === undefined && calls.waiting.length === 0 && mayEnter(calls)) {
+      if (admission === undefined && waiting.countOf(key) === 0 && mayEnter(calls)) {
         count(calls)
         return undefined
       }
-      if (isFull(calls)) throw overloaded()
-      return wait(key, calls, signal)
+      if (isFull(key)) throw overloaded()
+      return wait(key, signal)
     },
     leave,
-    load: () => ({ maxCalls, active, waiting, keys: keys.size }),
+    load: () => ({ maxCalls, active, waiting: waiting.size, keys: keys.size }),
     async yieldWhile(key, waited) {
       leave(key)
       try {
@@ -212,7 +207,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       } finally {
         const calls = callsOf(key)
         count(calls)
-        forget(key, calls)
+        forget(key)
       }
     },
   }

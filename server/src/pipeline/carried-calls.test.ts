@@ -3,13 +3,13 @@ import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protob
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import { Failure } from "../errors/failure.js"
-import { Budget } from "../overload/budget.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import type { Call, CallOptions } from "../rpc/call.js"
 import { rejecter } from "../rpc/rejection.js"
 import { rejections } from "../rpc/rejection-log.js"
 import type { Method } from "../rpc/router.js"
 import type { Read } from "../rpc/running.js"
+import { Budget } from "../util/budget.js"
 import { pipelineService } from "./service.js"
 
 const size = 1_000

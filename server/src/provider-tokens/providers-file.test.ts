@@ -207,7 +207,7 @@ describe("a file of providers", () => {
     [{ default: { p: { ...bare, client_secret_file: "." } } }, "default.p.client_secret_file: the file cannot be read"],
     [
       { default: { p: { ...bare, client_secret_file: "empty" } } },
-      "default.p.client_secret_file: the file must have 1",
+      "default.p.client_secret_file: must have 1 to 16384 bytes",
     ],
   ])("%j is rejected by the name of what is wrong, without its value", (content, message) => {
     let problem = ""

@@ -3,6 +3,7 @@ import { tenantName } from "../auth/key-fields.js"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { isLoopback } from "../util/address.js"
 import { isObject, parsedJson } from "../util/json.js"
+import { doubtAbout } from "../util/secret-text.js"
 import { checkPrivateKey, importPrivateKey, signingAlgorithms } from "./private-key.js"
 import {
   authMethods,
@@ -139,7 +140,10 @@ function credentialsOf(name: string, data: z.infer<typeof entry>, sources: Secre
   }
   const label = `${name}.${source}`
   const isFile = source.endsWith("_file")
-  if (method !== "private_key_jwt") return { method, secret: secretOf(label, data[source] as string, isFile, sources) }
+  if (method !== "private_key_jwt") {
+    const doubt = (secret: string) => sources.onDoubt?.(label, doubtAbout(secret))
+    return { method, secret: secretOf(label, data[source] as string, isFile, sources, doubt) }
+  }
   const { private_key_id: keyId, private_key_algorithm: algorithm } = data
   const text = secretOf(label, data[source] as string, isFile, sources, (key) => checkPrivateKey(key, algorithm))
   return { method, keyId, key: async () => importPrivateKey(await text(), algorithm) }

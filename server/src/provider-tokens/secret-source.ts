@@ -2,14 +2,15 @@ import { readFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { resolve } from "node:path"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
-
-const maxSecretBytes = 16_384
+import { secretText } from "../util/secret-text.js"
 
 /** The sources of secrets. */
 export interface SecretSources {
   env: Readonly<Record<string, string | undefined>>
   /** The folder to which relative paths in the file refer. */
   folder: string
+  /** Called with what may be wrong with a client secret, whenever it is read. */
+  onDoubt?: ((label: string, doubt: string | undefined) => void) | undefined
 }
 
 /**
@@ -25,25 +26,26 @@ export function secretOf(
   { env, folder }: SecretSources,
   check: (secret: string) => void = () => {},
 ): () => Promise<string> {
-  const checked = (secret: string, rule: string): string => {
-    if (secret === "" || Buffer.byteLength(secret) > maxSecretBytes) throw new InvalidValueError(`${label}: ${rule}`)
+  const checked = (secretIn: () => string): string => {
     try {
+      const secret = secretIn()
       check(secret)
+      return secret
     } catch (error) {
-      throw new InvalidValueError(`${label}: ${(error as Error).message}`)
+      if (error instanceof InvalidValueError) throw new InvalidValueError(`${label}: ${error.message}`)
+      throw error
     }
-    return secret
   }
   if (!isFile) {
-    const secret = checked(env[source] ?? "", "the environment variable is not set or empty")
+    const given = env[source]
+    if (!given) throw new InvalidValueError(`${label}: the environment variable is not set or empty`)
+    const secret = checked(() => given)
     return async () => secret
   }
   const path = resolve(folder, source)
-  const contentOf = (content: string) =>
-    checked(content.replace(/\r?\n$/, ""), `the file must have 1 to ${maxSecretBytes} bytes`)
   let known: string
   try {
-    known = contentOf(readFileSync(path, "utf8"))
+    known = checked(() => secretText(readFileSync(path)))
   } catch (error) {
     if (error instanceof InvalidValueError) throw error
     const { code = "unknown" } = error as NodeJS.ErrnoException
@@ -54,7 +56,8 @@ export function secretOf(
   // secret is used.
   const read = async () => {
     try {
-      known = contentOf(await readFile(path, "utf8"))
+      const content = await readFile(path)
+      known = checked(() => secretText(content))
     } catch {}
     reading = undefined
     return known

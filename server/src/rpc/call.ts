@@ -3,9 +3,9 @@ import type { DescMethod, DescService, MessageInitShape, MessageShape } from "@b
 import type { Span } from "@opentelemetry/api"
 import type { Identity } from "../auth/identity.js"
 import { Failure } from "../errors/failure.js"
-import type { Budgets } from "../overload/budget.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { Caller, Transaction } from "../store/store.js"
+import type { Budgets } from "../util/budget.js"
 
 /** The connection of a call, with its memory budgets. */
 export interface CallConnection extends Budgets {

@@ -1,11 +1,17 @@
+import { setTimeout as delay } from "node:timers/promises"
 import type { SessionCacheService } from "@authwire/proto"
 import { Failure } from "../errors/failure.js"
 import type { Implementation } from "../rpc/call.js"
 import type { Hubs } from "../session-cache/hubs.js"
 import { waitsUntil } from "../util/abort.js"
+import { pacer } from "../util/pacer.js"
+import { cacheMessages } from "../util/shared-limits.js"
 
 /** Creates the service for clients that cache sessions in memory. */
 export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<typeof SessionCacheService> {
+  const now = () => performance.now()
+  /** Bounded by the number of tenants. */
+  const tenants = new Map<string, () => number>()
   return {
     async *follow(requests, call) {
       // Without events, no client could be notified that a cached session has changed.
@@ -24,9 +30,18 @@ export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<ty
           },
         },
       )
+      const ofTenant = tenants.get(call.tenant) ?? pacer(cacheMessages.tenant, now)
+      tenants.set(call.tenant, ofTenant)
+      const ofStream = pacer(cacheMessages.stream, now)
       const read = async () => {
         try {
-          for await (const request of requests) stream.receive(request)
+          for await (const request of requests) {
+            // No further message is read meanwhile, so the client has to wait too.
+            const waitMs = Math.max(ofStream(), ofTenant())
+            if (waitMs > 0) await delay(waitMs, undefined, { signal }).catch(() => {})
+            if (signal.aborted) break
+            stream.receive(request)
+          }
         } catch (thrown) {
           failure = thrown
         }

@@ -56,9 +56,10 @@ export class ClientStream {
     this.lease = { ms: 0, until: Number.NEGATIVE_INFINITY, confirmed: delivered, isOrphan: false }
   }
 
-  /** Handles a request of the client. Throws INVALID_FIELD. */
-  receive({ maxStaleMs, nonce, confirmed, done }: FollowRequest, delivered: bigint, at: number): void {
+  /** Handles a request of the client. Returns whether its lease has changed. Throws INVALID_FIELD. */
+  receive({ maxStaleMs, nonce, confirmed, done }: FollowRequest, delivered: bigint, at: number): boolean {
     const { lease } = this
+    const before = { ...lease }
     if (lease.ms === 0 && maxStaleMs < minStaleMs)
       throw invalid("max_stale_ms", `must be at least ${minStaleMs} in the first request`)
     if (lease.ms !== 0 && maxStaleMs !== 0 && maxStaleMs !== lease.ms)
@@ -71,6 +72,7 @@ export class ClientStream {
     if (known > lease.confirmed) lease.confirmed = known
     // Replaces a pending request, because the lease of that one would have begun earlier.
     if (nonce !== 0n && !done) this.request = { nonce, receivedAt: at, isCovered: false }
+    return lease.ms !== before.ms || lease.until !== before.until || lease.confirmed !== before.confirmed
   }
 
   /** Adds the keys of a read of the changes that began at `asOf`. */

@@ -10,6 +10,7 @@ function start() {
   let sequence = 0n
   let listener: ((changes: Changes) => void) | undefined
   let timers: { at: number; call: () => void }[] = []
+  let looks = 0
   /** The writes of the row, each with the functions that end it. */
   const writes: { row: CacheReport & { ms: number }; done: () => void; fail: () => void }[] = []
   const hub = cacheHub({
@@ -25,6 +26,7 @@ function start() {
       ),
     now: () => time,
     after(ms, call) {
+      looks++
       const timer = { at: time + ms, call }
       timers.push(timer)
       return () => {
@@ -51,6 +53,8 @@ function start() {
     writes,
     open,
     isFollowing: () => listener !== undefined,
+    /** How many timers were set. Each look at the leases sets one for the next write. */
+    looks: () => looks,
     /** Lets the time pass without running timers. */
     wait(ms: number) {
       time += ms
@@ -242,4 +246,22 @@ test("after missed changes all streams fail, and the row has the sequence of the
   await runTimers()
   await written()
   expect(writes.at(-1)?.row).toMatchObject({ confirmed: 1n })
+})
+
+test("requests and ended streams look at the leases of all clients only now and then", async () => {
+  const { leased, open, looks, wait, runTimers } = start()
+  const flooding = await leased(1_000)
+  for (let n = 0; n < 50; n++) await leased(1_000)
+  wait(100)
+  await runTimers()
+  const before = looks()
+  for (let n = 0; n < 1_000; n++) flooding.say({ nonce: BigInt(n) })
+  expect(looks() - before).toBe(0)
+  for (let n = 0; n < 1_000; n++) open().end()
+  for (let n = 0; n < 1_000; n++) open().say({ maxStaleMs: 1_000 })
+  expect(looks() - before).toBeLessThan(3)
+  // What was put off is done a little later, once.
+  wait(10)
+  await runTimers()
+  expect(looks() - before).toBeLessThan(5)
 })

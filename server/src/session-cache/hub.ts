@@ -59,6 +59,11 @@ const reportMs = 60_000
 const renewalMs = 30_000
 /** The shortest time after a write before the report is written again because more is confirmed, in milliseconds. */
 const confirmMs = 40
+/**
+ * The shortest time between two looks at all leases because of requests or ended streams, in milliseconds. What a
+ * request costs does not depend on the number of leases.
+ */
+const lookMs = 10
 /** The delay before a failed write is retried, in milliseconds. */
 const retryMs = 250
 /** The largest number of leases of ended streams that are kept individually. Further ones are merged. */
@@ -102,6 +107,8 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
   let failed = false
   let unfollow: (() => void) | undefined
   let cancelTimer: (() => void) | undefined
+  let lookedAt = Number.NEGATIVE_INFINITY
+  let cancelLook: (() => void) | undefined
   let stopped = false
 
   /** Returns the content that the report has to have. */
@@ -200,9 +207,23 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
     })
   }
 
+  /** Schedules the next write, at once or soon. */
+  function scheduleSoon(): void {
+    if (cancelLook !== undefined) return
+    const look = () => {
+      cancelLook = undefined
+      lookedAt = now()
+      schedule()
+    }
+    const waitMs = lookedAt + lookMs - now()
+    if (waitMs > 0) cancelLook = after(waitMs, look)
+    else look()
+  }
+
   function stop(): void {
     stopped = true
     cancelTimer?.()
+    cancelLook?.()
     unfollow?.()
     unfollow = undefined
   }
@@ -214,8 +235,8 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
     if (streams.size === 0) {
       unfollow?.()
       unfollow = undefined
-    }
-    schedule()
+      schedule()
+    } else scheduleSoon()
   }
 
   function keepOrphan(lease: Lease): void {
@@ -243,8 +264,7 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
       return {
         receive(request) {
           if (!streams.has(stream)) return
-          stream.receive(request, delivered, now())
-          schedule()
+          if (stream.receive(request, delivered, now())) scheduleSoon()
         },
         take: () => stream.take(delivered),
         end: () => end(stream),

@@ -1,5 +1,5 @@
 import { Failure } from "../errors/failure.js"
-import { type StreamLimits, streamLimit } from "../util/stream-limit.js"
+import { type Owner, type SharedLimit, sharedLimits, sharesOf } from "../util/shared-limits.js"
 import type { ChangeFeed } from "./changes.js"
 import type { HubClient } from "./client-stream.js"
 import { type CacheReport, cacheHub, type Hub, type HubOptions, type HubStream } from "./hub.js"
@@ -11,19 +11,15 @@ export interface HubsOptions extends Pick<HubOptions, "now" | "after" | "onFailu
    * higher version wins, in whatever order the database executes them. Rejects if it may not have been written.
    */
   write(tenant: string, report: CacheReport & { ms: number; version: number }): Promise<void>
-  limits?: HubLimits
-}
-
-/** The largest numbers of open streams: of one API key, of one tenant, and in all. */
-export interface HubLimits extends StreamLimits {
-  readonly ofTenant: number
+  /** The limit of open streams. */
+  limit?: SharedLimit
 }
 
 export interface Hubs {
   /** Whether changes are delivered. */
   readonly isOn: boolean
   /** Opens a stream. Throws OVERLOADED. */
-  open(who: { tenant: string; key: string }, client: HubClient): HubStream
+  open(owner: Owner, client: HubClient): HubStream
   /** The numbers of open streams and of valid leases, of all tenants. */
   readonly load: Hub["load"]
   /** The number of tenants that have a hub. */
@@ -31,8 +27,6 @@ export interface Hubs {
   /** Stops writing reports. */
   stop(): void
 }
-
-const defaultLimits: HubLimits = { ofKey: 500, ofTenant: 1_000, inAll: 2_000 }
 
 /**
  * Creates a hub for each tenant that has clients, so that no tenant waits for the clients of another.
@@ -42,9 +36,9 @@ const defaultLimits: HubLimits = { ofKey: 500, ofTenant: 1_000, inAll: 2_000 }
  * not per hub, so a late write of the removed hub never replaces the report of its successor. The successor grants no
  * lease before its own report is written, and the one that this replaces was about leases that have expired.
  */
-export function cacheHubs({ feed, write, limits = defaultLimits, ...options }: HubsOptions): Hubs {
+export function cacheHubs({ feed, write, limit = sharedLimits.cacheStreams, ...options }: HubsOptions): Hubs {
   const hubs = new Map<string, Hub>()
-  const enter = streamLimit(limits, tooMany)
+  const shares = sharesOf(limit)
   let version = 0
 
   function hubOf(tenant: string): Hub {
@@ -63,15 +57,18 @@ export function cacheHubs({ feed, write, limits = defaultLimits, ...options }: H
 
   return {
     isOn: feed.isOn,
-    open({ tenant, key }, client) {
-      if ((hubs.get(tenant)?.load.streams ?? 0) >= limits.ofTenant) throw tooMany("the tenant")
-      const leave = enter(key)
-      const stream = hubOf(tenant).open(client)
+    open(owner, client) {
+      const streams = shares(owner)
+      const holder = streams.takeOrHolder(1)
+      if (holder !== undefined) throw tooMany(holder)
+      const stream = hubOf(owner.tenant).open(client)
+      let isOpen = true
       return {
         ...stream,
         end() {
           stream.end()
-          leave()
+          if (isOpen) streams.give(1)
+          isOpen = false
         },
       }
     },

@@ -46,6 +46,11 @@ import type {
 export interface Waiter {
   readonly signal?: AbortSignal | undefined
   /**
+   * The id of the API key that the work is done for. The keys take turns at the database, and none gets all of it. Default: work of the
+   * service itself, which takes turns with the keys.
+   */
+  readonly limitKey?: string | undefined
+  /**
    * Called with the promise of every wait for a lock that another transaction holds, because no work is done for the
    * call meanwhile. Returns the outcome of the promise.
    */
@@ -95,8 +100,8 @@ export interface Caller extends Waiter {
  *
  * Pages: a list is read page by page, and a page by several statements, so it is not a snapshot of one moment. An item
  * that exists during the whole listing is on exactly one page. The cost of a page depends on its items and not on its
- * position. A page has at most `size` items and ends before their rows exceed 512 KiB, but it has at least one item if
- * any is left. A token is valid for one list of one tenant with one filter, in every process that has the same
+ * position. A page has at most `size` items and ends before their rows exceed 512 KiB, but except in filtered lists it has
+ * at least one item if any is left. A token is valid for one list of one tenant with one filter, in every process that has the same
  * encryption key. Any other token throws INVALID_FIELD (`page_token`).
  */
 export interface Store {
@@ -181,8 +186,8 @@ export interface UserStore {
   /** Returns a page of users in the order of creation, and by the bytes of the id within a millisecond. See Pages. */
   list(caller: Caller, filter: UserFilter, page: PageRequest): Promise<Page<ListedUser>>
   /**
-   * Returns the number of users that match the filter. Reads an index entry for each user in the time range, and no
-   * rows.
+   * Returns the number of users that match the filter. Reads an index entry for each user in the time range, 5,000 at a
+   * time. Users that are created or deleted meanwhile may be counted or not.
    */
   count(caller: Caller, filter: UserFilter): Promise<number>
 }
@@ -295,8 +300,9 @@ export interface SessionStore {
   access(caller: Caller, sessionToken: string, extension: SessionExtension): Promise<AccessedSession | null>
   /**
    * Returns a page of the user's sessions, the newest first, and in the reverse byte order of the ids within a
-   * millisecond; an empty page for an unknown user. See Pages; in addition, a page may cost as much as the sessions
-   * that the filter excludes. Expired sessions are listed until they are cleaned up.
+   * millisecond; an empty page for an unknown user. See Pages; in addition, a page of a list with a
+   * filter ends after 10,000 sessions were examined for it, with the items found so far, which may be none. Expired
+   * sessions are listed until they are cleaned up.
    */
   list(caller: Caller, filter: SessionFilter, page: PageRequest): Promise<Page<ListedSession>>
   /** Returns the session with this id, expired or not. */
@@ -447,15 +453,30 @@ export interface TenantStore {
 export interface ApiKeyStore {
   /** Throws TENANT_NOT_FOUND and API_KEY_ALREADY_EXISTS. */
   create(waiter: Waiter, key: ApiKey): Promise<ApiKey>
+  /** Returns null also for a key that cannot be read. */
   get(waiter: Waiter, id: string): Promise<ApiKey | null>
   /** Returns the keys of all tenants, the oldest first. */
   list(waiter: Waiter): Promise<ApiKey[]>
   /**
-   * Returns the keys that are neither revoked nor expired at `at`, in no order. Expired keys with a certificate name are
-   * returned too, because that name stays theirs until they are revoked. Bypasses the queue. Callers run one call at a
-   * time, because one connection is reserved for it.
+   * Returns the keys that are neither revoked nor expired at `at`, in the order of their ids, one page at a time. Expired
+   * keys with a certificate name are returned too, because that name stays theirs until they are revoked. Bypasses the
+   * queue of the calls. Callers run one call at a time, because one connection is reserved for it.
+   *
+   * @param after the `next` of the previous page.
+   * @returns `next`: the id after which the next page begins; undefined on the last page.
    */
-  listValid(waiter: Waiter, at: Date): Promise<ApiKey[]>
+  listValid(waiter: Waiter, at: Date, after?: string): Promise<{ keys: ApiKey[]; next: string | undefined }>
+  /**
+   * Returns what has changed since an earlier call, and perhaps some older changes again, like `listValid`. A key that was
+   * deleted is not among them.
+   *
+   * @param since `until` of the earlier call; undefined: returns no changes.
+   * @returns the ids with their keys; undefined for a key that was revoked or cannot be read.
+   */
+  listChanges(
+    waiter: Waiter,
+    since: Date | undefined,
+  ): Promise<{ changes: { id: string; key: ApiKey | undefined }[]; until: Date }>
   /** Revokes the key and returns it as it is now. A key that is already revoked keeps its date. */
   revoke(waiter: Waiter, id: string, at: Date): Promise<ApiKey | null>
 }

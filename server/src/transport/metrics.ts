@@ -3,12 +3,13 @@ import { answerClientErrors, http1Response, securityHeaders } from "./connect/re
 import { limits } from "./limits/limits.js"
 import { listen } from "./listener/listen.js"
 import type { Listener, ListenerOptions } from "./listener/listener.js"
+import { foreignName, namesLoopback } from "./listener/loopback-names.js"
 
 /** The content type of the text format of Prometheus. */
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
 export interface MetricsListenerOptions
-  extends Pick<ListenerOptions, "address" | "maxConnections" | "handshakeTimeoutMs" | "log"> {
+  extends Pick<ListenerOptions, "address" | "loopbackNames" | "maxConnections" | "handshakeTimeoutMs" | "log"> {
   /** Returns the current metrics as text. */
   read: () => Promise<string>
 }
@@ -39,6 +40,7 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
   server.on("request", async (request, response) => {
     const answer = (code: number, text: string, headers: http.OutgoingHttpHeaders = {}) =>
       response.writeHead(code, { "content-type": "text/plain; charset=utf-8", ...headers }).end(text)
+    if (options.loopbackNames && !namesLoopback(request.headers)) return answer(403, `${foreignName}\n`)
     if (request.url?.split("?", 1)[0] !== "/metrics") return answer(404, "there is only /metrics\n")
     if (request.method !== "GET" && request.method !== "HEAD") {
       return answer(405, "only GET\n", { allow: "GET, HEAD" })

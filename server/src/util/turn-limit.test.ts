@@ -30,6 +30,28 @@ test("work waits for a later turn, in order, when the time of a turn is used up"
   expect(await turnsOf(10, [6, 6, 6, 6, 25, 1])).toEqual([0, 0, 1, 1, 2, 3])
 })
 
+test("work that comes while other work goes on without an end is not overtaken by it", async () => {
+  let time = 0
+  const limit = turnLimit(10, () => time)
+  let pieces = 0
+  let isOver = false
+  const endless = async () => {
+    while (!isOver && pieces < 1_000) {
+      await limit()
+      time += 4
+      pieces++
+    }
+  }
+  const running = endless()
+  // The time of the turn is used up, and the endless work waits for the next one.
+  while (pieces < 3) await Promise.resolve()
+  const before = pieces
+  await limit()
+  expect(pieces - before).toBeLessThanOrEqual(6)
+  isOver = true
+  await running
+})
+
 test("a turn without work does not count", async () => {
   let time = 0
   const limit = turnLimit(10, () => time)

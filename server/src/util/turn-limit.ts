@@ -1,9 +1,7 @@
-import { setImmediate as nextTurn } from "node:timers/promises"
-
 /**
  * Limits how long work that is done piece by piece keeps a turn of the event loop busy. The next piece waits for the next turn, so
  * that the process can accept connections and answer health checks in between. The returned function is called before each piece
- * of work, and waits for a turn in which there is time left.
+ * of work, and waits for a turn in which there is time left. Pieces begin in the order in which they come.
  *
  * @param ms After this time, in milliseconds, no further piece begins in a turn.
  * @param now A monotonic clock, in milliseconds.
@@ -11,13 +9,27 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 export function turnLimit(ms: number, now: () => number = () => performance.now()): () => Promise<void> {
   /** When the first piece of this turn began; undefined if there was none. */
   let begun: number | undefined
+  /** The pieces that wait for a later turn. Each turn begins with one of them. */
+  const waiting: (() => void)[] = []
   const endTurn = () => {
     begun = undefined
   }
-  return async () => {
-    while (begun !== undefined && now() - begun >= ms) await nextTurn()
-    if (begun !== undefined) return
+  const begin = () => {
     begun = now()
     setImmediate(endTurn)
+  }
+  const beginNext = () => {
+    begin()
+    waiting.shift()?.()
+    if (waiting.length > 0) setImmediate(beginNext)
+  }
+  return async () => {
+    if (waiting.length === 0) {
+      if (begun === undefined) return begin()
+      if (now() - begun < ms) return
+    }
+    await new Promise<void>((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(beginNext)
+    })
   }
 }

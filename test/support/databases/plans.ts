@@ -25,6 +25,11 @@ export interface Plans {
    * @param how - How PostgreSQL is asked. Default: `EXPLAIN`.
    */
   text(ran: Ran, how?: string): Promise<string>
+  /**
+   * Runs a SELECT, and returns the number of index entries or rows that the database examined for it. Undefined on SQLite, which
+   * does not report it.
+   */
+  rowsExamined(ran: Ran): Promise<number | undefined>
 }
 
 export function plansOf(target: DatabaseTarget, database: Database): Plans {
@@ -104,5 +109,31 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
     return String(await run(`${explain} ${statement}`, cells))
   }
 
-  return { of: planOf, text, sortsRows: async (ran) => /filesort|TEMP B-TREE|\bSort\b/i.test(await text(ran)) }
+  async function rowsExamined([statement, cells]: Ran): Promise<number | undefined> {
+    if (target === "sqlite") return undefined
+    if (target === "postgres") {
+      const plan = await text([statement, cells], "EXPLAIN (ANALYZE, TIMING OFF)")
+      const counts = [...plan.matchAll(/actual rows=(\d+)|Rows Removed by [\w ]+: (\d+)/g)]
+      return Math.max(...counts.map(([, rows, removed]) => Number(rows ?? removed)))
+    }
+    // All on one connection, because the server counts by session.
+    return database.transaction({}, [], async (sql) => {
+      const read = async () => {
+        const reads = await sql.read(plainSql("SHOW SESSION STATUS LIKE 'Handler_read_%'"), [])
+        const counted = reads.filter(([name]) => /_(first|key|last|next|prev|rnd_next)$/.test(String(name)))
+        return counted.reduce((sum, [, count]) => sum + Number(count), 0)
+      }
+      // The second statement does not count what the first one reads of its own table.
+      const [first, second] = [await read(), await read()]
+      await sql.read(plainSql(statement), cells)
+      return (await read()) - second - (second - first)
+    })
+  }
+
+  return {
+    of: planOf,
+    text,
+    rowsExamined,
+    sortsRows: async (ran) => /filesort|TEMP B-TREE|\bSort\b/i.test(await text(ran)),
+  }
 }

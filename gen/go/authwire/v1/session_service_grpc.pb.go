@@ -84,8 +84,8 @@ type SessionServiceClient interface {
 	AccessSession(ctx context.Context, in *AccessSessionRequest, opts ...grpc.CallOption) (*AccessSessionResponse, error)
 	// Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
 	// reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
-	// the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
-	// are skipped for it, and on no other user's sessions.
+	// the cleanup deletes them. Returns none for an unknown user. With `active` or `provider`, at most 10,000 sessions of the
+	// user are examined for a page. It may then be empty although others follow: the last page is the one without a token.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
@@ -100,7 +100,7 @@ type SessionServiceClient interface {
 	// deletion itself is done.
 	RevokeSession(ctx context.Context, in *RevokeSessionRequest, opts ...grpc.CallOption) (*RevokeSessionResponse, error)
 	// Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-	// several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+	// several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
 	// unknown user. A session that is created concurrently may remain.
 	//
 	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
@@ -275,8 +275,8 @@ type SessionServiceServer interface {
 	AccessSession(context.Context, *AccessSessionRequest) (*AccessSessionResponse, error)
 	// Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
 	// reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
-	// the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
-	// are skipped for it, and on no other user's sessions.
+	// the cleanup deletes them. Returns none for an unknown user. With `active` or `provider`, at most 10,000 sessions of the
+	// user are examined for a page. It may then be empty although others follow: the last page is the one without a token.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
@@ -291,7 +291,7 @@ type SessionServiceServer interface {
 	// deletion itself is done.
 	RevokeSession(context.Context, *RevokeSessionRequest) (*RevokeSessionResponse, error)
 	// Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-	// several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+	// several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
 	// unknown user. A session that is created concurrently may remain.
 	//
 	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The

@@ -78,9 +78,8 @@ type UserServiceClient interface {
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error)
-	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
-	// more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
-	// calls of one tenant are executed one at a time.
+	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
+	// a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
 	CountUsers(ctx context.Context, in *CountUsersRequest, opts ...grpc.CallOption) (*CountUsersResponse, error)
 }
 
@@ -221,9 +220,8 @@ type UserServiceServer interface {
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error)
-	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
-	// more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
-	// calls of one tenant are executed one at a time.
+	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
+	// a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
 	CountUsers(context.Context, *CountUsersRequest) (*CountUsersResponse, error)
 	mustEmbedUnimplementedUserServiceServer()
 }

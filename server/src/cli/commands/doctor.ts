@@ -35,6 +35,7 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
     const found = database === undefined ? [opened as Diagnosis] : await diagnose(database)
     const diagnoses: Diagnosis[] = [
       options,
+      ...configuration.doubts.map((detail): Diagnosis => ({ state: "warning", what: "secret", detail })),
       ...found,
       ...diagnoseTls(files, Date.now()),
       ...(url === undefined ? [] : await diagnoseService({ url, apiKey })),

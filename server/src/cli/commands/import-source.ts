@@ -30,6 +30,9 @@ export async function openOrigin(
   if (from === "authwire") {
     const there = {
       ...configuration,
+      // The source has a user of its own, whose password is in its URL.
+      databasePasswordFile: undefined,
+      databasePasswordCommand: undefined,
       databaseUrl: url,
       dev: false,
       readOnly: true,

@@ -21,6 +21,7 @@ export async function serve(configuration: Configuration): Promise<number> {
   const signaled = stopSignal()
   const { dev, workers, tlsCert } = configuration
   const log = createLog(configuration)
+  for (const doubt of configuration.doubts) log.warn(doubt)
   const complete = withDevSecret(configuration)
   // Each worker has instruments of its own.
   const instruments =

@@ -34,7 +34,11 @@ const onlyCertificate = {
 
 /** @param lookUp reads a key from the database. Default: the database has no keys beside `keys`. */
 async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = async (): Promise<null> => null) {
-  const apiKeys = { listValid: async () => [], get: lookUp }
+  const apiKeys = {
+    listValid: async () => ({ keys: [], next: undefined }),
+    listChanges: async () => ({ changes: [], until: new Date() }),
+    get: lookUp,
+  }
   const keyring = await openKeyring({
     apiKeys: apiKeys as never,
     log: pino({ level: "silent" }),

@@ -1,17 +1,50 @@
 import { StoreError } from "../../errors/store-error.js"
 import type { ApiKeyStore } from "../store.js"
-import type { Database } from "./database.js"
+import type { ApiKey } from "../types.js"
+import { databaseClock } from "./clock.js"
+import type { Database, Reads } from "./database.js"
+import { type Cell, statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
+import type { ApiKeyRow } from "./schema/rows.js"
+
+/** The number of keys that one statement reads. */
+const keysAtOnce = 1000
+
+/**
+ * The longest time between the moment in which a write of a key reads the clock of the database and its commit, in
+ * milliseconds. The changes of this period are read again.
+ */
+const longestWriteMs = 30_000
 
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { apiKeys, tenants } = database.tables
   const allKeys = apiKeys.statement(apiKeys.selectFrom("k").orderBy("k.created").addOrderBy("k.id"))
-  const validKeys = apiKeys.statement(
+  const validKeys = statement<ApiKeyRow, { expires: Date; after: string }>(
     apiKeys
       .selectFrom("k")
-      .where("k.revoked IS NULL AND (k.expires IS NULL OR k.expires > :expires OR k.certificate_name IS NOT NULL)"),
-    "expires",
+      .where("k.id > :after")
+      .andWhere("k.revoked IS NULL AND (k.expires IS NULL OR k.expires > :expires OR k.certificate_name IS NOT NULL)")
+      .orderBy("k.id")
+      .limit(keysAtOnce),
+    {
+      after: ({ after }) => apiKeys.cell("id", after),
+      expires: ({ expires }) => apiKeys.cell("expires", expires),
+    },
   )
+  const changedKeys = apiKeys.statement(
+    apiKeys
+      .selectFrom("k")
+      .select(`${apiKeys.columns("k")}, k.changed`)
+      // The condition is given in two forms: see user-lists.ts.
+      .where("(k.changed, k.id) > (:changed, :id)")
+      .andWhere("(k.changed > :changed OR (k.changed = :changed AND k.id > :id))")
+      .orderBy("k.changed")
+      .addOrderBy("k.id")
+      .limit(keysAtOnce),
+    "changed",
+    "id",
+  )
+  const clock = databaseClock(database)
   const revokeKey = apiKeys.statement(
     apiKeys.updateOf("revoked").where(`${apiKeys.keyIs()} AND revoked IS NULL`),
     ...apiKeys.key,
@@ -31,16 +64,40 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         }
       }),
 
-    get: async (waiter, id) => apiKeys.first(await database.reads(waiter).read(apiKeys.byKey, { id })),
+    async get(waiter, id) {
+      const rows = await database.readAside(waiter, apiKeys.byKey, { id })
+      return apiKeys.readable(rows, (cells) => apiKeys.row(cells))[0] ?? null
+    },
 
     async list(waiter) {
       const rows = await database.reads(waiter).read(allKeys, {})
-      return rows.map((cells) => apiKeys.row(cells))
+      return apiKeys.readable(rows, (cells) => apiKeys.row(cells))
     },
 
-    async listValid(waiter, at) {
-      const rows = await database.readAside(waiter, validKeys, { expires: at })
-      return rows.map((cells) => apiKeys.row(cells))
+    async listValid(waiter, at, after = "") {
+      const rows = await database.readAside(waiter, validKeys, { expires: at, after })
+      const last = rows.length < keysAtOnce ? undefined : rows.at(-1)
+      const keys = apiKeys.readable(rows, (cells) => apiKeys.row(cells))
+      return { keys, next: last && apiKeys.valueIn("id", last) }
+    },
+
+    async listChanges(waiter, since) {
+      const aside: Reads = { read: (statement, values) => database.readAside(waiter, statement, values) }
+      // The clock is read first, so that the next call finds what changes in between.
+      const until = await clock(aside)
+      const changes: { id: string; key: ApiKey | undefined }[] = []
+      if (since === undefined) return { changes, until }
+      let last = { changed: new Date(since.getTime() - longestWriteMs), id: "" }
+      for (;;) {
+        const rows = await aside.read(changedKeys, last)
+        for (const cells of rows) {
+          const [key] = apiKeys.readable([cells], (one) => apiKeys.row(one))
+          const id = apiKeys.valueIn("id", cells)
+          changes.push({ id, key: key?.revoked === undefined ? key : undefined })
+          last = { changed: apiKeys.value("changed", cells[apiKeys.width] as Cell) as Date, id }
+        }
+        if (rows.length < keysAtOnce) return { changes, until }
+      }
     },
 
     revoke: (waiter, id, at) =>

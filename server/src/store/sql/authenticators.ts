@@ -15,6 +15,9 @@ import { userNotFound } from "./users/user-not-found.js"
  */
 export const maxBytesOfUser = 1024 * 1024
 
+/** The fewest bytes that an authenticator counts for, so that the number of rows that one statement reads is limited too. */
+const leastBytes = 1024
+
 /** @param options.clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function authenticatorStore(
   database: Database,
@@ -56,7 +59,10 @@ export function authenticatorStore(
       try {
         await database.writes(caller, rows, async (sql) => {
           const others = await sql.read(authenticatorsByUserId, row)
-          if (bytesOf([...others.flat(), ...authenticators.insert.cells(row)]) > maxBytesOfUser) throw tooManyBytes()
+          const sizes = [...others, authenticators.insert.cells(row)].map((cells) =>
+            Math.max(bytesOf(cells), leastBytes),
+          )
+          if (sizes.reduce((sum, bytes) => sum + bytes) > maxBytesOfUser) throw tooManyBytes()
           await sql.change([...provisional.ended(caller, row.userId), authenticators.inserted(row), ...event])
         })
         return authenticator
@@ -75,7 +81,10 @@ export function authenticatorStore(
 
     async listByUserId(caller, userId) {
       const rows = await database.reads(caller).read(authenticatorsByUserId, { tenant: caller.tenant, userId })
-      return rows.map((cells) => ({ ...authenticators.row(cells), ...timesOf(authenticators, cells) }))
+      return authenticators.readable(rows, (cells) => ({
+        ...authenticators.row(cells),
+        ...timesOf(authenticators, cells),
+      }))
     },
 
     updateCounter(caller, credentialID, newCounter) {
@@ -98,6 +107,6 @@ export function authenticatorStore(
 }
 
 function tooManyBytes(): StoreError {
-  const rule = `must be a user whose authenticators take at most ${maxBytesOfUser} bytes together`
+  const rule = `must be a user whose authenticators take at most ${maxBytesOfUser} bytes together, each at least ${leastBytes}`
   return new StoreError("INVALID_FIELD", rule, { field: "user_id" })
 }

@@ -7,11 +7,14 @@ const cipher = createCipher([one])
 const context = ["default", "github", "1", "u", "access_token"]
 
 describe("createCipher", () => {
-  test.each(["", "gho_token", "Zoë 🙂 \u0000", "x".repeat(65_536)])("opens what it sealed (%#)", (value) => {
-    const sealed = cipher.seal(value, context)
-    expect(sealed).toMatch(/^sealed\.1\.[\w-]{8}\.[\w-]+$/)
-    expect(cipher.open(sealed, context)).toBe(value)
-  })
+  test.each(["", "gho_token", "sealed.1.AAAAAAAA.AAAA", "sealed", "Zoë 🙂 \u0000", "x".repeat(65_536)])(
+    "opens what it sealed (%#)",
+    (value) => {
+      const sealed = cipher.seal(value, context)
+      expect(sealed).toMatch(/^sealed\.1\.[\w-]{8}\.[\w-]+$/)
+      expect(cipher.open(sealed, context)).toBe(value)
+    },
+  )
 
   test("opens what was sealed with a secret only with that secret", () => {
     const sealed = cipher.seal("t", context, "secret")
@@ -26,8 +29,14 @@ describe("createCipher", () => {
     expect(new Set(Array.from({ length: 100 }, () => cipher.seal("t", context))).size).toBe(100)
   })
 
-  test("returns values that were never sealed unchanged", () => {
-    expect(cipher.open("gho_token", context)).toBe("gho_token")
+  test("opens nothing whose beginning was changed or cut, and nothing that was never sealed", () => {
+    const sealed = cipher.seal("t", context)
+    const altered = ["sealed.2.", "sealed.", "Sealed.1.", " sealed.1.", "sealed.1.x", ""].map(
+      (start) => start + sealed.slice("sealed.1.".length),
+    )
+    for (const value of [...altered, "sealed.1", "sealed", "seal", "", "gho_token", `gho_token ${sealed}`]) {
+      expect(() => cipher.open(value, context)).toThrow(expect.objectContaining({ reason: "ENCRYPTION_KEY_MISSING" }))
+    }
   })
 
   test("opens nothing in another context, whichever part differs, even if the joined parts are equal", () => {

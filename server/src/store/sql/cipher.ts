@@ -19,8 +19,8 @@ export interface Cipher {
    */
   seal(value: string, context: readonly string[], secret?: string): string
   /**
-   * Decrypts a value of `seal`. Returns a value that was never sealed as it is. Throws ENCRYPTION_KEY_MISSING if no key
-   * fits, or if the value was changed or belongs to another context.
+   * Decrypts a value of `seal`. Throws ENCRYPTION_KEY_MISSING if no key fits, if the value was changed or belongs to
+   * another context, and if it was never sealed.
    */
   open(stored: string, context: readonly string[], secret?: string): string
   /** Returns whether `seal` would use the same key now. */
@@ -30,8 +30,11 @@ export interface Cipher {
 /** The length of a key, in bytes. */
 export const keyBytes = 32
 
+/** How every sealed value begins, also one of another version. */
+const mark = "sealed"
+
 const algorithm = "aes-256-gcm"
-const prefix = "sealed.1."
+const prefix = `${mark}.1.`
 const ivBytes = 12
 const tagBytes = 16
 
@@ -61,7 +64,9 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
     },
 
     open(stored, context, secret) {
-      if (!stored.startsWith(prefix)) return stored
+      if (!stored.startsWith(prefix)) {
+        throw keyMissing(isSealed(stored) ? "the value has an unknown form" : "the value is not encrypted")
+      }
       const [id = "", text = ""] = stored.slice(prefix.length).split(".", 2)
       const key = byId.get(id)
       const sealed = Buffer.from(text, "base64url")
@@ -83,6 +88,11 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
 
     isCurrent: (stored) => stored.startsWith(current),
   }
+}
+
+/** Returns whether a value carries the mark of sealed ones, whether or not it can be opened. */
+export function isSealed(stored: string): boolean {
+  return stored.startsWith(mark)
 }
 
 /** Derives a key from a secret that has other uses too. The key reveals nothing about the secret. */

@@ -10,11 +10,14 @@ import { type Cell, makeChanges, type Statement, type Statements } from "./query
 import { failsBy, storeError } from "./query/statement-error.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
+import type { OnUnreadable } from "./schema/row-reader.js"
 import { type Tables, tables } from "./schema/table.js"
 import type { StepOptions } from "./transaction/access.js"
+import { connectionPermits } from "./transaction/connection-permits.js"
 import { commitTogether, type GroupTransaction } from "./transaction/group-commit.js"
+import { queue } from "./transaction/queue.js"
 import { type BackoffOptions, backoff } from "./transaction/retry.js"
-import { type UnitsOfWork, unitsOfWork } from "./transaction/unit-of-work.js"
+import { type UnitOfWork, type UnitsOfWork, unitsOfWork } from "./transaction/unit-of-work.js"
 
 /** Who writes: a caller, or the service itself, which has no open transaction. */
 export type Writer = Waiter & Pick<Caller, "transaction">
@@ -23,7 +26,7 @@ export type Writer = Waiter & Pick<Caller, "transaction">
 export type Reads = Pick<Statements, "read">
 
 /**
- * An open database. Every unit of work has a connection of its own; further units wait in their order of arrival. Errors that
+ * An open database. Every unit of work has a connection of its own; further units wait, and the API keys take turns. Errors that
  * the work throws are passed on unchanged, except failures of the database, which become StoreErrors.
  *
  * Work that meets a lock of another transaction is retried until the caller's signal aborts. It holds no connection between two
@@ -39,11 +42,11 @@ export interface Database {
   /**
    * Returns what reads for a waiter.
    *
-   * @param mutex Reads that name the same mutex run one at a time and hold no connection while they wait. For statements that take long.
+   * @param purpose `scan` for statements that may examine many rows. Default: `read`.
    */
-  reads(waiter: Waiter, mutex?: string): Reads
+  reads(waiter: Waiter, purpose?: "read" | "scan"): Reads
   /** Does the same for reads that may return somewhat older data: from the read replica, if there is one and it answers. */
-  olderReads(waiter: Waiter, mutex?: string): Reads
+  olderReads(waiter: Waiter, purpose?: "read" | "scan"): Reads
   /** Runs statements that are committed one by one. A statement that conflicts with another transaction is retried. */
   writes<T>(
     waiter: Writer,
@@ -65,7 +68,10 @@ export interface Database {
    * committed. Between the writes it must not use `reads`.
    */
   together<T>(waiter: Waiter, rows: readonly string[], work: (transaction: GroupTransaction) => Promise<T>): Promise<T>
-  /** Reads on a reserved connection, outside of the queue, because authentication must not wait for calls that are already admitted. */
+  /**
+   * Reads on a connection that is reserved for it, one statement at a time and outside of the queue of the calls, because
+   * authentication must not wait for calls that are already admitted.
+   */
   readAside<Values>(waiter: Waiter, statement: Statement<Values>, values: Values): Promise<Cell[][]>
   /** Runs work that needs a query runner of TypeORM, such as a migration, on a connection that is closed afterwards. */
   withQueryRunner<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
@@ -81,9 +87,14 @@ export interface Database {
 export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetry" | "longestWaitMs">, Observation {
   /** The most units of work that may wait for a connection. */
   queueLimit: number
+  /** Called for a row that was left out of a list, because it cannot be read. */
+  onUnreadable?: OnUnreadable | undefined
   /** The read replica, for reads that may be somewhat older. */
   reader: SqlEngine | undefined
 }
+
+/** The most reads that wait for the reserved connection. Those of API keys are few, and each has a timeout. */
+const maxWaitingAside = 100
 
 export function database(engine: SqlEngine, { queueLimit, reader, ...options }: DatabaseOptions): Database {
   // Work that waits for a retry was admitted before and is in no line.
@@ -91,7 +102,10 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   const observation: Observation = { observer: options.observer, tracer: options.tracer }
   const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation })
   const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: retrying, observation })
-  const allTables = tables(engine.dataSource, entities(engine.engine), engine.lock)
+  const { onUnreadable = () => {} } = options
+  const allTables = tables(engine.dataSource, entities(engine.engine), engine.lock, onUnreadable)
+  const asides = queue(maxWaitingAside)
+  const reserved = connectionPermits(asides, 1)
   let pinging: Promise<void> | undefined
   let closing: Promise<void> | undefined
 
@@ -131,6 +145,12 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     }
   }
 
+  const unitOf = (
+    purpose: UnitOfWork["purpose"],
+    { signal, limitKey, whileWaiting, spans }: Waiter,
+    rows?: readonly string[],
+  ): UnitOfWork => ({ purpose, rows, signal, limitKey, whileWaiting, spans })
+
   /** Runs work in a transaction on a connection. */
   async function committed<T>(connection: PooledConnection, { signal }: Waiter, work: () => Promise<T>): Promise<T> {
     await connection.begin(signal)
@@ -162,16 +182,20 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
   const readsOf =
     (all: UnitsOfWork): Database["reads"] =>
-    ({ signal, whileWaiting, spans }, mutex) => ({
-      read: async ({ sql, cells }, values) =>
-        all.run({ purpose: "read", rows: mutex === undefined ? [] : [mutex], signal, whileWaiting, spans }, (attempt) =>
-          attempt(async (access) => {
-            const connection = await access.connection()
-            signal?.throwIfAborted()
-            return (await connection.read(sql, cells(values), signal)).rows
-          }, true),
-        ),
-    })
+    (waiter, purpose = "read") => {
+      const unit = unitOf(purpose, waiter)
+      const { signal } = unit
+      return {
+        read: async ({ sql, cells }, values) =>
+          all.run(unit, (attempt) =>
+            attempt(async (access) => {
+              const connection = await access.connection()
+              signal?.throwIfAborted()
+              return (await connection.read(sql, cells(values), signal)).rows
+            }, true),
+          ),
+      }
+    }
   const reads = readsOf(units)
   const olderReads = olderUnits && readsOf(olderUnits)
 
@@ -183,9 +207,9 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
     reads,
 
-    olderReads: (waiter, mutex) => {
-      const primary = reads(waiter, mutex)
-      const replica = olderReads?.(waiter, mutex)
+    olderReads: (waiter, purpose) => {
+      const primary = reads(waiter, purpose)
+      const replica = olderReads?.(waiter, purpose)
       if (replica === undefined) return primary
       return {
         async read(statement, values) {
@@ -199,10 +223,11 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       }
     },
 
-    writes({ signal, whileWaiting, transaction, spans }, rows, work, options) {
+    writes(writer, rows, work, options) {
+      const { signal, transaction } = writer
       // Every transaction is one of `together`: see Transaction.
       if (transaction !== undefined) return (transaction as GroupTransaction).run(rows, work, options)
-      const unit = { purpose: "write", rows, signal, whileWaiting, spans } as const
+      const unit = unitOf("write", writer, rows)
       return units.run(unit, (attempt) => {
         const run: Run = (isSeveral, step) =>
           attempt(async (access) => {
@@ -214,9 +239,10 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       })
     },
 
-    transaction({ signal, whileWaiting, transaction, spans }, rows, work, options) {
+    transaction(writer, rows, work, options) {
+      const { signal, transaction } = writer
       if (transaction !== undefined) return (transaction as GroupTransaction).run(rows, work, options)
-      const unit = { purpose: "write", rows, signal, whileWaiting, spans } as const
+      const unit = unitOf("write", writer, rows)
       return units.run(unit, (attempt) =>
         attempt(async (access) => {
           const connection = await access.connection()
@@ -233,14 +259,17 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       )
     },
 
-    together: ({ signal, whileWaiting, spans }, rows, work) =>
-      units.run({ purpose: "write", signal, whileWaiting, spans }, (attempt) => commitTogether(attempt, rows, work)),
+    together: (waiter, rows, work) =>
+      units.run(unitOf("write", waiter), (attempt) => commitTogether(attempt, rows, work)),
 
     async readAside({ signal }, statement, values) {
+      await reserved.acquire("read", { signal })
       try {
         return await aside(statement, values, signal)
       } catch (error) {
         throw storeError(error)
+      } finally {
+        reserved.release("read", {})
       }
     },
 
@@ -254,7 +283,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
     async ping({ signal }) {
       signal?.throwIfAborted()
-      // All callers share one ping at a time, because the pool has only one connection beyond the permits.
+      // All callers share one ping at a time, because the pool has one connection for it.
       pinging ??= pingOnce().finally(() => {
         pinging = undefined
       })
@@ -264,6 +293,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     close() {
       units.close()
       olderUnits?.close()
+      asides.close()
       closing ??= Promise.all([engine.close(), reader?.close()]).then(() => {})
       return closing
     },

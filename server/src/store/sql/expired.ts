@@ -50,7 +50,8 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
   keepMs?: number,
 ): ExpiredRows {
   const time = (moment: Date) => table.cell(column, moment as Row[typeof column])
-  const timeOf = (row: Cell[] | undefined) => table.value(column, row?.[table.key.length] as Cell) as Date
+  const timesOf = (rows: Cell[][]) =>
+    table.readable(rows, (row) => table.value(column, row[table.key.length] as Cell) as Date)
 
   // Rows that other transactions have locked are skipped, so no batch waits while it holds locks, and no lock can block
   // the cleanup. SQLite locks the whole database when the transaction begins.
@@ -90,7 +91,8 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
         for (let start = 0; start < rows.length; start += keysAtOnce) {
           await sql.write(deleteByKeys, rows.slice(start, start + keysAtOnce))
         }
-        return { count: rows.length, first: timeOf(rows[0]), last: timeOf(rows.at(-1)) }
+        const times = timesOf(rows)
+        return { count: rows.length, first: times[0] ?? from, last: times.at(-1) ?? from }
       })
     },
   }

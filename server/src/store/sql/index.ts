@@ -23,6 +23,7 @@ export { eventStore } from "./events/events.js"
 export { expiredStore } from "./expired.js"
 export { type DatabaseFacts, databaseFacts } from "./facts.js"
 export {
+  type DatabaseServer,
   openDatabase,
   openSqlStore,
   type SqlDatabaseOptions,
@@ -44,6 +45,7 @@ export {
 } from "./schema/migrate.js"
 export { migrations } from "./schema/migrations/index.js"
 export type { Compatibility } from "./schema/migrations/migration.js"
+export type { UnreadableRowEvent } from "./schema/unreadable-row.js"
 export { tenantStore } from "./tenants.js"
 export type { RetryEvent } from "./transaction/retry.js"
 export { emailKey } from "./users/email-key.js"

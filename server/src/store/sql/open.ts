@@ -20,12 +20,20 @@ import { idempotencyStore } from "./idempotency-keys.js"
 import { leaseStore } from "./leases.js"
 import { pageTokens } from "./query/page-tokens.js"
 import { storeError } from "./query/statement-error.js"
+import type { OnUnreadable } from "./schema/row-reader.js"
 import { sessionStore } from "./sessions/sessions.js"
 import { tenantStore } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
 import { provisionalUsers } from "./users/provisional-users.js"
 import { userStore } from "./users/users.js"
 import { verificationTokenStore } from "./verification-tokens.js"
+
+/** A database server to which a connection is made, and the user. */
+export interface DatabaseServer {
+  host: string
+  port: number
+  username: string | undefined
+}
 
 export interface SqlDatabaseOptions extends Observation {
   /**
@@ -38,6 +46,10 @@ export interface SqlDatabaseOptions extends Observation {
    * The URL of a server, in the same form, for reads that may return somewhat older data. Default: all reads use `url`.
    */
   readUrl?: string | undefined
+  /**
+   * Returns the password of each new connection to a server, in place of that of the URL. It must end by itself.
+   */
+  readPassword?: ((server: DatabaseServer) => Promise<string>) | undefined
   /**
    * The number of calls that may use the database at the same time, each on its own connection. SQLite has one. Default
    * 10.
@@ -66,6 +78,8 @@ export interface SqlDatabaseOptions extends Observation {
   longestWaitMs?: number | undefined
   /** Called before a retry of a write that conflicted with other transactions. */
   onRetry?: ((event: RetryEvent) => void) | undefined
+  /** Called for each row that was left out of a list, because it cannot be read. */
+  onUnreadable?: OnUnreadable | undefined
   /** Called when another member of the cluster becomes the one for writes, and when none is. */
   onMember?: ((event: MemberEvent) => void) | undefined
 }
@@ -141,23 +155,31 @@ export function sqlStore(
 
 /** Opens a database without checking its tables, for migrations. Throws like openSqlStore. */
 export async function openDatabase(options: SqlDatabaseOptions): Promise<Database> {
-  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, observer, tracer } = options
+  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, onUnreadable, observer, tracer } = options
   try {
     // The URLs are parsed before any connection is opened.
-    const [urls, readUrls] = [locationsOf(options.url), options.readUrl && locationsOf(options.readUrl)]
+    const [urls, readUrls] = [
+      locationsOf(options.url, options),
+      options.readUrl && locationsOf(options.readUrl, options),
+    ]
     const locations = await offered(urls, options)
     const readLocations = readUrls ? serversOf(await offered(readUrls, options)) : undefined
     const writer = await openEngine(locations, options)
     const older = { ...limitsOf(options), freshness: "older" } as const
     const reader = readLocations && (await (await import("./cluster/open.js")).openReader(readLocations, writer, older))
-    return database(writer, { queueLimit, random, longestWaitMs, onRetry, reader, observer, tracer })
+    return database(writer, { queueLimit, random, longestWaitMs, onRetry, onUnreadable, reader, observer, tracer })
   } catch (error) {
     throw storeError(error)
   }
 }
 
-function locationsOf(url: string): DatabaseLocation[] {
-  return urlsOfHosts(url).map(parseDatabaseUrl)
+function locationsOf(url: string, { readPassword }: SqlDatabaseOptions): DatabaseLocation[] {
+  return urlsOfHosts(url).map((one) => {
+    const location = parseDatabaseUrl(one)
+    if (location.kind === "sqlite" || readPassword === undefined) return location
+    const { host, port, username } = location
+    return { ...location, readPassword: () => readPassword({ host, port, username }) }
+  })
 }
 
 /** Decides which locations are encrypted whose URLs leave that to the server. */

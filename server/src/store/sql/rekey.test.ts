@@ -43,13 +43,24 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     await tables.drop()
   })
 
+  test("leaves values that are not sealed as they are, and the store rejects them", async () => {
+    const counts = { seen: 40, resealed: 0, plain: 1, unreadable: 0 }
+    expect(await rekey(database, { encryptionKeys: [first] })).toEqual(counts)
+    await expect(everything(first)).rejects.toMatchObject({ reason: "ENCRYPTION_KEY_MISSING" })
+  })
+
   test("seals all values that are not sealed with the first key, in batches, once", async () => {
     const seen: number[] = []
-    const options = { encryptionKeys: [second, first], batchSize: 7 }
+    const options = { encryptionKeys: [second, first], plain: true, batchSize: 7 }
     const onProgress = (progress: { seen: number }) => void seen.push(progress.seen)
-    expect(await rekey(database, { ...options, onProgress })).toEqual({ seen: 40, resealed: 30, unreadable: 0 })
+    expect(await rekey(database, { ...options, onProgress })).toEqual({
+      seen: 40,
+      resealed: 30,
+      plain: 0,
+      unreadable: 0,
+    })
     expect(seen).toEqual([7, 14, 21, 28, 35, 40])
-    expect(await rekey(database, options)).toEqual({ seen: 40, resealed: 0, unreadable: 0 })
+    expect(await rekey(database, options)).toEqual({ seen: 40, resealed: 0, plain: 0, unreadable: 0 })
     expect(await everything(second)).toEqual(accounts)
   })
 
@@ -57,17 +68,44 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     await tables.query("UPDATE accounts SET access_token = ? WHERE provider_account_id = ?", [
       ...["sealed.1.AAAAAAAA.AAAA", accounts[1]?.providerAccountId],
     ])
-    expect(await rekey(database, { encryptionKeys: [third, second] })).toEqual({
-      seen: 40,
-      resealed: 29,
-      unreadable: 1,
-    })
+    const counts = { seen: 40, resealed: 29, plain: 0, unreadable: 1 }
+    expect(await rekey(database, { encryptionKeys: [third, second] })).toEqual(counts)
+    // What carries the mark of sealed values is never taken as plain text.
+    const again = { ...counts, resealed: 0 }
+    expect(await rekey(database, { encryptionKeys: [third, second], plain: true })).toEqual(again)
     const readable = (
       await Promise.allSettled(
         accounts.map((account, n) => storeWith(third).accounts.get({ tenant: tenants[n % 3] as string }, account)),
       )
     ).map(({ status }) => status)
     expect(readable.filter((status) => status === "rejected")).toHaveLength(1)
+  })
+
+  test("a value whose mark was changed or cut is rejected, and a token that begins with the mark is kept", async () => {
+    const store = storeWith(first)
+    const { id } = await store.users.create(anyone, newUser())
+    const tokens = { access_token: "sealed.2.x", refresh_token: "sealed.1", id_token: "sealed", extra: { k: "sealed" } }
+    const account = await store.accounts.link(anyone, newAccount(id, tokens))
+    expect(await store.accounts.get(anyone, account)).toEqual({ ...account, ...tokens })
+    const where = "WHERE provider_account_id = ?"
+    for (const column of ["access_token", "refresh_token", "id_token", "extra"]) {
+      const [row] = await tables.query(`SELECT ${column} FROM accounts ${where}`, [account.providerAccountId])
+      const stored = typeof row?.[column] === "string" ? row[column] : JSON.stringify(row?.[column])
+      const put = (value: string) =>
+        tables.query(`UPDATE accounts SET ${column} = ? ${where}`, [value, account.providerAccountId])
+      const text = column === "extra" ? stored.replaceAll('"', "") : stored
+      const altered = [text.replace("sealed.1", "sealed.2"), text.slice(0, 8), text.slice(1), "plain"]
+      for (const value of column === "extra" ? [...altered.map((one) => JSON.stringify(one)), '{"k":"v"}'] : altered) {
+        await put(value)
+        const rejected = { reason: "ENCRYPTION_KEY_MISSING" }
+        await expect(store.accounts.get(anyone, account)).rejects.toMatchObject(rejected)
+        await expect(store.accounts.listByUser(anyone, id, { size: 5 }, { tokens: true })).rejects.toMatchObject(
+          rejected,
+        )
+      }
+      await put(column === "extra" ? JSON.stringify(text) : text)
+    }
+    expect(await store.accounts.get(anyone, account)).toEqual({ ...account, ...tokens })
   })
 
   test("a value that was moved to another row or column is not opened", async () => {

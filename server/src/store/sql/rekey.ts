@@ -12,6 +12,8 @@ export interface RekeyProgress {
   seen: number
   /** Rows that had a value that was not sealed, or sealed with another key than the first one, and were sealed again. */
   resealed: number
+  /** Rows with a value that is not sealed, and stays as it is. */
+  plain: number
   /** Rows that no key decrypts. They stay as they are. */
   unreadable: number
 }
@@ -19,6 +21,11 @@ export interface RekeyProgress {
 export interface RekeyOptions {
   /** Keys of 32 bytes each: the first one seals, all of them decrypt. */
   encryptionKeys: readonly Buffer[]
+  /**
+   * Whether values of accounts that are not sealed are sealed, as those of a version without encryption. Default: they are
+   * only counted, because somebody with access to the database may have put them there.
+   */
+  plain?: boolean
   /** The number of rows that one statement reads. Default 500. */
   batchSize?: number
   /** The number of rows that are changed at the same time. Default 4; on SQLite, which has one writer, 1. */
@@ -27,15 +34,23 @@ export interface RekeyOptions {
   onProgress?: (progress: Readonly<RekeyProgress>) => void
 }
 
-/** The rows of a table that have sealed values. */
-interface SealedRows<Row> {
-  /** Returns the rows that follow a row in the order of the keys; undefined: the first ones. */
-  batch(last: Row | undefined): Promise<Row[]>
-  /** Whether the row has sealed values at all. */
-  has(row: Row): boolean
+/** The rows of a table that have sealed values. `Position` is the place of a row in the order of the keys. */
+interface SealedRows<Row, Position> {
+  /** Returns the rows after a position; undefined: the first ones. */
+  batch(after: Position | undefined): Promise<Batch<Row, Position>>
   isCurrent(row: Row): boolean
+  /** Returns whether a value of the row is not sealed, and must not be. */
+  hasPlain(row: Row): boolean
   /** Seals the values of a row again. Returns false if the row was deleted or written again meanwhile. */
   reseal(row: Row): Promise<boolean>
+}
+
+interface Batch<Row, Position> {
+  rows: Row[]
+  /** The number of rows that cannot be read. */
+  unreadable: number
+  /** Where the next batch begins; undefined after the last one. */
+  end: Position | undefined
 }
 
 /**
@@ -43,28 +58,28 @@ interface SealedRows<Row> {
  * written by itself. May be stopped at any time. The next run skips what is done.
  */
 export async function rekey(database: Database, options: RekeyOptions): Promise<RekeyProgress> {
-  const { encryptionKeys, batchSize = 500, onProgress = () => {} } = options
+  const { encryptionKeys, plain = false, batchSize = 500, onProgress = () => {} } = options
   const { concurrency = database.engine === "sqlite" ? 1 : 4 } = options
   const cipher = createCipher(encryptionKeys)
-  const progress: RekeyProgress = { seen: 0, resealed: 0, unreadable: 0 }
+  const progress: RekeyProgress = { seen: 0, resealed: 0, plain: 0, unreadable: 0 }
 
-  async function visit<Row>(sealed: SealedRows<Row>, row: Row) {
+  async function visit<Row>(sealed: SealedRows<Row, unknown>, row: Row) {
     progress.seen++
     if (sealed.isCurrent(row)) return
     try {
       if (await sealed.reseal(row)) progress.resealed++
     } catch (error) {
       if (!(error instanceof StoreError && error.reason === "ENCRYPTION_KEY_MISSING")) throw error
-      progress.unreadable++
+      if (sealed.hasPlain(row)) progress.plain++
+      else progress.unreadable++
     }
   }
 
-  async function visitAll<Row>(sealed: SealedRows<Row>) {
-    let last: Row | undefined
-    for (;;) {
-      const rows = await sealed.batch(last)
-      const some = rows.filter(sealed.has)
-      const waiting = some.values()
+  async function visitAll<Row, Position>(sealed: SealedRows<Row, Position>) {
+    let after: Position | undefined
+    do {
+      const { rows, unreadable, end } = await sealed.batch(after)
+      const waiting = rows.values()
       const work = async () => {
         for (const row of waiting) {
           const start = performance.now()
@@ -74,20 +89,21 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
         }
       }
       await Promise.all(Array.from({ length: concurrency }, work))
-      if (some.length > 0) onProgress(progress)
-      last = rows.at(-1)
-      if (last === undefined || rows.length < batchSize) return
-    }
+      progress.seen += unreadable
+      progress.unreadable += unreadable
+      if (rows.length > 0) onProgress(progress)
+      after = end
+    } while (after !== undefined)
   }
 
   await visitAll(sealedRowsOfUsers(database, cipher, batchSize))
-  await visitAll(sealedRowsOfAccounts(database, cipher, batchSize))
+  await visitAll(sealedRowsOfAccounts(database, cipher, { batchSize, plain }))
   return progress
 }
 
 type UserKey = Pick<UserRow, "tenant" | "id" | "privateExtra">
 
-function sealedRowsOfUsers(database: Database, cipher: Cipher, batchSize: number): SealedRows<UserKey> {
+function sealedRowsOfUsers(database: Database, cipher: Cipher, batchSize: number): SealedRows<UserKey, UserKey> {
   const { users } = database.tables
   const sealed = privateExtra(cipher)
   // All users and not only those with private properties, so that a statement reads no more rows than it returns.
@@ -113,17 +129,20 @@ function sealedRowsOfUsers(database: Database, cipher: Cipher, batchSize: number
     },
   )
   return {
-    async batch(last) {
+    async batch(after) {
       const sql = database.reads({})
-      const rows: Cell[][] = await (last === undefined ? sql.read(firstBatch, {}) : sql.read(nextBatch, last))
-      return rows.map(([tenant, id, text]) => ({
+      const read: Cell[][] = await (after === undefined ? sql.read(firstBatch, {}) : sql.read(nextBatch, after))
+      const keys = read.map(([tenant, id, text]) => ({
         tenant: users.value("tenant", tenant as Cell),
         id: users.value("id", id as Cell),
         privateExtra: users.value("privateExtra", text as Cell),
       }))
+      const rows = keys.filter(({ privateExtra }) => privateExtra !== undefined)
+      return { rows, unreadable: 0, end: keys.length < batchSize ? undefined : keys.at(-1) }
     },
-    has: (row) => row.privateExtra !== undefined,
     isCurrent: sealed.isCurrent,
+    // No version has stored private properties in plain text, so such a value is counted as unreadable.
+    hasPlain: () => false,
     async reseal(row) {
       const resealed = sealed.seal({ ...row, privateExtra: sealed.open(row) })
       const values = { ...row, privateExtra: resealed, read: row.privateExtra }
@@ -132,9 +151,16 @@ function sealedRowsOfUsers(database: Database, cipher: Cipher, batchSize: number
   }
 }
 
-function sealedRowsOfAccounts(database: Database, cipher: Cipher, batchSize: number): SealedRows<AccountRow> {
+type AccountKey = Pick<AccountRow, "tenant" | "provider" | "providerAccountId">
+
+function sealedRowsOfAccounts(
+  database: Database,
+  cipher: Cipher,
+  { batchSize, plain }: { batchSize: number; plain: boolean },
+): SealedRows<AccountRow, AccountKey> {
   const { accounts } = database.tables
   const sealed = sealedAccounts(cipher)
+  const open = plain ? sealed.openPlain : sealed.open
   const batch = () =>
     accounts
       .selectFrom("a")
@@ -159,19 +185,26 @@ function sealedRowsOfAccounts(database: Database, cipher: Cipher, batchSize: num
     ...sealedColumns,
   )
   return {
-    async batch(last) {
+    async batch(after) {
       const sql = database.reads({})
-      const rows: Cell[][] = await (last === undefined ? sql.read(firstBatch, {}) : sql.read(nextBatch, last))
-      return rows.map((cells) => ({ ...accounts.row(cells, 1), tenant: accounts.value("tenant", cells[0] as Cell) }))
+      const read: Cell[][] = await (after === undefined ? sql.read(firstBatch, {}) : sql.read(nextBatch, after))
+      const rows = accounts.readable(read, (cells) => ({ ...accounts.row(cells, 1), tenant: String(cells[0]) }))
+      const last = read.length < batchSize ? undefined : read.at(-1)
+      const end = last && {
+        tenant: String(last[0]),
+        provider: accounts.valueIn("provider", last.slice(1)),
+        providerAccountId: accounts.valueIn("providerAccountId", last.slice(1)),
+      }
+      return { rows, unreadable: read.length - rows.length, end }
     },
-    has: () => true,
     isCurrent: sealed.isCurrent,
+    hasPlain: (row) => !plain && sealed.hasPlain(row),
     reseal(key) {
       return database.transaction({}, [accounts.nameOf(key)], async (sql) => {
         const row = accounts.first(await sql.read(accounts.byKeyForUpdate, key))
         // The account was unlinked or written again meanwhile.
         if (row === null || sealed.isCurrent(row)) return false
-        await sql.write(update, sealed.seal(sealed.open(row, key.tenant), key.tenant))
+        await sql.write(update, sealed.seal(open(row, key.tenant), key.tenant))
         return true
       })
     },

@@ -19,7 +19,7 @@ export function tenantStore(database: Database): TenantStore {
 
     async list(waiter) {
       const rows = await database.reads(waiter).read(allTenants, {})
-      return rows.map((cells) => tenants.row(cells))
+      return tenants.readable(rows, (cells) => tenants.row(cells))
     },
   }
 }

@@ -3,6 +3,7 @@ import type { ServerHttp2Session } from "node:http2"
 import type { Socket } from "node:net"
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
 import type { Identity } from "../../auth/identity.js"
+import { sharedLimits } from "../../util/shared-limits.js"
 import { Connection, keyBudgets } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
 import { superviseSession } from "./supervise-session.js"
@@ -35,7 +36,7 @@ function connect(closesAfterMs = idleMs) {
       socket.emit("close")
     },
   })
-  const known = new Connection(1_000_000, undefined, keyBudgets(1_000_000))
+  const known = new Connection(1_000_000, undefined, keyBudgets(1_000_000, 100))
   superviseSession(session as unknown as ServerHttp2Session, socket as unknown as Socket, known, {
     idleMs: closesAfterMs,
   })
@@ -136,14 +137,15 @@ test("a client without a valid key that was told to reconnect is disconnected, a
 })
 
 test("the connections of a key usage its budgets, with what they held before; those of another key do not", () => {
-  const budgets = keyBudgets(1_000_000)
+  const budgets = keyBudgets(1_000_000, 100)
   const admitted = (keyId: string, requestBytes: number, answerBytes: number) => {
     const one = new Connection(1_000_000, undefined, budgets)
     expect([one.requests.take(requestBytes), one.answers.take(answerBytes)]).toEqual([true, true])
     one.admit({ ...identity, keyId }, new EventEmitter())
     return one
   }
-  const { requestBytes, keyRequestBytes, answerBytes, keyAnswerBytes } = limits
+  const { requestBytes, answerBytes } = limits
+  const [keyRequestBytes, keyAnswerBytes] = [sharedLimits.requestBytes.key, sharedLimits.answerBytes.key]
   const first = admitted("key", requestBytes, answerBytes)
   const others = [1, 2].map(() => admitted("key", 0, answerBytes))
   const last = admitted("key", 0, 0)
@@ -160,13 +162,38 @@ test("the connections of a key usage its budgets, with what they held before; th
 })
 
 test("a key may have a limited number of streams over all of its connections", () => {
-  const budgets = keyBudgets(1_000_000)
+  const budgets = keyBudgets(1_000_000, 100)
   const connections = [1, 2].map(() => new Connection(1_000_000, undefined, budgets))
-  const streams = Array.from({ length: limits.keyStreams }, () => new EventEmitter())
+  const streams = Array.from({ length: sharedLimits.streams.key }, () => new EventEmitter())
   const admit = (n: number, stream = new EventEmitter(), keyId = "key") =>
     connections[n % 2]?.admit({ ...identity, keyId }, stream)
-  expect(streams.map((stream, n) => admit(n, stream))).toEqual(streams.map(() => true))
-  expect([admit(0), admit(1), admit(1, undefined, "another")]).toEqual([false, false, true])
+  for (const [n, stream] of streams.entries()) admit(n, stream)
+  for (const n of [0, 1]) expect(() => admit(n)).toThrow("the API key has reached the limit of streams")
+  admit(1, undefined, "another")
   streams[0]?.emit("close")
-  expect([admit(1), admit(1)]).toEqual([true, false])
+  admit(1)
+  expect(() => admit(1)).toThrow("limit of streams")
+})
+
+test("a tenant may have three quarters of the connections, and those beyond them stay connections without a key", () => {
+  const budgets = keyBudgets(1_000_000, 4)
+  const connect = (tenant: string, keyId: string) => {
+    const one = new Connection(1_000_000, undefined, budgets)
+    return { one, admit: () => one.admit({ ...identity, tenant, keyId }, new EventEmitter()) }
+  }
+  const first = connect("one", "a")
+  for (const { admit } of [first, connect("one", "b"), connect("one", "c")]) admit()
+  const last = connect("one", "d")
+  for (let n = 0; n < limits.unauthenticatedRequests; n++)
+    expect(() => last.admit()).toThrow("the tenant has reached the limit of connections")
+  expect([last.one.isKnown, last.one.shouldReconnect]).toEqual([false, true])
+  connect("two", "e").admit()
+  expect(() => connect("two", "e").admit()).toThrow("the service has reached the limit of connections")
+  for (let times = 0; times < 2; times++) first.one.closed()
+  last.admit()
+  expect(last.one.isKnown).toBe(true)
+  // A connection that closes before its first call counts nothing.
+  const gone = connect("three", "f")
+  gone.one.closed()
+  gone.admit()
 })

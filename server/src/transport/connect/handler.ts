@@ -11,6 +11,7 @@ import { limits } from "../limits/limits.js"
 import type { OpenMethods } from "../limits/open-methods.js"
 import { RequestBody } from "../limits/request-body.js"
 import { usageOf } from "../limits/request-usage.js"
+import { foreignName, namesLoopback } from "../listener/loopback-names.js"
 import { clampTimeouts } from "../listener/timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
 import {
@@ -27,12 +28,16 @@ import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { callOf, callOptions, follow, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
 
+const plainText = { "content-type": "text/plain; charset=utf-8" }
+
 type Handler = ConnectRouter["handlers"][number]
 
 export interface ConnectHandlerOptions {
   router: Router
   maxMessageBytes: number
   openMethods: OpenMethods
+  /** Whether only requests that name a loopback host are answered. */
+  loopbackNames: boolean
   /** Answers requests for paths that are not methods. @returns Whether the path exists. */
   otherwise: (request: NodeRequest, response: NodeResponse) => boolean
   /** Returns the connection of a request. */
@@ -73,6 +78,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
 
   const answer = (exchange: HttpExchange) => {
     const { request, response, connection, path } = exchange
+    if (options.loopbackNames && !namesLoopback(request.headers)) return exchange.reject(403, plainText, foreignName)
     if (path === authorizePath && check !== undefined) {
       if (request.method === "GET" || request.method === "HEAD") return authorize(check, exchange)
       return exchange.reject(405, { allow: "GET, HEAD", "content-length": "0" })
@@ -141,8 +147,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const contextValues = createContextValues()
     const asked = read(exchange, contextValues)
     if (asked === undefined) {
-      const type = { "content-type": "text/plain; charset=utf-8" }
-      exchange.reject(400, type, "the request names no host\n")
+      exchange.reject(400, plainText, "the request names no host\n")
       return
     }
     const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })

@@ -36,6 +36,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
     router,
     maxMessageBytes,
     openMethods: options.openMethods,
+    loopbackNames: options.loopbackNames,
     otherwise: probes(options.readiness),
     connectionOf: (request) =>
       connections.get(("stream" in request ? request.stream.session : request.socket) ?? request) ??

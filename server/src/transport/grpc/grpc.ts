@@ -50,7 +50,9 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     if (method.desc.methodKind === "unary") serveUnary(request)
     else serveStream(request)
   }
-  const onStream = streamRouter(router, onCall, (stream) => connectionOf(stream)?.countUnauthenticated())
+  const onStream = streamRouter(router, options.loopbackNames, onCall, (stream) =>
+    connectionOf(stream)?.countUnauthenticated(),
+  )
   const acceptor = createAcceptor({ ...options, protocols: ["h2"] }, (socket, connection) => {
     if (negotiated(socket) === "http/1.1") return socket.destroy()
     // Closes a connection that does not send the HTTP/2 preface in time.

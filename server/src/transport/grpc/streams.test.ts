@@ -22,7 +22,7 @@ async function request(handle: (stream: ServerHttp2Stream, headers: IncomingHttp
 }
 
 test("a stream that its client has already reset is neither answered nor counted", async () => {
-  const route = streamRouter({ services: [] } as unknown as Router, never, never)
+  const route = streamRouter({ services: [] } as unknown as Router, false, never, never)
   const thrown: unknown[] = []
   const stream = await request((stream, headers) => {
     stream.destroy()

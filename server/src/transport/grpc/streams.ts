@@ -2,15 +2,19 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "nod
 import { Code } from "@connectrpc/connect"
 import type { Method, Router } from "../../rpc/router.js"
 import { closeWhenAnswered, endWhenReset } from "../closing/close-stream.js"
+import { namesLoopback } from "../listener/loopback-names.js"
 import { grpcTimeout } from "../listener/timeout.js"
 import { endWithStatus } from "./answer.js"
 
 /**
  * Returns a listener for the streams of a connection that finds the method of each of them. A stream for no method, or
  * with a header that breaks gRPC's rules, is answered with an error.
+ *
+ * @param loopbackNames Whether only requests that name a loopback host are answered.
  */
 export function streamRouter(
   { services }: Router,
+  loopbackNames: boolean,
   onCall: (method: Method, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void,
   onRejected: (stream: ServerHttp2Stream) => void,
 ): (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void {
@@ -27,6 +31,11 @@ export function streamRouter(
     closeWhenAnswered(stream)
     endWhenReset(stream)
     stream.once("close", letGo)
+    if (loopbackNames && !namesLoopback(headers)) {
+      stream.respond(foreign, { endStream: true })
+      onRejected(stream)
+      return
+    }
     const method = methods.get(headers[":path"] ?? "")
     // A stream for HEAD has no side to write to, so no status could follow its header.
     if (headers[":method"] !== "POST") stream.respond(notPost, { endStream: true })
@@ -67,6 +76,7 @@ const notPost = {
   "cache-control": "no-store",
 }
 const unsupported = { ":status": constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE, "cache-control": "no-store" }
+const foreign = { ":status": constants.HTTP_STATUS_FORBIDDEN, "cache-control": "no-store" }
 const notDecompressed = { code: Code.Unimplemented, message: "this compression is not supported", details: [] }
 const noSuchMethod = { code: Code.Unimplemented, message: "no such method", details: [] }
 const invalidTimeout = { code: Code.InvalidArgument, message: "grpc-timeout cannot be read", details: [] }

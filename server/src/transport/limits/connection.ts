@@ -1,9 +1,10 @@
 import type { EventEmitter } from "node:events"
 import type { Identity } from "../../auth/identity.js"
 import { Failure } from "../../errors/failure.js"
-import { Budget, type Budgets } from "../../overload/budget.js"
 import type { Call, CallConnection } from "../../rpc/call.js"
 import { bucket } from "../../rpc/interceptors/rate-limit.js"
+import { Budget, type Budgets, type Holder } from "../../util/budget.js"
+import { type Owner, type Shares, scaled, sharedLimits, sharesOf } from "../../util/shared-limits.js"
 import { limits } from "./limits.js"
 import { Slots } from "./slots.js"
 
@@ -31,6 +32,9 @@ export class Connection implements CallConnection {
   onReconnect: (() => void) | undefined
 
   readonly #keys: KeyBudgets | undefined
+  /** The budget of connections in which this one counts since its first admitted call. */
+  #connections: Budget | undefined
+  #isClosed = false
 
   /** @param maxMessageBytes The largest request, in bytes. */
   constructor(maxMessageBytes: number, certificateNames: readonly string[] | undefined, keys?: KeyBudgets) {
@@ -66,20 +70,38 @@ export class Connection implements CallConnection {
 
   /**
    * Records that a call was admitted. Its stream counts against the streams of its key. The first admitted key is also
-   * charged for what the connection holds.
+   * charged for the connection and for what it holds. A connection beyond the limit of its tenant stays one without an
+   * admitted call, which ends soon.
    *
-   * @returns Whether the key may have another stream.
+   * @throws OVERLOADED if there are too many connections or streams.
    */
-  admit({ keyId }: Identity, stream: EventEmitter): boolean {
-    const key = keyId === undefined ? undefined : this.#keys?.of(keyId)
-    if (!this.#isKnown) {
-      this.#isKnown = true
-      if (key !== undefined) {
-        this.requests.belongTo(key.requests)
-        this.answers.belongTo(key.answers)
-      }
+  admit({ keyId, tenant }: Identity, stream: EventEmitter): void {
+    const key = keyId === undefined ? undefined : this.#keys?.of({ tenant, key: keyId })
+    if (!this.#isKnown && key !== undefined) this.#countFor(key)
+    this.#isKnown = true
+    if (key === undefined) return
+    const holder = key.streams.takeOrHolder(1)
+    if (holder !== undefined) throw tooMany(holder, "streams")
+    stream.once("close", () => key.streams.give(1))
+  }
+
+  #countFor(key: KeyBudget): void {
+    if (this.#isClosed) return
+    const holder = key.connections.takeOrHolder(1)
+    if (holder !== undefined) {
+      this.countUnauthenticated()
+      throw tooMany(holder, "connections")
     }
-    return key === undefined || key.streams.takeFree(stream)
+    this.#connections = key.connections
+    this.requests.belongTo(key.requests)
+    this.answers.belongTo(key.answers)
+  }
+
+  /** Records that the connection is closed. */
+  closed(): void {
+    this.#isClosed = true
+    this.#connections?.give(1)
+    this.#connections = undefined
   }
 }
 
@@ -88,36 +110,41 @@ function requestBudget(maxMessageBytes: number, bytes: number, forMore: number):
   return new Budget(Math.max(bytes, 2.5 * maxMessageBytes), Math.max(forMore, 1.5 * maxMessageBytes))
 }
 
-/** The limits of one API key, over all connections to a process. */
+/** The limits of one API key, over all connections to a process, and within those of its tenant and of the process. */
 export interface KeyBudget extends Budgets {
-  readonly streams: Slots
+  readonly connections: Budget
+  readonly streams: Budget
 }
 
 export interface KeyBudgets {
-  of(keyId: string): KeyBudget
+  of(owner: Owner): KeyBudget
 }
 
-/** @param maxMessageBytes The largest request, in bytes. */
-export function keyBudgets(maxMessageBytes: number): KeyBudgets {
-  // Bounded by the number of keys.
-  const known = new Map<string, KeyBudget>()
+/**
+ * @param maxMessageBytes The largest request, in bytes.
+ * @param maxConnections The maximum number of connections of a listener.
+ */
+export function keyBudgets(maxMessageBytes: number, maxConnections: number): KeyBudgets {
+  const { connections, streams, requestBytes, answerBytes } = sharedLimits
+  const shares: Record<keyof KeyBudget, Shares> = {
+    connections: sharesOf(scaled(connections, maxConnections / connections.worker)),
+    streams: sharesOf(streams),
+    requests: sharesOf(scaled(requestBytes, Math.max(1, (2.5 * maxMessageBytes) / requestBytes.key))),
+    answers: sharesOf(answerBytes),
+  }
   return {
-    of(keyId) {
-      let budgets = known.get(keyId)
-      if (budgets === undefined) {
-        const requests = requestBudget(maxMessageBytes, limits.keyRequestBytes, limits.keyRequestBytesForMore)
-        const answers = new Budget(limits.keyAnswerBytes, limits.keyAnswerBytesForMore)
-        budgets = { requests, answers, streams: new Slots(limits.keyStreams) }
-        known.set(keyId, budgets)
-      }
-      return budgets
-    },
+    of: (owner) => ({
+      connections: shares.connections(owner),
+      streams: shares.streams(owner),
+      requests: shares.requests(owner),
+      answers: shares.answers(owner),
+    }),
   }
 }
 
 /**
- * Waits until an admitted unary call has a slot. Throws OVERLOADED if the key has too many streams or the connection
- * too many pipelines. A pipeline does not wait for another one to end, because that could take hours.
+ * Waits until an admitted unary call has a slot. Throws OVERLOADED if the key has too many streams or connections, or
+ * the connection too many pipelines. A pipeline does not wait for another one to end, because that could take hours.
  *
  * @param stream The stream of the call. The call's signal aborts when it closes.
  */
@@ -126,13 +153,13 @@ export function acquireSlot(
   { identity, method, signal }: Call,
   stream: EventEmitter,
 ): Promise<void> | undefined {
-  if (identity !== undefined && !connection.admit(identity, stream)) throw tooMany("the key", "streams")
+  if (identity !== undefined) connection.admit(identity, stream)
   if (method.methodKind === "unary") return connection.slots.take(stream, signal)
   if (connection.pipelines.takeFree(stream)) return undefined
   throw tooMany("the connection", "pipelines")
 }
 
-function tooMany(whose: string, what: string): Failure {
+function tooMany(whose: Holder, what: string): Failure {
   return new Failure("OVERLOADED", {
     retryAfterMs: 1_000,
     message: `${whose} has reached the limit of ${what}`,

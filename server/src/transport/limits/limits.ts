@@ -1,5 +1,6 @@
 /**
- * Limits of one connection, at both listeners. SECURITY.md has them as a table. In addition Node's HTTP/2 itself bounds
+ * Limits of one connection, at both listeners. SECURITY.md has them as a table. Those of API keys and tenants are in
+ * util/shared-limits.ts. In addition Node's HTTP/2 itself bounds
  * a connection: header fields (128 in a request), streams reset by the client (a burst of 1,000, then 33 a second,
  * against rapid reset), invalid frames (1,000), and answers to settings and pings that the client does not read
  * (1,000).
@@ -36,13 +37,6 @@ export const limits = {
   answerBytes: 16 * 1024 * 1024,
   /** From this number of such bytes on no further call is made. */
   answerBytesForMore: 4 * 1024 * 1024,
-  /** The same four limits for one API key, over all of its connections. */
-  keyRequestBytes: 16 * 1024 * 1024,
-  keyRequestBytesForMore: 8 * 1024 * 1024,
-  keyAnswerBytes: 64 * 1024 * 1024,
-  keyAnswerBytesForMore: 32 * 1024 * 1024,
-  /** Concurrently open streams of one API key, over all of its connections. Each takes about 8 KiB of memory. */
-  keyStreams: 2_048,
   /** Streams of the health service, which requires no key: of one connection, and in total. */
   openStreams: 16,
   openStreamsInAll: 1_024,

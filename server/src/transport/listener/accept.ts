@@ -15,8 +15,11 @@ export function createAcceptor(
   onConnection: (socket: Socket, connection: Connection) => void,
 ): Server {
   const { certificate, handshakeTimeoutMs, maxMessageBytes, keyBudgets, log } = options
-  const accept = (socket: Socket, names: readonly string[] | undefined) =>
-    onConnection(socket, new Connection(maxMessageBytes, names, keyBudgets))
+  const accept = (socket: Socket, names: readonly string[] | undefined) => {
+    const connection = new Connection(maxMessageBytes, names, keyBudgets)
+    socket.once("close", () => connection.closed())
+    onConnection(socket, connection)
+  }
   // HTTP/1.1 answers a client that has closed its sending side.
   const socketOptions = { noDelay: true, allowHalfOpen: true }
   if (certificate === undefined) return createServer(socketOptions, (socket) => accept(socket, undefined))

@@ -17,6 +17,8 @@ export interface Listener {
 export interface ListenerOptions {
   router: Router
   address: Address
+  /** Whether only requests that name a loopback host are answered; see namesLoopback. */
+  loopbackNames: boolean
   /** The largest request, in bytes. A larger one is rejected with RESOURCE_EXHAUSTED. */
   maxMessageBytes: number
   /** The TLS certificate. Undefined: the listener does not use TLS. */
@@ -29,7 +31,7 @@ export interface ListenerOptions {
   idleTimeoutMs: number
   /** Limits the streams of methods that require no key, over all listeners of the process. */
   openMethods: OpenMethods
-  /** Limits the memory and the streams of one API key, over all listeners of the process. */
+  /** Limits the memory, the streams and the connections of one API key and of one tenant, over all listeners of the process. */
   keyBudgets: KeyBudgets
   log: Logger
 }

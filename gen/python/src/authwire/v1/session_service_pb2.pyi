@@ -419,8 +419,8 @@ class ListSessionsRequest(_message.Message):
     user_id: _builtins.str
     """Identifier of the user."""
     page_size: _builtins.int
-    """The maximum number of sessions of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
-    before its sessions take more than 512 KiB in the database.
+    """The maximum number of sessions of the page. 0: 50. A page may have fewer, or none, even if it is not the last, because it
+    ends before its sessions take more than 512 KiB in the database, and after 10,000 sessions were examined for it.
     """
     page_token: _builtins.str
     """Where the page begins: `next_page_token` of the previous page, of the same user with the same filters. Empty: the first

@@ -87,8 +87,8 @@ class SessionServiceStub:
     ListSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]
     """Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
     reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
-    the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
-    are skipped for it, and on no other user's sessions.
+    the cleanup deletes them. Returns none for an unknown user. With `active` or `provider`, at most 10,000 sessions of the
+    user are examined for a page. It may then be empty although others follow: the last page is the one without a token.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
@@ -106,7 +106,7 @@ class SessionServiceStub:
     """
     RevokeUserSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]
     """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-    several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+    several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
     unknown user. A session that is created concurrently may remain.
 
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
@@ -179,8 +179,8 @@ class SessionServiceAsyncStub(SessionServiceStub):
     ListSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]  # type: ignore[assignment]
     """Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
     reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
-    the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
-    are skipped for it, and on no other user's sessions.
+    the cleanup deletes them. Returns none for an unknown user. With `active` or `provider`, at most 10,000 sessions of the
+    user are examined for a page. It may then be empty although others follow: the last page is the one without a token.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
@@ -198,7 +198,7 @@ class SessionServiceAsyncStub(SessionServiceStub):
     """
     RevokeUserSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]  # type: ignore[assignment]
     """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-    several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+    several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
     unknown user. A session that is created concurrently may remain.
 
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
@@ -304,8 +304,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_session_service_pb2.ListSessionsResponse, _abc.Awaitable[_session_service_pb2.ListSessionsResponse]]:
         """Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
         reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
-        the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
-        are skipped for it, and on no other user's sessions.
+        the cleanup deletes them. Returns none for an unknown user. With `active` or `provider`, at most 10,000 sessions of the
+        user are examined for a page. It may then be empty although others follow: the last page is the one without a token.
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         """
@@ -341,7 +341,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.RevokeUserSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeUserSessionsResponse]]:
         """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-        several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+        several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
         unknown user. A session that is created concurrently may remain.
 
         CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The

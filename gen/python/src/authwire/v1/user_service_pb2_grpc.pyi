@@ -85,9 +85,8 @@ class UserServiceStub:
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
     CountUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]
-    """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
-    more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
-    calls of one tenant are executed one at a time.
+    """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
+    a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
     """
 
 @_typing.type_check_only
@@ -147,9 +146,8 @@ class UserServiceAsyncStub(UserServiceStub):
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
     CountUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]  # type: ignore[assignment]
-    """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
-    more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
-    calls of one tenant are executed one at a time.
+    """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
+    a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
     """
 
 class UserServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -254,9 +252,8 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.CountUsersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.CountUsersResponse, _abc.Awaitable[_user_service_pb2.CountUsersResponse]]:
-        """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
-        more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
-        calls of one tenant are executed one at a time.
+        """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
+        a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
         """
 
 def add_UserServiceServicer_to_server(servicer: UserServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

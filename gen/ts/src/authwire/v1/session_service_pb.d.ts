@@ -379,8 +379,8 @@ export declare type ListSessionsRequest = Message<"authwire.v1.ListSessionsReque
   userId: string;
 
   /**
-   * The maximum number of sessions of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
-   * before its sessions take more than 512 KiB in the database.
+   * The maximum number of sessions of the page. 0: 50. A page may have fewer, or none, even if it is not the last, because it
+   * ends before its sessions take more than 512 KiB in the database, and after 10,000 sessions were examined for it.
    *
    * @generated from field: int32 page_size = 2;
    */
@@ -771,8 +771,8 @@ export declare const SessionService: GenService<{
   /**
    * Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
    * reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
-   * the cleanup deletes them. Returns none for an unknown user. The cost of a page depends on the sessions of this user that
-   * are skipped for it, and on no other user's sessions.
+   * the cleanup deletes them. Returns none for an unknown user. With `active` or `provider`, at most 10,000 sessions of the
+   * user are examined for a page. It may then be empty although others follow: the last page is the one without a token.
    *
    * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
    *
@@ -811,7 +811,7 @@ export declare const SessionService: GenService<{
   },
   /**
    * Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-   * several transactions, the oldest first: when a call that failed is repeated, it deletes the rest. Deletes none for an
+   * several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
    * unknown user. A session that is created concurrently may remain.
    *
    * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The

@@ -602,9 +602,8 @@ export declare const UserService: GenService<{
     output: typeof ListUsersResponseSchema;
   },
   /**
-   * Returns the number of users. It reads one index entry for each user whom the time filters of the request match, and no
-   * more: about a second for a million users on MySQL. If that takes too long, the call fails with STATEMENT_TIMEOUT. The
-   * calls of one tenant are executed one at a time.
+   * Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
+   * a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
    *
    * @generated from rpc authwire.v1.UserService.CountUsers
    */

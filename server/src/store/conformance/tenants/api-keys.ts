@@ -13,7 +13,7 @@ export function apiKeyContract(context: ContractContext): void {
     ...key,
   })
   const validIds = async () =>
-    (await context.other.apiKeys.listValid({}, new Date(context.clock.now))).map(({ id }) => id)
+    (await context.other.apiKeys.listValid({}, new Date(context.clock.now))).keys.map(({ id }) => id)
 
   describe("create", () => {
     test.each<[string, Partial<ApiKey>]>([
@@ -60,6 +60,39 @@ export function apiKeyContract(context: ContractContext): void {
       const ids = await validIds()
       expect(ids).toContain(expired.id)
       expect(ids).not.toContain(revoked.id)
+    })
+  })
+
+  describe("listChanges", () => {
+    test("returns keys that were created, changed or revoked since an earlier call, by whomever", async () => {
+      const [revoked, changed, same] = [newKey(), newKey(), newKey()]
+      for (const key of [revoked, changed, same]) await context.store.apiKeys.create({}, key)
+      const { changes, until } = await context.store.apiKeys.listChanges({}, undefined)
+      expect(changes).toEqual([])
+      // As if the keys had been created a minute before.
+      const since = new Date(until.getTime() + 60_000)
+      const ids = [revoked.id, changed.id, same.id]
+      const later = async () =>
+        (await context.store.apiKeys.listChanges({}, since)).changes.filter(({ id }) => ids.includes(id))
+      expect(await later()).toEqual([])
+      const found = async () =>
+        (await context.store.apiKeys.listChanges({}, until)).changes.filter(({ id }) => ids.includes(id))
+      expect((await found()).map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+      await context.other.apiKeys.revoke({}, revoked.id, new Date(context.clock.now))
+      await context.database.sql("UPDATE api_keys SET name = 'by hand' WHERE id = ?", [changed.id])
+      expect(await found()).toEqual(
+        expect.arrayContaining([
+          { id: revoked.id, key: undefined },
+          { id: changed.id, key: { ...changed, name: "by hand" } },
+          { id: same.id, key: same },
+        ]),
+      )
+      const times = await context.database.sql("SELECT id, changed FROM api_keys WHERE id IN (?, ?)", [
+        changed.id,
+        same.id,
+      ])
+      const timeOf = (id: string) => times.find((row) => row.id === id)?.changed as number
+      expect(timeOf(changed.id)).toBeGreaterThan(timeOf(same.id))
     })
   })
 

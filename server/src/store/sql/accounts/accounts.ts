@@ -10,6 +10,7 @@ import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
+import { withoutSkipped } from "../schema/unreadable-row.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
 import { userNotFound } from "../users/user-not-found.js"
 import { sealedAccounts } from "./sealed-accounts.js"
@@ -49,7 +50,10 @@ export function accountStore(
     accounts
       .selectFrom("a")
       .select(columnsWithTimes(accounts, "a"))
+      // The condition is given in two forms: SQLite and PostgreSQL find the place in the index by the first, MySQL and
+      // MariaDB by the second.
       .where("a.tenant = :tenant AND a.userId = :userId")
+      .andWhere("(a.provider, a.providerAccountId) > (:provider, :providerAccountId)")
       .andWhere("(a.provider > :provider OR (a.provider = :provider AND a.providerAccountId > :providerAccountId))")
       .orderBy("a.provider")
       .addOrderBy("a.providerAccountId")
@@ -154,9 +158,20 @@ export function accountStore(
         size,
         after: { provider, providerAccountId },
         read: (after) => sql.read(following, { ...keyOf(caller, after), userId }),
-        itemOf: (cells) => ({ ...shown(accounts.row(cells)), ...timesOf(accounts, cells) }),
+        itemOf: (row) =>
+          accounts.readableItem(
+            row,
+            (cells) => ({ ...shown(accounts.row(cells)), ...timesOf(accounts, cells) }),
+            (cells) => ({
+              provider: accounts.valueIn("provider", cells),
+              providerAccountId: accounts.valueIn("providerAccountId", cells),
+            }),
+          ),
       })
-      return { items, nextToken: next && tokens.seal(list, [next.provider, next.providerAccountId]) }
+      return {
+        items: withoutSkipped(items),
+        nextToken: next && tokens.seal(list, [next.provider, next.providerAccountId]),
+      }
     },
   }
 }

@@ -18,10 +18,12 @@ export interface MemberConnection {
 
 /** Connects to a member. Throws StatementError. */
 export async function connectToMember(location: ServerLocation): Promise<MemberConnection> {
-  const connecting = createConnection({ ...connectionOptions(location), connectTimeout: silentMs })
   let connection: Connection
   try {
-    connection = await connecting
+    // A program that returns the password may take longer than a member that is not silent.
+    const password = (await location.readPassword?.()) ?? location.password
+    const known = { ...location, password, readPassword: undefined }
+    connection = await createConnection({ ...connectionOptions(known), connectTimeout: silentMs })
   } catch (error) {
     throw statementError(error)
   }

@@ -151,12 +151,19 @@ export function eventStore(
 
     async read(waiter, { after, limit, tenant }) {
       const select = followingOf(tenant !== undefined, limit)
-      const values = { sequence: after, ...(tenant !== undefined && { tenant }) }
-      const rows = await database.reads(waiter).read(select, values)
-      return rows.map((cells) => {
+      const eventOf = (cells: Cell[]) => {
         const { id: _, sequence, ...event } = events.row(cells)
         return { ...event, sequence: sequence as number }
-      })
+      }
+      for (let from = after; ; ) {
+        const values = { sequence: from, ...(tenant !== undefined && { tenant }) }
+        const rows = await database.reads(waiter).read(select, values)
+        const found = events.readable(rows, eventOf)
+        const last = rows.at(-1)
+        // If none of them can be read, the readers would begin here again and again.
+        if (found.length > 0 || last === undefined) return found
+        from = events.valueIn("sequence", last) as number
+      }
     },
 
     async last(caller) {

@@ -52,9 +52,10 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
         const rows = (await sql.read(select, { sequence: passed })).map(([id, sequence, created]) => ({
           id: Number(id),
           sequence: Number(sequence),
-          created: events.value("created", created as Cell),
+          // An event whose time cannot be read goes with those before it.
+          created: events.readable([[created as Cell]], ([cell]) => events.value("created", cell as Cell))[0],
         }))
-        const firstToStay = rows.findIndex(({ created }) => created >= before)
+        const firstToStay = rows.findIndex(({ created }) => created !== undefined && created >= before)
         const old = firstToStay === -1 ? rows : rows.slice(0, firstToStay)
         for (let start = 0; start < old.length; start += eventsPerStatement) {
           await sql.write(
@@ -67,7 +68,7 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
       const [first, last] = [gone[0], gone.at(-1)]
       if (first === undefined || last === undefined) return null
       passed = last.sequence
-      return { count: gone.length, first: first.created, last: last.created }
+      return { count: gone.length, first: first.created ?? before, last: last.created ?? before }
     },
   }
 }

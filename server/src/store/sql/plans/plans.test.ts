@@ -14,10 +14,12 @@ import {
 } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import type { Store, Transaction } from "../../store.js"
-import type { Account, Session, User } from "../../types.js"
+import type { Account, Page, PageRequest, Session, User } from "../../types.js"
 import { type Database, openDatabase, sqlStore } from "../index.js"
+import { rowsPerStatement } from "../query/page.js"
 import { joined } from "../query/statement.js"
 import { hashOfToken } from "../sessions/session-keys.js"
+import { countedAtOnce } from "../users/user-lists.js"
 
 describe.each(databaseTargets())("plans on %s", (target) => {
   let tables: StoreDatabase & TestDatabase
@@ -223,10 +225,10 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       await analyze("users", "accounts")
     })
 
-    test.each<[string, (store: Store) => Promise<unknown>, string, string]>([
+    test.each<[string, (store: Store) => Promise<unknown>, string, string, number?]>([
       ["users.list", (store) => store.users.list(many, {}, { size: 5 }), "u", "users_created"],
       ["users.list, filtered", (store) => store.users.list(many, filter, { size: 5 }), "u", "users_created"],
-      ["users.count", (store) => store.users.count(many, filter), "u", "users_created"],
+      ["users.count", (store) => store.users.count(many, filter), "u", "users_created", 2],
       [
         "users.count by address",
         (store) => store.users.count(anyone, { email: user.email as string }),
@@ -245,14 +247,46 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         "a",
         "accounts_user_id",
       ],
-    ])("%s reads by an index, from where the page begins and in its order", async (_, call, table, key) => {
+    ])(
+      "%s reads by an index, from where the page begins and in its order",
+      async (_, call, table, key, statements = 1) => {
+        recorded.length = 0
+        await call(recordingStore())
+        expect(recorded).toHaveLength(statements)
+        for (const statement of recorded) {
+          const [access] = await plans.of(statement)
+          expect(access).toMatchObject({ table, key, type: expect.stringMatching(/^(range|ref|const)$/) })
+          expect(await plans.sortsRows(statement)).toBe(false)
+        }
+      },
+    )
+
+    test.each<[string, (store: Store, page: PageRequest) => Promise<Page<unknown>>]>([
+      ["users.list", (store, page) => store.users.list(many, filter, page)],
+      ["accounts.listByUser", (store, page) => store.accounts.listByUser(many, owner, page, { tokens: false })],
+    ])("a later page of %s examines no more rows than it returns", async (_, list) => {
+      const { nextToken: token } = await list(recordingStore(), { size: 24 })
       recorded.length = 0
-      await call(recordingStore())
-      expect(recorded).toHaveLength(1)
+      await list(recordingStore(), { size: 5, token })
       const [statement] = recorded as [Ran]
-      const [access] = await plans.of(statement)
-      expect(access).toMatchObject({ table, key, type: expect.stringMatching(/^(range|ref|const)$/) })
-      expect(await plans.sortsRows(statement)).toBe(false)
+      expect((await plans.rowsExamined(statement)) ?? 0).toBeLessThanOrEqual(rowsPerStatement + 1)
+      if (target === "sqlite") expect(await plans.text(statement)).toMatch(/,\w+\)>\(/)
+    })
+
+    test("users.count examines a limited number of entries in a statement, and counts every user once", async () => {
+      const crowd = { tenant: "crowd" }
+      const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 112)
+        SELECT 1000 * a.n + b.n AS n FROM numbers a, numbers b WHERE b.n <= 100`
+      const id = target === "mysql" || target === "mariadb" ? "CONCAT('u', n)" : "'u' || n"
+      const insert = `INSERT INTO users (tenant, id, extra, created)
+        SELECT 'crowd', ${id}, '{}', '2026-01-01 00:00:00.000' FROM (${numbers}) AS all_numbers`
+      await database.withQueryRunner((runner) => runner.query(insert))
+      await analyze("users")
+      recorded.length = 0
+      expect(await recordingStore().users.count(crowd, {})).toBe(11_200)
+      expect(recorded).toHaveLength(4)
+      for (const statement of recorded)
+        expect((await plans.rowsExamined(statement)) ?? 0).toBeLessThanOrEqual(countedAtOnce + 5)
     })
   })
 

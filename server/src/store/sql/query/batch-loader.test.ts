@@ -26,6 +26,15 @@ describe("coalesce", () => {
     expect(load.mock.calls.map(([, waiter]) => waiter.spans)).toEqual([spans, undefined])
   })
 
+  test("a batch counts for its API key, and a batch of several keys for none of them", async () => {
+    const load = doubled()
+    const find = coalesce({ limit: 8, ahead: 2 }, load)
+    await find(1, { limitKey: "a" })
+    await Promise.all([1, 2].map((key) => find(key, { limitKey: "a" })))
+    await Promise.all(["a", "b"].map((limitKey, key) => find(key, { limitKey })))
+    expect(load.mock.calls.map(([, { limitKey }]) => limitKey)).toEqual(["a", "a", "a and others"])
+  })
+
   test("a single lookup is loaded with its own signal", async () => {
     const load = doubled()
     const { signal } = new AbortController()

@@ -7,6 +7,7 @@ export type Lookup<Key, Row> = (key: Key, waiter: Waiter) => Promise<Row | undef
 interface PendingLookup<Key, Row> {
   readonly key: Key
   readonly signal: Waiter["signal"]
+  readonly limitKey: Waiter["limitKey"]
   readonly whileWaiting: Waiter["whileWaiting"]
   readonly spans: Waiter["spans"]
   resolve(row: Row | undefined): void
@@ -73,8 +74,13 @@ export function coalesce<Key, Row>(
       const rows = await load(
         batch.map(({ key }) => key),
         shared === undefined
-          ? { signal: first?.signal, whileWaiting: first?.whileWaiting, spans: first?.spans }
-          : { signal: shared.signal, whileWaiting: whileWaitingOf(batch), spans: spansOf(batch) },
+          ? { signal: first?.signal, limitKey: first?.limitKey, whileWaiting: first?.whileWaiting, spans: first?.spans }
+          : {
+              signal: shared.signal,
+              limitKey: limitKeyOf(batch),
+              whileWaiting: whileWaitingOf(batch),
+              spans: spansOf(batch),
+            },
       )
       for (const [index, waiter] of batch.entries()) waiter.resolve(rows[index])
     } catch (reason) {
@@ -86,9 +92,9 @@ export function coalesce<Key, Row>(
     }
   }
 
-  return (key, { signal, whileWaiting, spans }) =>
+  return (key, { signal, limitKey, whileWaiting, spans }) =>
     new Promise((resolve, reject) => {
-      waiting.push({ key, signal, whileWaiting, spans, resolve, reject })
+      waiting.push({ key, signal, limitKey, whileWaiting, spans, resolve, reject })
       schedule()
     })
 }
@@ -96,6 +102,12 @@ export function coalesce<Key, Row>(
 /** The spans of all callers. Few calls are recorded, so that most batches have none. */
 function spansOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["spans"] {
   return batch.some(({ spans }) => spans !== undefined) ? batch.flatMap(({ spans = [] }) => spans) : undefined
+}
+
+/** A batch of several API keys takes turns of its own, so that it does not wait behind the other work of one of them. */
+function limitKeyOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["limitKey"] {
+  const limitKey = batch[0]?.limitKey
+  return batch.every((one) => one.limitKey === limitKey) ? limitKey : `${limitKey} and others`
 }
 
 /** Every caller waits as long as the load waits, or until it gives up: the rest of the wait is not its own. */

@@ -28,9 +28,7 @@ export function pageTokens(encryptionKeys: readonly Buffer[]): PageTokens {
 
 function opened(cipher: Cipher, list: readonly string[], token: string): string | undefined {
   try {
-    const text = cipher.open(token, list)
-    // `open` returns text that was never sealed as it is.
-    return text === token ? undefined : text
+    return cipher.open(token, list)
   } catch {
     return undefined
   }

@@ -20,14 +20,18 @@ export interface ColumnTypes {
   longText(): EntitySchemaColumnOptions
   /**
    * JSON, stored as the text of JSON.stringify, because a column of type JSON changes numbers and the order of keys.
+   *
+   * @param isValid whether a parsed value has the form of the column.
    */
-  json(): EntitySchemaColumnOptions
+  json(isValid?: (value: unknown) => boolean): EntitySchemaColumnOptions
   /** A time in UTC with millisecond precision, years 1000 to 9999. */
   time(): EntitySchemaColumnOptions
   /**
    * A time like `time`: when the row was inserted. The service sets it. The default is for rows that others insert.
    */
   timeOfInsert(): EntitySchemaColumnOptions
+  /** A time like `time` that the database sets: when the row was last changed. */
+  timeOfChange(): EntitySchemaColumnOptions
   /**
    * 32 random hexadecimal digits. The service sets them. The default is for rows that others insert.
    */
@@ -54,10 +58,15 @@ const number = {
 
 const double = { to: plainZero<number | null>, from: plainZero<number | null> }
 
-const json = {
+const jsonOf = (isValid: (value: unknown) => boolean = () => true) => ({
   to: (value: unknown) => (value === undefined ? null : jsonText(value as JsonValue)),
-  from: (text: string | null): unknown => (text === null ? null : JSON.parse(text)),
-}
+  from(text: string | null): unknown {
+    if (text === null) return null
+    const value = JSON.parse(text)
+    if (!isValid(value)) throw new TypeError("the JSON has another form")
+    return value
+  },
+})
 
 // Every collation of MySQL and MariaDB either treats some different texts as equal (case, accents, trailing spaces) or
 // is missing on one of the two. So keys are binary, and other text has utf8mb4_bin, the one exact collation that both
@@ -71,15 +80,21 @@ const sqliteHandle = "hex(randomblob(16))"
 const sqliteNow = "strftime('%Y-%m-%d %H:%M:%f', 'now')"
 const postgresHandle = "upper(replace((gen_random_uuid()), '-', ''))"
 
+const byDatabase = { insert: false, update: false } as const
+
 const serverTypes: ColumnTypes = {
   key: (bytes) => ({ type: "varbinary", length: bytes, transformer: utf8 }),
   hash: (bytes) => ({ type: "binary", length: bytes }),
   string: (characters) => ({ type: "varchar", length: characters, ...exact }),
   text: () => ({ type: "text", ...exact }),
   longText: () => ({ type: "mediumtext", ...exact }),
-  json: () => ({ type: "mediumtext", transformer: json, ...exact }),
+  json: (isValid) => ({ type: "mediumtext", transformer: jsonOf(isValid), ...exact }),
   time: () => ({ type: "datetime", precision: 3 }),
   timeOfInsert: () => ({ type: "datetime", precision: 3, update: false, default: () => "CURRENT_TIMESTAMP(3)" }),
+  timeOfChange: () => ({
+    ...{ type: "datetime", precision: 3, default: () => "CURRENT_TIMESTAMP(3)", onUpdate: "CURRENT_TIMESTAMP(3)" },
+    ...byDatabase,
+  }),
   handle: () => ({ type: "varbinary", length: 32, transformer: utf8, update: false, default: () => serverHandle }),
   double: () => ({ type: "double", transformer: double }),
   uint32: () => ({ type: "int", unsigned: true }),
@@ -93,9 +108,10 @@ const sqliteTypes: ColumnTypes = {
   string: () => ({ type: "text" }),
   text: () => ({ type: "text" }),
   longText: () => ({ type: "text" }),
-  json: () => ({ type: "text", transformer: json }),
+  json: (isValid) => ({ type: "text", transformer: jsonOf(isValid) }),
   time: () => ({ type: "datetime" }),
   timeOfInsert: () => ({ type: "datetime", update: false, default: () => sqliteNow }),
+  timeOfChange: () => ({ type: "datetime", default: () => "'1000-01-01 00:00:00.000'", ...byDatabase }),
   handle: () => ({ type: "text", update: false, default: () => sqliteHandle }),
   double: () => ({ type: "double", transformer: double }),
   uint32: () => ({ type: "integer" }),
@@ -114,9 +130,10 @@ const postgresTypes: ColumnTypes = {
   string: (characters) => ({ type: "varchar", length: characters, ...ordered }),
   text: () => ({ type: "text", ...ordered }),
   longText: () => ({ type: "text", ...ordered }),
-  json: () => ({ type: "text", transformer: json, ...ordered }),
+  json: (isValid) => ({ type: "text", transformer: jsonOf(isValid), ...ordered }),
   time: () => ({ type: "timestamptz", precision: 3 }),
   timeOfInsert: () => ({ type: "timestamptz", precision: 3, update: false, default: () => "now()" }),
+  timeOfChange: () => ({ type: "timestamptz", precision: 3, default: () => "now()", ...byDatabase }),
   handle: () => ({ type: "text", ...ordered, update: false, default: () => postgresHandle }),
   double: () => ({ type: "float8", transformer: double }),
   uint32: () => ({ type: "int8", transformer: number }),

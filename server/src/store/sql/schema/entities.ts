@@ -1,8 +1,10 @@
 import { EntitySchema } from "typeorm"
-import type { ApiKey, Tenant } from "../../types.js"
+import { isObject } from "../../../util/json.js"
+import type { Tenant } from "../../types.js"
 import { columnTypes, type Engine } from "./column-types.js"
 import type {
   AccountRow,
+  ApiKeyRow,
   AuthenticatorRow,
   CacheRow,
   EventHeadRow,
@@ -21,8 +23,22 @@ export type Entities = ReturnType<typeof entities>
  * migrations create the same tables; a test compares the two.
  */
 export function entities(engine: Engine) {
-  const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean, whole } =
-    columnTypes(engine)
+  const {
+    key,
+    hash,
+    string,
+    text,
+    longText,
+    json,
+    time,
+    timeOfInsert,
+    timeOfChange,
+    handle,
+    double,
+    uint32,
+    boolean,
+    whole,
+  } = columnTypes(engine)
   /** The options of columns that are set when a session is created. */
   const ofOrigin = { nullable: true, select: false, update: false }
   const times = {
@@ -43,7 +59,7 @@ export function entities(engine: Engine) {
         emailVerified: { name: "email_verified", nullable: true, ...time() },
         name: { name: "name", nullable: true, ...text() },
         image: { name: "image", nullable: true, ...longText() },
-        extra: { name: "extra", ...json() },
+        extra: { name: "extra", ...json(isObject) },
         ...times,
         provisionalUntil: { name: "provisional_until", nullable: true, select: false, ...time() },
         privateExtra: { name: "private_extra", nullable: true, select: false, ...longText() },
@@ -71,7 +87,7 @@ export function entities(engine: Engine) {
         expires_in: { name: "expires_in", nullable: true, ...double() },
         expires_at: { name: "expires_at", nullable: true, ...double() },
         authorization_details: { name: "authorization_details", nullable: true, ...json() },
-        extra: { name: "extra", ...json() },
+        extra: { name: "extra", ...json(isObjectOrSealed) },
         ...times,
         refreshHolder: { name: "refresh_holder", ...ofRefresh, ...key(63) },
         refreshUntil: { name: "refresh_until", ...ofRefresh, ...time() },
@@ -90,7 +106,7 @@ export function entities(engine: Engine) {
         tokenHash: { name: "token_hash", primary: true, select: false, ...hash(32) },
         userId: { name: "user_id", ...key(255) },
         expires: { name: "expires", ...time() },
-        extra: { name: "extra", ...json() },
+        extra: { name: "extra", ...json(isObject) },
         id: { name: "id", ...handle() },
         created: { name: "created", select: false, ...timeOfInsert() },
         lastSeen: { name: "last_seen", nullable: true, select: false, ...time() },
@@ -133,7 +149,7 @@ export function entities(engine: Engine) {
         credentialDeviceType: { name: "credential_device_type", ...string(64) },
         credentialBackedUp: { name: "credential_backed_up", ...boolean() },
         transports: { name: "transports", nullable: true, ...text() },
-        extra: { name: "extra", ...json() },
+        extra: { name: "extra", ...json(isObject) },
         ...times,
       },
       indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId"] }],
@@ -204,21 +220,25 @@ export function entities(engine: Engine) {
       },
     }),
 
-    apiKeys: new EntitySchema<ApiKey>({
+    apiKeys: new EntitySchema<ApiKeyRow>({
       name: "ApiKey",
       tableName: "api_keys",
       columns: {
         id: { name: "id", primary: true, ...key(32) },
         name: { name: "name", ...string(255) },
         tenant: { name: "tenant", ...key(63) },
-        scopes: { name: "scopes", ...json() },
+        scopes: { name: "scopes", ...json(isListOfTexts) },
         secretHash: { name: "secret_hash", nullable: true, ...hash(32) },
         certificateName: { name: "certificate_name", nullable: true, ...key(512) },
         created: { name: "created", ...time() },
         expires: { name: "expires", nullable: true, ...time() },
         revoked: { name: "revoked", nullable: true, ...time() },
+        changed: { name: "changed", select: false, ...timeOfChange() },
       },
-      indices: [{ name: "api_keys_tenant", columns: ["tenant"] }],
+      indices: [
+        { name: "api_keys_tenant", columns: ["tenant"] },
+        { name: "api_keys_changed", columns: ["changed", "id"] },
+      ],
       foreignKeys: [
         {
           name: "api_keys_tenant_fkey",
@@ -239,6 +259,15 @@ export function entities(engine: Engine) {
       },
     }),
   }
+}
+
+/** The further fields of an account are sealed as a whole: see sealed-accounts.ts. */
+function isObjectOrSealed(value: unknown): boolean {
+  return isObject(value) || typeof value === "string"
+}
+
+function isListOfTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === "string")
 }
 
 /**

@@ -1,5 +1,6 @@
 import type {
   Account,
+  ApiKey,
   Authenticator,
   EventIds,
   EventKind,
@@ -54,6 +55,11 @@ export interface SessionRow extends Omit<Session, "sessionToken">, SessionOrigin
 /** A row of `verification_tokens`, with the hash of the token in place of the token. */
 export interface VerificationTokenRow extends Omit<VerificationToken, "token">, Owned {
   tokenHash: Buffer
+}
+
+/** A row of `api_keys`. The database sets when it was last changed. */
+export interface ApiKeyRow extends ApiKey {
+  changed?: Date | undefined
 }
 
 /** A row of `leases`. */

@@ -8,12 +8,14 @@ import type {
   SelectQueryBuilder,
   UpdateQueryBuilder,
 } from "typeorm"
-import type { ApiKey, Tenant } from "../../types.js"
+import type { Tenant } from "../../types.js"
 import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
 import type { Entities } from "./entities.js"
+import { type OnUnreadable, type RowReader, rowReader } from "./row-reader.js"
 import {
   type AccountRow,
+  type ApiKeyRow,
   type AuthenticatorRow,
   type CacheRow,
   type EventHeadRow,
@@ -37,7 +39,7 @@ export type Lock = <Row extends ObjectLiteral>(select: SelectQueryBuilder<Row>) 
  * does not run them, because it would build each statement anew for every call and hydrate every row through several
  * layers, and its `save` reads before it writes.
  */
-export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
+export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends RowReader<Row> {
   /** The name of the entity, which query builders use for the table. */
   readonly entity: string
   /** The name of the table in the database. */
@@ -94,14 +96,10 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
     builder: QueryBuilder<ObjectLiteral>,
     ...parameters: Name[]
   ): Statement<Pick<Row, Name>>
-  /** Converts the cells from index `from` on to a row. A null column becomes an undefined property. */
-  row(cells: Cell[], from?: number): Row
   /** Converts the first row that a SELECT of `columns` found. */
   first(rows: Cell[][]): Row | null
   /** Converts the value of a property to its cell. */
   cell<Name extends keyof Row>(name: Name, value: Row[Name]): Cell
-  /** Converts a cell to the value of its property. */
-  value<Name extends keyof Row>(name: Name, cell: Cell): Row[Name]
   /**
    * Returns the name by which writers take turns on the row with the key. Keys with the same bytes have the same name.
    */
@@ -109,41 +107,36 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
 }
 
 /** Creates the tables of a data source that was opened with the entities of its engine. */
-export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
+export function tables(dataSource: DataSource, entities: Entities, lock: Lock, onUnreadable: OnUnreadable) {
+  const table = <Row extends ObjectLiteral, Key extends keyof Row & string>(
+    entity: EntitySchema<Row>,
+    apart: readonly (keyof Row & string)[] = [],
+  ) => tableOf<Row, Key>(dataSource, entity, { lock, apart, onUnreadable })
   return {
-    users: table<UserRow, "tenant" | "id">(dataSource, entities.users, lock, ["privateExtra"]),
-    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(
-      dataSource,
-      entities.accounts,
-      lock,
-      refreshColumns,
-    ),
-    sessions: table<SessionRow, "tenant" | "tokenHash">(dataSource, entities.sessions, lock),
-    verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(
-      dataSource,
-      entities.verificationTokens,
-      lock,
-    ),
-    authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(dataSource, entities.authenticators, lock),
-    idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(dataSource, entities.idempotencyKeys, lock),
-    events: table<EventRow, "id">(dataSource, entities.events, lock),
-    eventHead: table<EventHeadRow, "name">(dataSource, entities.eventHead, lock),
-    caches: table<CacheRow, "tenant" | "process">(dataSource, entities.caches, lock),
-    tenants: table<Tenant, "name">(dataSource, entities.tenants, lock),
-    apiKeys: table<ApiKey, "id">(dataSource, entities.apiKeys, lock),
-    leases: table<LeaseRow, "name">(dataSource, entities.leases, lock),
+    users: table<UserRow, "tenant" | "id">(entities.users, ["privateExtra"]),
+    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(entities.accounts, refreshColumns),
+    sessions: table<SessionRow, "tenant" | "tokenHash">(entities.sessions),
+    verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(entities.verificationTokens),
+    authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(entities.authenticators),
+    idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(entities.idempotencyKeys),
+    events: table<EventRow, "id">(entities.events),
+    eventHead: table<EventHeadRow, "name">(entities.eventHead),
+    caches: table<CacheRow, "tenant" | "process">(entities.caches),
+    tenants: table<Tenant, "name">(entities.tenants),
+    apiKeys: table<ApiKeyRow, "id">(entities.apiKeys),
+    leases: table<LeaseRow, "name">(entities.leases),
   }
 }
 
 export type Tables = ReturnType<typeof tables>
 
-/** @param apart columns that `update` does not change, because they have their own statements. */
-function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
+/** @param options.apart columns that `update` does not change, because they have their own statements. */
+function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
   dataSource: DataSource,
   entity: EntitySchema<Row>,
-  lock: Lock,
-  apart: readonly (keyof Row & string)[] = [],
+  options: { lock: Lock; apart: readonly (keyof Row & string)[]; onUnreadable: OnUnreadable },
 ): Table<Row, Key> {
+  const { lock, apart, onUnreadable } = options
   const { driver } = dataSource
   const { name, tableName, columns: all, primaryColumns } = dataSource.getMetadata(entity)
   const selected = all.filter((column) => column.isSelect)
@@ -155,12 +148,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   }
 
   const toCell = (column: Column, value: unknown): Cell => driver.preparePersistentValue(value, column) ?? null
-  const toValue = (column: Column, cell: Cell | undefined) => driver.prepareHydratedValue(cell, column) ?? undefined
-  const toRow = (cells: Cell[], from = 0): Row => {
-    const row: ObjectLiteral = {}
-    for (const [index, column] of selected.entries()) row[column.propertyName] = toValue(column, cells[from + index])
-    return row as Row
-  }
+  const reader = rowReader<Row>({ driver, tableName, selected, columnOf, onUnreadable })
   /** Returns the functions that make the cells of parameters, which have the names of properties. */
   const parametersOf = <Name extends keyof Row>(properties: readonly Name[]) => {
     const makers = properties.map((property) => {
@@ -181,8 +169,9 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   const updateOf = (...properties: string[]) => query().update<Row>(name).set(expressionsOf(properties))
   const deleteFrom = () => query().delete().from<Row>(name)
 
-  // Columns that the database generates are not inserted.
-  const properties = propertiesOf(all.filter((column) => !column.isGenerated)) as (keyof Row & string)[]
+  // Columns that the database sets are not inserted.
+  const properties = propertiesOf(all.filter((column) => !column.isGenerated && column.isInsert)) as (keyof Row &
+    string)[]
   const others = propertiesOf(all.filter((column) => !column.isPrimary && column.isUpdate)).filter(
     (property) => !apart.includes(property),
   )
@@ -243,10 +232,9 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     updateOf,
     deleteFrom,
     statement: built,
-    row: toRow,
-    first: ([cells]) => (cells === undefined ? null : toRow(cells)),
+    first: ([cells]) => (cells === undefined ? null : reader.row(cells)),
+    ...reader,
     cell: (property, value) => toCell(columnOf(property), value),
-    value: (property, cell) => toValue(columnOf(property), cell),
     nameOf: (values) => `${tableName} ${textOf(byKey.cells(values))}`,
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises"
+import { sharedLimits, sharesOf } from "../../../util/shared-limits.js"
 import type { Database } from "../database.js"
 import { itemParameters, type Statement, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
@@ -8,9 +9,6 @@ const againAfterMs = 60_000
 
 /** How long uses of sessions are collected before their times are written in a batch, in milliseconds. */
 const collectedMs = 1_000
-
-/** The maximum number of sessions that wait to be written. Further ones are not recorded until they are seen again. */
-const maxWaiting = 1_000
 
 /** The number of rows that one statement changes. With more keys MySQL would scan a small table as a whole. */
 const rowsAtOnce = 20
@@ -28,14 +26,20 @@ type Key = Pick<SessionRow, "tenant" | "tokenHash">
 
 /** Records when sessions were last seen, in the background: no call waits for it, and its failures are ignored. */
 export interface LastSeenWriter {
-  /** @param lastSeen the value in the row. */
-  record(key: Key, lastSeen: Date | undefined): void
+  /**
+   * Returns false if too many sessions of the tenant, or of all, wait already. It is recorded when it is seen again.
+   *
+   * @param lastSeen the value in the row.
+   */
+  record(key: Key, lastSeen: Date | undefined): boolean
 }
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function lastSeenWriter(database: Database, clock: () => number): LastSeenWriter {
   const { sessions } = database.tables
   const waiting = new Map<string, Key>()
+  const shares = sharesOf(sharedLimits.lastSeen)
+  const shareOf = ({ tenant }: Key) => shares({ tenant, key: "" })
   let isActive = false
   const update = updateOfRows()
 
@@ -58,7 +62,10 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
    */
   function next(): Key[] {
     const some = [...waiting].slice(0, rowsAtOnce)
-    for (const [name] of some) waiting.delete(name)
+    for (const [name, key] of some) {
+      waiting.delete(name)
+      shareOf(key).give(1)
+    }
     return some.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, key]) => key)
   }
 
@@ -80,6 +87,7 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
         await write()
       } catch {
         // Discard them: each session is recorded again when it is next seen.
+        for (const key of waiting.values()) shareOf(key).give(1)
         waiting.clear()
       }
       isActive = false
@@ -90,9 +98,12 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
   return {
     record(key, lastSeen) {
       const isDue = lastSeen === undefined || lastSeen.getTime() <= clock() - againAfterMs
-      if (!isDue || waiting.size >= maxWaiting) return
-      waiting.set(sessions.nameOf(key), key)
+      const name = sessions.nameOf(key)
+      if (!isDue || waiting.has(name)) return true
+      if (!shareOf(key).take(1)) return false
+      waiting.set(name, key)
       writeSoon()
+      return true
     },
   }
 }

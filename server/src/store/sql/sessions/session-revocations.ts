@@ -107,34 +107,29 @@ export function sessionRevocations(
     },
   )
 
-  /** Deletes sessions in batches, the oldest first. Returns their number. */
-  async function deleteAll(sql: Statements, sessionsOfUser: OfUser, event: readonly Change[]): Promise<number> {
+  /** Deletes a batch of sessions, the oldest first. */
+  async function deleteBatch(sql: Statements, sessionsOfUser: OfUser, event: readonly Change[]) {
     const write = (which: OfUser) => sql.write(deleteOfUser, which, event)
-    let revoked = 0
-    for (;;) {
-      const [cells] = await sql.read(afterMany, sessionsOfUser)
-      if (cells === undefined) return revoked + (await write(sessionsOfUser))
-      const [created, id] = cells as [Cell, Cell]
-      const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
-      const deleted = await write({ ...sessionsOfUser, before })
-      revoked += deleted
-      // Another call has deleted them.
-      if (deleted === 0) return revoked + (await write(sessionsOfUser))
-    }
+    const [cells] = await sql.read(afterMany, sessionsOfUser)
+    if (cells === undefined) return { deleted: await write(sessionsOfUser), isLast: true }
+    const [created, id] = cells as [Cell, Cell]
+    const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
+    return { deleted: await write({ ...sessionsOfUser, before }), isLast: false }
   }
 
-  const revokeOfUser: SessionStore["revokeOfUser"] = (caller, userId, { id, sessionToken }: KeptSessions) => {
+  const revokeOfUser: SessionStore["revokeOfUser"] = async (caller, userId, { id, sessionToken }: KeptSessions) => {
     const { tenant } = caller
     const ofUser = { tenant, userId, ...all }
     if (id !== undefined) ofUser.keptId = id
     if (sessionToken !== undefined) ofUser.keptHash = hashOfToken(sessionToken)
-    // Transactions that create a session of the user take turns with this one.
-    return database.writes(
-      caller,
-      [users.nameOf({ tenant, id: userId })],
-      (sql) => deleteAll(sql, ofUser, eventOfUser(caller, userId, id)),
-      { isLong: true },
-    )
+    const event = eventOfUser(caller, userId, id)
+    // Transactions that create a session of the user take turns with each batch, and so do all other calls.
+    const rows = [users.nameOf({ tenant, id: userId })]
+    for (let revoked = 0; ; ) {
+      const batch = await database.writes(caller, rows, (sql) => deleteBatch(sql, ofUser, event), { isLong: true })
+      revoked += batch.deleted
+      if (batch.isLast) return revoked
+    }
   }
 
   const eventOfUser = (caller: Caller, userId: string, sessionId?: string) =>

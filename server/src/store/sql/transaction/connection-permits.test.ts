@@ -10,8 +10,9 @@ function recorded(permits: number, queueLimit = 10) {
   const order: string[] = []
   return {
     ...{ order, close: waiting.close, permits: all },
-    async acquire(name: string, purpose: Purpose, signal?: AbortSignal) {
-      const shared = await all.acquire(purpose, signal)
+    release: (purpose: Purpose, limitKey?: string) => all.release(purpose, { limitKey }),
+    async acquire(name: string, purpose: Purpose, signal?: AbortSignal, limitKey?: string) {
+      const shared = await all.acquire(purpose, { signal, limitKey })
       order.push(shared === undefined ? name : `${name} joins ${shared}`)
     },
   }
@@ -22,7 +23,7 @@ afterEach(() => {
 })
 
 test("writers leave permits to readers, and work that has met a lock leaves permits to other writers", async () => {
-  const { acquire, permits, order } = recorded(10)
+  const { acquire, permits, release, order } = recorded(10)
   for (const n of [1, 2, 3]) acquire(`retry ${n}`, "retry")
   for (const n of [1, 2, 3, 4, 5, 6, 7]) acquire(`write ${n}`, "write")
   for (const n of [1, 2, 3]) acquire(`read ${n}`, "read")
@@ -30,23 +31,88 @@ test("writers leave permits to readers, and work that has met a lock leaves perm
   const writers = [1, 2, 3, 4, 5, 6].map((n) => `write ${n}`)
   expect(order.splice(0)).toEqual(["retry 1", "retry 2", ...writers, "read 1", "read 2"])
   expect(permits.held).toBe(10)
-  permits.release("write")
+  release("write")
   await nextTurn()
   expect(order.splice(0)).toEqual(["write 7"])
-  permits.release("retry")
+  release("retry")
   await nextTurn()
   expect(order.splice(0)).toEqual(["retry 3"])
-  permits.release("write")
+  release("write")
   await nextTurn()
   expect(order).toEqual(["read 3"])
 })
 
+test("keys take turns, each in its own order, and work of the service itself is one of them", async () => {
+  const { acquire, release, order } = recorded(1, 20)
+  acquire("first", "read", undefined, "a")
+  for (const n of [1, 2, 3])
+    for (const purpose of ["read", "write"] as const) acquire(`${purpose} ${n} of a`, purpose, undefined, "a")
+  for (const name of ["b", "b again"]) acquire(name, "read", undefined, "b")
+  acquire("the service", "read")
+  for (const [purpose, key] of [
+    ["read", "a"],
+    ["read", "a"],
+    ["read", "b"],
+    ["read", ""],
+    ["write", "a"],
+  ] as const) {
+    release(purpose, key)
+    await nextTurn()
+  }
+  expect(order.slice(1)).toEqual(["read 1 of a", "b", "the service", "write 1 of a", "b again"])
+})
+
+test("one key gets neither all permits nor all of a purpose, also if nobody else calls", async () => {
+  const { acquire, release, permits, order } = recorded(10, 100)
+  const all = (purpose: Purpose, count: number, key?: string) => {
+    for (let n = 0; n < count; n++) acquire(`${purpose} ${key}`, purpose, undefined, key)
+  }
+  all("retry", 3, "a")
+  all("write", 10, "a")
+  all("read", 5, "a")
+  await nextTurn()
+  expect(
+    Object.entries(Object.groupBy(order.splice(0), (name) => name)).map(([name, some]) => [name, some?.length]),
+  ).toEqual([
+    ["retry a", 1],
+    ["write a", 6],
+    ["read a", 2],
+  ])
+  // Others have the rest at once, although calls of the key wait.
+  acquire("write b", "write", undefined, "b")
+  await nextTurn()
+  expect(order.splice(0)).toEqual(["write b"])
+  release("write", "b")
+  await nextTurn()
+  expect([order, permits.held]).toEqual([[], 9])
+  // What the service does itself is bounded elsewhere.
+  const own = recorded(2)
+  for (const n of [1, 2]) own.acquire(`${n}`, "read")
+  await nextTurn()
+  expect(own.order).toEqual(["1", "2"])
+})
+
+test("one key cannot fill the queue", async () => {
+  const { acquire } = recorded(1, 10)
+  acquire("first", "read", undefined, "a")
+  const waitsOf = async (key: string, count: number) => {
+    const outcomes = Array.from({ length: count }, () => {
+      const outcome = acquire(key, "read", undefined, key).catch(({ reason }) => reason)
+      return Promise.race([outcome, nextTurn("waits")])
+    })
+    return (await Promise.all(outcomes)).filter((outcome) => outcome === "waits").length
+  }
+  expect(await waitsOf("a", 10)).toBe(5)
+  expect(await waitsOf("b", 10)).toBe(3)
+  expect(await waitsOf("c", 10)).toBe(1)
+})
+
 test("a permit that several may have goes to who came first, and not to a newcomer", async () => {
-  const { acquire, permits, order } = recorded(1)
+  const { acquire, permits, release, order } = recorded(1)
   acquire("first", "write")
   for (const purpose of ["read", "shared", "write", "retry"] as const) acquire(purpose, purpose)
   for (const purpose of ["write", "read", "shared", "write", "retry"] as const) {
-    permits.release(purpose)
+    release(purpose)
     if (purpose === "shared") permits.close()
     acquire("newcomer", "read")
     await nextTurn()
@@ -76,7 +142,7 @@ test("who waits for a shared connection joins a transaction, begins the next one
 test.each<Purpose>(["read", "write", "retry", "shared"])(
   "%s: too many waiters are QUEUE_FULL, who gives up leaves the queue, and closing rejects all",
   async (purpose) => {
-    const { acquire, permits, close, order } = recorded(1, 1)
+    const { acquire, permits, release, close, order } = recorded(1, 1)
     await acquire("first", purpose)
     const leaving = new AbortController()
     const gone = new Error("gone")
@@ -88,7 +154,7 @@ test.each<Purpose>(["read", "write", "retry", "shared"])(
     const late = new AbortController()
     const next = acquire("next", purpose, late.signal)
     if (purpose === "shared") permits.close()
-    permits.release(purpose)
+    release(purpose)
     // The permit is not given back by a signal that aborts later.
     late.abort()
     await next

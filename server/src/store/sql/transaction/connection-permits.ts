@@ -1,27 +1,35 @@
-import type { Line, Queue } from "./queue.js"
+import type { Waiter } from "../../store.js"
+import type { Queue } from "./queue.js"
 
 /**
  * What a unit of work needs its connection for:
  *
  * - `read`: a statement that waits for no lock.
+ * - `scan`: a read that may examine as many rows as one statement may. Few connections are for it, so that the database has most of its
+ *   time for others.
  * - `write`: work that may wait for a lock of another transaction while it holds the connection.
  * - `retry`: work that has met a lock. Few connections are for it, so that most stay free for work that has met none.
  * - `shared`: a transaction that further work may join while it runs.
  */
-export type Purpose = "read" | "write" | "retry" | "shared"
+export type Purpose = (typeof purposes)[number]
+const purposes = ["read", "scan", "write", "retry", "shared"] as const
+const onlyShared: readonly Purpose[] = ["shared"]
+
+/** Who has a permit, or waits for one. */
+type Holder = Pick<Waiter, "signal" | "limitKey">
 
 /**
- * The permits for the connections of the pool, and all that waits for one of them. Who waits for a `shared` connection is also
- * admitted by a transaction that has a place left.
+ * The permits for the connections of the pool, and all that waits for one of them. The API keys take turns, and no key gets all of the
+ * permits for a purpose. Who waits for a `shared` connection is also admitted by a transaction that has a place left.
  */
 export interface ConnectionPermits<Shared> {
   /**
-   * Waits for a permit. For `shared`, it may return a transaction to join instead. Throws as Line.wait does. One waiter after the other
-   * is admitted in the order of arrival, of those whose limit is not reached.
+   * Waits for a permit. For `shared`, it may return a transaction to join instead. Throws as Line.wait does. The waiters of one key are
+   * admitted in the order of arrival, of those whose limit is not reached.
    */
-  acquire(purpose: Purpose, signal: AbortSignal | undefined): Promise<Shared | undefined>
-  release(purpose: Purpose): void
-  /** Lets the first waiter for a shared connection join a transaction. Returns false if nobody waits. */
+  acquire(purpose: Purpose, holder: Holder): Promise<Shared | undefined>
+  release(purpose: Purpose, holder: Holder): void
+  /** Lets the next waiter for a shared connection join a transaction. Returns false if nobody waits. */
   offer(transaction: Shared): boolean
   /** Says that nobody joins a shared transaction any more, and that the next one may begin. */
   close(): void
@@ -42,64 +50,91 @@ const sharedAtOnce = 1
  */
 const longestWaitMs = 5
 
-const retryPermitsOf = (permits: number): number => Math.max(1, Math.floor(permits / 5))
+/** How many of the permits are for scans, and how many for work that has met a lock. */
+export const fewOf = (permits: number): number => Math.max(1, Math.floor(permits / 5))
 
 /** How many of the permits are for work that may hold its connection while it waits for a lock. The others stay free for readers. */
-export const writerPermitsOf = (permits: number): number => Math.max(1, permits - retryPermitsOf(permits))
+export const writerPermitsOf = (permits: number): number => Math.max(1, permits - fewOf(permits))
+
+/**
+ * How many of a number of permits one API key may have at the same time. The others stay free for all other keys, even if none of them
+ * calls now. The work of the service itself, which is bounded, may have all.
+ */
+export const permitsOfKey = (permits: number): number => Math.max(1, permits - Math.ceil(permits / 10))
+
+type Held = Record<Purpose, number>
+const none: Readonly<Held> = { read: 0, scan: 0, write: 0, retry: 0, shared: 0 }
+const writersOf = ({ write, retry, shared }: Held) => write + retry + shared
+const allOf = (held: Held) => held.read + held.scan + writersOf(held)
 
 /** @param permits The number of permits. */
 export function connectionPermits<Shared>(queue: Queue, permits: number): ConnectionPermits<Shared> {
-  const lines: Record<Purpose, Line<Shared | undefined>> = {
-    read: queue.line(),
-    write: queue.line(),
-    retry: queue.line(),
-    shared: queue.line(),
+  const line = queue.line<Shared | undefined, Purpose>()
+  const held = { ...none }
+  /** The permits of each API key that has some. */
+  const heldByKeys = new Map<string, Held>()
+  const few = fewOf(permits)
+  const most = { all: permits, writers: writerPermitsOf(permits), scan: few, retry: few }
+  const mostOfKey = {
+    all: permitsOfKey(most.all),
+    writers: permitsOfKey(most.writers),
+    scan: permitsOfKey(few),
+    retry: permitsOfKey(few),
   }
-  const held = { read: 0, write: 0, retry: 0, shared: 0 }
-  const waiting = Object.entries(lines) as [Purpose, Line<Shared | undefined>][]
   /** The number of shared transactions that can still be joined. */
   let open = 0
   /** When the last of them began. */
   let begun = 0
   let timer: NodeJS.Timeout | undefined
 
-  const heldByWriters = () => held.write + held.retry + held.shared
+  const nextShared = () => line.next(() => onlyShared)
   /** When another shared transaction begins although there are enough. */
-  const lateAt = () => Math.max(lines.shared.since, begun) + longestWaitMs
+  const lateAt = () => Math.max(nextShared()?.arrived ?? Number.POSITIVE_INFINITY, begun) + longestWaitMs
   const mayShare = () => open < sharedAtOnce || performance.now() >= lateAt()
 
-  function isFree(purpose: Purpose): boolean {
-    const writers = heldByWriters()
-    if (held.read + writers >= permits) return false
+  const isBelow = (limits: typeof most, now: Held, purpose: Purpose) => {
+    if (allOf(now) >= limits.all) return false
+    if (purpose === "scan") return now.scan < limits.scan
     if (purpose === "read") return true
-    if (writers >= writerPermitsOf(permits)) return false
-    return purpose === "write" || (purpose === "retry" ? held.retry < retryPermitsOf(permits) : mayShare())
+    return writersOf(now) < limits.writers && (purpose !== "retry" || now.retry < limits.retry)
   }
 
-  function take(purpose: Purpose): void {
-    held[purpose]++
+  const isFree = (purpose: Purpose, key: string): boolean =>
+    isBelow(most, held, purpose) &&
+    (key === "" || isBelow(mostOfKey, heldByKeys.get(key) ?? none, purpose)) &&
+    (purpose !== "shared" || mayShare())
+
+  function count(key: string, purpose: Purpose, change: 1 | -1): void {
+    held[purpose] += change
+    if (key === "") return
+    const own = heldByKeys.get(key) ?? { ...none }
+    own[purpose] += change
+    if (allOf(own) > 0) heldByKeys.set(key, own)
+    else heldByKeys.delete(key)
+  }
+
+  function take(purpose: Purpose, key: string): void {
+    count(key, purpose, 1)
     if (purpose !== "shared") return
     open++
     begun = performance.now()
   }
 
-  /** Permits go at once to the first waiters that may have them, so that a newcomer cannot overtake. */
+  const freeFor = (key: string) => purposes.filter((purpose) => isFree(purpose, key))
+
+  /** Permits go at once to the next waiters that may have them, so that a newcomer cannot overtake. */
   function admitNext(): void {
-    while (queue.size > 0) {
-      let next: Purpose | undefined
-      for (const [purpose, line] of waiting)
-        if (line.first < (next === undefined ? Number.POSITIVE_INFINITY : lines[next].first) && isFree(purpose))
-          next = purpose
-      if (next === undefined) break
-      take(next)
-      lines[next].admit(undefined)
+    while (line.size > 0) {
+      const admitted = line.admit(undefined, freeFor)
+      if (admitted === undefined) break
+      take(admitted.kind, admitted.key)
     }
     watch()
   }
 
   /** Comes back when the first waiter for a shared transaction has waited too long. Without a free permit it comes back later. */
   function watch(): void {
-    if (timer !== undefined || lines.shared.size === 0) return
+    if (timer !== undefined || nextShared() === undefined) return
     const waitMs = lateAt() - performance.now()
     const next = () => {
       timer = undefined
@@ -110,28 +145,29 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
 
   return {
     get held() {
-      return held.read + heldByWriters()
+      return allOf(held)
     },
     get waiting() {
-      return lines.read.size + lines.write.size + lines.retry.size + lines.shared.size
+      return line.size
     },
-    async acquire(purpose, signal) {
+    async acquire(purpose, holder) {
+      const { signal, limitKey = "" } = holder
       signal?.throwIfAborted()
       queue.throwIfClosed()
-      const line = lines[purpose]
-      if (line.size === 0 && isFree(purpose)) {
-        take(purpose)
+      // Whoever waits could not have the permit, except those who wait for a shared transaction, which begins at its time.
+      if (isFree(purpose, limitKey) && (purpose !== "shared" || nextShared() === undefined)) {
+        take(purpose, limitKey)
         return undefined
       }
-      const waited = line.wait(signal)
+      const waited = line.wait(holder, purpose)
       watch()
       return waited
     },
-    release(purpose) {
-      held[purpose]--
+    release(purpose, { limitKey = "" }) {
+      count(limitKey, purpose, -1)
       admitNext()
     },
-    offer: (transaction) => lines.shared.admit(transaction),
+    offer: (transaction) => line.admit(transaction, () => onlyShared) !== undefined,
     close() {
       open--
       admitNext()

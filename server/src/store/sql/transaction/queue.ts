@@ -1,26 +1,42 @@
 import { StoreError } from "../../../errors/store-error.js"
+import { Turns } from "../../../util/turns.js"
+import type { Waiter } from "../../store.js"
 
-/** A first-in, first-out queue of waiters. Each one is admitted with a grant. */
-export interface Line<Grant = void> {
+/** Who waits: until when, and for which API key. */
+type Waits = Pick<Waiter, "signal" | "limitKey">
+
+/** One waiter in a line. */
+export interface Waiting<Kind> {
+  /** The API key that it waits for; the empty string for work of the service itself. */
+  readonly key: string
+  readonly kind: Kind
+  /** The time at which it arrived, by `performance.now()`. */
+  readonly arrived: number
+}
+
+/** Returns the kinds of which a waiter of an API key may be next. */
+export type Accepted<Kind> = (key: string) => readonly Kind[]
+
+/**
+ * A queue of waiters, in which the API keys take turns and the waiters of one key stay in their order of arrival. Each waiter is
+ * admitted with a grant.
+ */
+export interface Line<Grant = void, Kind = undefined> {
   /** The number of waiters. */
   readonly size: number
-  /** The sequence number of the first waiter, which orders waiters across lines; Infinity when the line is empty. */
-  readonly first: number
-  /** The time at which the first waiter arrived, by `performance.now()`; Infinity when the line is empty. */
-  readonly since: number
+  /** Returns the next waiter. Default: of any kind. */
+  next(accepted?: Accepted<Kind>): Waiting<Kind> | undefined
   /**
-   * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, the signal's reason when it
-   * aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
+   * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, or the key has more than
+   * its share of it, the signal's reason when it aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
    */
-  wait(signal: AbortSignal | undefined): Promise<Grant>
-  /** Admits the first waiter. Returns false when the line is empty. */
-  admit(grant: Grant): boolean
+  wait(waiter: Waits, kind: Kind): Promise<Grant>
+  /** Admits the next waiter, and returns it; undefined if there is none. */
+  admit(grant: Grant, accepted?: Accepted<Kind>): Waiting<Kind> | undefined
 }
 
 /** One waiter. The callbacks are cleared when the wait ends, because a Set may keep a reference to a removed entry. */
-interface Entry<Grant> {
-  readonly sequence: number
-  readonly arrived: number
+interface Entry<Grant, Kind> extends Waiting<Kind> {
   admit: ((grant: Grant) => void) | undefined
   reject: ((reason: unknown) => void) | undefined
 }
@@ -28,7 +44,7 @@ interface Entry<Grant> {
 /** All waiters for the database, in lines that share one bound. */
 export interface Queue {
   /** @param maxWaiters The most waiters in this line. Default: the limit of the queue. */
-  line<Grant = void>(maxWaiters?: number): Line<Grant>
+  line<Grant = void, Kind = undefined>(maxWaiters?: number): Line<Grant, Kind>
   /** Rejects all waiters, and every later one. */
   close(): void
   throwIfClosed(): void
@@ -36,46 +52,47 @@ export interface Queue {
   readonly size: number
 }
 
-/** @param limit The most waiters in all lines together. */
+/** @param limit The most waiters in all lines together. One API key has at most as many as there are places left for all others. */
 export function queue(limit: number): Queue {
-  const all = new Set<Entry<never>>()
-  let sequence = 0
+  const all = new Turns<Pick<Entry<never, unknown>, "reject">>()
   let closed = false
 
   const throwIfClosed = (): void => {
     if (closed) throw closedError()
   }
 
-  function line<Grant>(maxWaiters = limit): Line<Grant> {
-    // A Set keeps the order of arrival and removes a waiter that gives up without a search.
-    const waiting = new Set<Entry<Grant>>()
-    const first = (): Entry<Grant> | undefined => waiting.values().next().value
+  function line<Grant, Kind>(maxWaiters = limit): Line<Grant, Kind> {
+    const waiting = new Turns<Entry<Grant, Kind>>()
+    const choose = (accepted: Accepted<Kind> | undefined) =>
+      accepted &&
+      ((entries: Iterable<Entry<Grant, Kind>>, key: string) => {
+        const kinds = accepted(key)
+        if (kinds.length > 0) for (const entry of entries) if (kinds.includes(entry.kind)) return entry
+        return undefined
+      })
     return {
       get size() {
         return waiting.size
       },
-      get since() {
-        return first()?.arrived ?? Number.POSITIVE_INFINITY
-      },
-      get first() {
-        return first()?.sequence ?? Number.POSITIVE_INFINITY
-      },
-      async wait(signal) {
+      next: (accepted) => waiting.next(choose(accepted)),
+      async wait({ signal, limitKey = "" }, kind) {
         signal?.throwIfAborted()
         throwIfClosed()
-        if (all.size >= limit || waiting.size >= maxWaiters)
+        const mostOfKey = limitKey === "" ? limit : limit - all.size
+        if (all.size >= limit || waiting.size >= maxWaiters || all.countOf(limitKey) >= mostOfKey)
           throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
         return new Promise<Grant>((resolve, reject) => {
           const abort = () => entry.reject?.(signal?.reason)
           const end = () => {
-            all.delete(entry)
-            waiting.delete(entry)
+            all.delete(limitKey, entry)
+            waiting.delete(limitKey, entry)
             entry.admit = undefined
             entry.reject = undefined
             signal?.removeEventListener("abort", abort)
           }
-          const entry: Entry<Grant> = {
-            sequence: sequence++,
+          const entry: Entry<Grant, Kind> = {
+            key: limitKey,
+            kind,
             arrived: performance.now(),
             admit(grant) {
               end()
@@ -87,14 +104,14 @@ export function queue(limit: number): Queue {
             },
           }
           signal?.addEventListener("abort", abort)
-          all.add(entry)
-          waiting.add(entry)
+          all.add(limitKey, entry)
+          waiting.add(limitKey, entry)
         })
       },
-      admit(grant) {
-        const next = first()
+      admit(grant, accepted) {
+        const next = waiting.take(choose(accepted))
         next?.admit?.(grant)
-        return next !== undefined
+        return next
       },
     }
   }
@@ -107,7 +124,7 @@ export function queue(limit: number): Queue {
     },
     close() {
       closed = true
-      for (const entry of all) entry.reject?.(closedError())
+      for (const [, entries] of all) for (const entry of entries) entry.reject?.(closedError())
     },
   }
 }

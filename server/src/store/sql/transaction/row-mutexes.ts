@@ -9,7 +9,7 @@ export interface RowMutexes {
   /** Whether one of these rows is locked now. */
   areLocked(rows: readonly string[]): boolean
   /**
-   * Locks all of these rows, and waits where one is locked.
+   * Locks all of these rows, and waits where one is locked. The API keys take turns at a row.
    *
    * @returns The function that unlocks them. Throws as Line.wait does.
    */
@@ -22,13 +22,14 @@ export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
   const locked = new Map<string, Line | undefined>()
 
   const unlock = (rows: readonly string[]): void => {
-    for (const row of rows) if (!locked.get(row)?.admit()) locked.delete(row)
+    for (const row of rows) if (locked.get(row)?.admit() === undefined) locked.delete(row)
   }
 
   return {
     areLocked: (rows) => rows.some((row) => locked.has(row)),
 
-    async lock(rows, { signal, whileWaiting }) {
+    async lock(rows, waiter) {
+      const { signal, whileWaiting } = waiter
       signal?.throwIfAborted()
       queue.throwIfClosed()
       // Every writer locks in the same order, so that no two of them wait for each other.
@@ -41,7 +42,7 @@ export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
         const line = locked.get(row) ?? queue.line(maxWaiters)
         locked.set(row, line)
         try {
-          const waited = line.wait(signal)
+          const waited = line.wait(waiter, undefined)
           await (whileWaiting === undefined ? waited : whileWaiting(waited))
         } catch (error) {
           unlock(ordered.slice(0, index))

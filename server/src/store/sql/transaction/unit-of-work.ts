@@ -36,12 +36,12 @@ export interface UnitOptions {
 
 /** One read, one write, or several writes that are committed together. */
 export interface UnitOfWork extends Waiter {
-  readonly purpose: "read" | "write"
+  readonly purpose: "read" | "scan" | "write"
   /**
    * Names of the rows that it changes, or locks by its foreign keys. No two units of work that name the same row run at the same
-   * time. A read may name what only one read may do at a time. Default: the work locks its rows while it runs.
+   * time. Default: the work locks its rows while it runs.
    */
-  readonly rows?: readonly string[]
+  readonly rows?: readonly string[] | undefined
 }
 
 export interface UnitsOfWork {
@@ -73,14 +73,14 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
   async function connect(purpose: Purpose, waiter: Waiter): Promise<PooledConnection | Group> {
     const begun = performance.now()
     const { signal, whileWaiting, spans } = waiter
-    const permit = permits.acquire(purpose, signal)
+    const permit = permits.acquire(purpose, waiter)
     const group = await (purpose === "retry" && whileWaiting !== undefined ? whileWaiting(permit) : permit)
     if (group !== undefined) {
       recordWait(begun, waiter, observation)
       return group
     }
     // After an abort the permit stays held until the connection that was being opened has been returned.
-    const connection = new PooledConnection(engine, observation, spans, () => permits.release(purpose))
+    const connection = new PooledConnection(engine, observation, spans, () => permits.release(purpose, waiter))
     try {
       await connection.open(signal)
     } catch (error) {
@@ -100,7 +100,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       let connection: PooledConnection | undefined
       let hasMetLock = false
       const kept: Promise<unknown>[] = []
-      const namesOf = (rows: readonly string[]) => (engine.locksRows || purpose === "read" ? rows : wholeDatabase)
+      const namesOf = (rows: readonly string[]) => (engine.locksRows ? rows : wholeDatabase)
       const missing = (rows: readonly string[]) => namesOf(rows).filter((row) => !lockedRows.has(row))
       const release = async () => {
         const former = connection
@@ -162,13 +162,13 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
     },
 
     async runOutside(work) {
-      await permits.acquire("write", undefined)
+      await permits.acquire("write", {})
       try {
         return await work()
       } catch (error) {
         throw storeError(error)
       } finally {
-        permits.release("write")
+        permits.release("write", {})
       }
     },
 

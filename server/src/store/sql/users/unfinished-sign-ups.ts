@@ -29,7 +29,7 @@ export async function unfinishedSignUps(
     "created",
   )
   const rows = await database.reads({}).read(select, { tenant, created: since })
-  return rows.map(([id, created]) => ({
+  return users.readable(rows, ([id, created]) => ({
     id: users.value("id", id as Cell),
     created: users.value("created", created as Cell) as Date,
   }))

@@ -1,3 +1,4 @@
+import type { SelectQueryBuilder } from "typeorm"
 import type { Caller, UserStore } from "../../store.js"
 import type { ListedUser, UserFilter } from "../../types.js"
 import type { Database } from "../database.js"
@@ -6,6 +7,7 @@ import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, statement } from "../query/statement.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { UserRow } from "../schema/rows.js"
+import { withoutSkipped } from "../schema/unreadable-row.js"
 import { emailKey } from "./email-key.js"
 
 // The range of times that every engine supports. All users were created within it.
@@ -20,10 +22,17 @@ interface Wanted {
   before: Date
 }
 
+/** The most entries of the index that one statement counts. They take about 1 ms. */
+export const countedAtOnce = 5_000
+
 /** The user after which the page begins. With an empty id: the time from which on users are listed. */
 interface Position {
   created: Date
   id: string
+}
+
+interface Range extends Wanted {
+  after: Position
 }
 
 /** Creates the lists of users, which read the index `users_created`. */
@@ -36,36 +45,43 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
     before: ({ before }: Wanted) => users.cell("created", before),
   }
   const withEmail = { ...parameters, emailKey: (wanted: Wanted) => users.cell("emailKey", wanted.emailKey) }
-  const createdThen = "u.tenant = :tenant AND u.created >= :since AND u.created < :before"
-  const hasEmail = `${createdThen} AND u.emailKey = :emailKey`
+  const hasEmail = "u.tenant = :tenant AND u.created >= :since AND u.created < :before AND u.emailKey = :emailKey"
   const select = (what: string) => users.selectFrom("u").select(what)
   const userWithEmail = statement<UserRow, Wanted>(select(columns).where(hasEmail), withEmail)
-  // Without the hint, the servers read whole rows if most rows of the table are selected.
-  const byIndex = select("COUNT(*)").useIndex("users_created")
-  const count = statement<UserRow, Wanted>(byIndex.where(createdThen), parameters)
   const countWithEmail = statement<UserRow, Wanted>(select("COUNT(*)").where(hasEmail), withEmail)
-  const following = statement<UserRow, Wanted & { after: Position }>(
-    select(columns)
-      .where("u.tenant = :tenant AND u.created < :before")
-      // The condition is given in two forms, because SQLite finds the place in the index by the first and the servers
-      // by the second.
-      .andWhere("(u.created, u.id) > (:created, :id)")
-      .andWhere("(u.created > :created OR (u.created = :created AND u.id > :id))")
-      .orderBy("u.created")
-      .addOrderBy("u.id")
-      .limit(rowsPerStatement),
-    {
-      tenant: parameters.tenant,
-      before: parameters.before,
-      created: ({ after }) => users.cell("created", after.created),
-      id: ({ after }) => users.cell("id", after.id),
-    },
+  // The condition is given in two forms, because SQLite finds the place in the index by the first and the servers
+  // by the second.
+  const isAfter =
+    "u.tenant = :tenant AND u.created < :before AND (u.created, u.id) > (:created, :id)" +
+    " AND (u.created > :created OR (u.created = :created AND u.id > :id))"
+  const after = {
+    tenant: parameters.tenant,
+    before: parameters.before,
+    created: ({ after }: Range) => users.cell("created", after.created),
+    id: ({ after }: Range) => users.cell("id", after.id),
+  }
+  // Without the hint, the servers read whole rows if most rows of the table are selected.
+  const byIndex = (what: string) => select(what).useIndex("users_created").where(isAfter)
+  const ordered = (one: SelectQueryBuilder<UserRow>) => one.orderBy("u.created").addOrderBy("u.id")
+  const following = statement<UserRow, Range>(ordered(select(columns).where(isAfter)).limit(rowsPerStatement), after)
+  /** Selects the last of the entries that one statement may count. */
+  const lastCounted = statement<UserRow, Range>(
+    ordered(byIndex("u.created, u.id"))
+      .offset(countedAtOnce - 1)
+      .limit(1),
+    after,
   )
+  const countRest = statement<UserRow, Range>(byIndex("COUNT(*)"), after)
   const userOf = (cells: Cell[]): ListedUser => ({ ...users.row(cells), ...timesOf(users, cells) })
+  const itemOf = (cells: Cell[]) =>
+    users.readableItem(cells, userOf, () => ({
+      id: users.valueIn("id", cells),
+      created: timesOf(users, cells).created,
+    }))
   const usersWithEmail = async (caller: Caller, wanted: Wanted) => {
     if (wanted.emailKey === undefined) return []
     const rows = await database.olderReads(caller).read(userWithEmail, wanted)
-    return rows.map(userOf)
+    return users.readable(rows, userOf)
   }
 
   return {
@@ -79,17 +95,29 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       const after = { created: new Date(created), id }
       const sql = database.olderReads(caller)
       const read = (last: Position) => sql.read(following, { ...wanted, after: last })
-      const { items, next } = await readPage<ListedUser, Position>({ size, after, read, itemOf: userOf })
-      return { items, nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]) }
+      const { items, next } = await readPage<ListedUser, Position>({ size, after, read, itemOf })
+      return {
+        items: withoutSkipped(items),
+        nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]),
+      }
     },
 
     async count(caller, filter) {
       const wanted = wantedBy(caller, filter)
       if (filter.email !== undefined && wanted.emailKey === undefined) return 0
-      const statement = wanted.emailKey === undefined ? count : countWithEmail
-      // One count at a time per tenant. Otherwise the counts of one API key could occupy all connections for seconds.
-      const rows = await database.olderReads(caller, `count users ${caller.tenant}`).read(statement, wanted)
-      return Number(rows[0]?.[0])
+      const sql = database.olderReads(caller, "scan")
+      if (wanted.emailKey !== undefined) return Number((await sql.read(countWithEmail, wanted))[0]?.[0])
+      // In slices, between which the other callers have their turns.
+      let after: Position = { created: wanted.since, id: "" }
+      for (let counted = 0; ; counted += countedAtOnce) {
+        const [cells] = await sql.read(lastCounted, { ...wanted, after })
+        if (cells === undefined) {
+          const rest = await sql.read(countRest, { ...wanted, after })
+          return counted + Number(rest[0]?.[0])
+        }
+        const [created, id] = cells as [Cell, Cell]
+        after = { created: users.value("created", created) as Date, id: users.value("id", id) }
+      }
     },
   }
 }

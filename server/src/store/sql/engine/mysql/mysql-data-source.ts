@@ -5,6 +5,7 @@ import { StatementError } from "../../query/statement-error.js"
 import { connectionOptions, sslOptions } from "../connection-options.js"
 import { common } from "../data-source.js"
 import { type Sockets, sockets } from "../sockets.js"
+import { timeToConnect } from "../time-to-connect.js"
 import type { ServerLocation } from "../url/url.js"
 import { type Cluster, clusterOf } from "./member-state.js"
 import { statementError } from "./mysql-errors.js"
@@ -30,7 +31,7 @@ async function connectToServer(
 ) {
   const { host, port, username, password, database } = location
   const ssl = sslOptions(location)
-  const connectTimeout = options.connectTimeoutMs
+  const connectTimeout = timeToConnect(location, options.connectTimeoutMs)
   const reach = connectionOptions(location, open)
   const probe = await createConnection({ ...reach, connectTimeout })
   const { version, cluster } = await kindOf(probe).finally(() => probe.end())
@@ -46,6 +47,7 @@ async function connectToServer(
     poolSize: options.poolSize + 2,
     extra: {
       stream: reach.stream,
+      enableCleartextPlugin: reach.enableCleartextPlugin,
       connectAttributes: { program_name: "authwire" },
       // Networks drop idle connections without notice.
       maxIdle: options.poolSize,

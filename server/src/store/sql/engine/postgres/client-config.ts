@@ -3,17 +3,24 @@ import type { PostgresLocation } from "../url/postgres-url.js"
 
 /** Returns the driver's configuration of a single connection. */
 export function clientConfig(location: PostgresLocation): ClientConfig {
-  const { host, port, username, password, database, tls, applicationName = "authwire" } = location
+  const { host, port, username, database, tls, applicationName = "authwire" } = location
   const options = serverOptions(location)
   return {
     ...{ host, port, database },
     ...(username === undefined ? {} : { user: username }),
-    // A function, because the driver replaces an empty string by the password of its environment.
-    password: () => password,
+    password: passwordOf(location),
     ssl: tls.options ?? false,
     application_name: applicationName,
     ...(options === undefined ? {} : { options }),
   }
+}
+
+/**
+ * Returns the function that the driver calls for the password of each connection. A function also if there is only one
+ * password, because the driver replaces an empty string by the password of its environment.
+ */
+export function passwordOf({ password, readPassword }: PostgresLocation): () => Promise<string> {
+  return readPassword ?? (async () => password)
 }
 
 /** Returns the options for the server's process of each connection: those of the URL, and the schema. */

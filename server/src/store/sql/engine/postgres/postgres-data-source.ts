@@ -4,8 +4,9 @@ import { DataSource } from "typeorm"
 import { StatementError } from "../../query/statement-error.js"
 import { common } from "../data-source.js"
 import { type Sockets, sockets } from "../sockets.js"
+import { timeToConnect } from "../time-to-connect.js"
 import type { PostgresLocation } from "../url/postgres-url.js"
-import { serverOptions } from "./client-config.js"
+import { passwordOf, serverOptions } from "./client-config.js"
 import { statementError } from "./postgres-errors.js"
 
 /**
@@ -31,7 +32,7 @@ export async function openPostgresDataSource(
   location: PostgresLocation,
   { poolSize, connectTimeoutMs }: { poolSize: number; connectTimeoutMs: number },
 ): Promise<PostgresDataSource> {
-  const { host, port, username, password, database, tls, applicationName = "authwire" } = location
+  const { host, port, username, database, tls, applicationName = "authwire" } = location
   const options = serverOptions(location)
   const open = sockets()
   const dataSource = new DataSource({
@@ -40,12 +41,11 @@ export async function openPostgresDataSource(
     driver: { Pool: ListeningPool },
     ...{ host, port, database },
     ...(username === undefined ? {} : { username }),
-    // A function, because the driver replaces an empty string by the password of its environment.
-    password: () => password,
+    password: passwordOf(location),
     ssl: tls.options ?? false,
     applicationName,
     installExtensions: false,
-    connectTimeoutMS: connectTimeoutMs,
+    connectTimeoutMS: timeToConnect(location, connectTimeoutMs),
     // Two more than the calls that the gate admits: for the ping and for the lookup of valid API keys.
     poolSize: poolSize + 2,
     extra: {

@@ -12,6 +12,8 @@ export interface ServerLocation {
   socketPath: string | undefined
   username: string
   password: string
+  /** Returns the password of a new connection, in place of `password`. */
+  readPassword?: (() => Promise<string>) | undefined
   database: string
   tls: Tls
   /** The names of the parameters that have no effect. */

@@ -9,6 +9,8 @@ export interface PostgresLocation {
   /** Default: the driver uses the name of the process's user. */
   username: string | undefined
   password: string
+  /** Returns the password of a new connection, in place of `password`. */
+  readPassword?: (() => Promise<string>) | undefined
   database: string
   tls: Tls
   /** The schema of the tables. Default: that of the `search_path` of the role. */

@@ -1,8 +1,9 @@
 import { tables } from "./0001-tables.js"
 import { privateExtra } from "./0002-private-extra.js"
+import { changedKeys } from "./0003-changed-keys.js"
 
 /** All migrations, in their order. */
-export const migrations = [tables, privateExtra]
+export const migrations = [tables, privateExtra, changedKeys]
 
 /**
  * The migrations that builds before the first release had after `0001-tables`, which makes the tables that they made all

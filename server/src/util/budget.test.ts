@@ -15,11 +15,14 @@ test("a budget is not exceeded, and is tight before it is used up", () => {
 })
 
 test("bytes of a budget that belongs to a larger one are reserved in both, and released in both", () => {
-  const larger = new Budget(15, 12)
+  const largest = new Budget(16)
+  const larger = new Budget(15, 12, undefined, largest)
   const [one, other] = [new Budget(10), new Budget(10)]
   expect(one.take(8)).toBe(true)
   one.belongTo(larger)
   other.belongTo(larger)
+  expect([largest.take(9), largest.take(8)]).toEqual([false, true])
+  largest.give(8)
   expect(() => one.belongTo(larger)).toThrow("belongs")
   // The larger budget has 7 bytes left.
   expect(other.take(8)).toBe(false)

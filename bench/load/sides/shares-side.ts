@@ -1,0 +1,76 @@
+// A tenant's application in bench/shares.ts. It calls the service with its own key, from several callers in turn.
+//
+//   startChild("shares-side.ts", [url of the gRPC listener, API key])
+
+import { createAuthwireClient } from "@authwire/client"
+import { answerParent } from "../child.ts"
+import { openTimes } from "../statistics.ts"
+
+/** What a caller does again and again. The user `many` has very many expired sessions. */
+export type SharesCall = keyof typeof calls
+export type SharesRequest =
+  | { do: "begin"; calls: readonly SharesCall[]; callers: number; pauseMs: number }
+  | { do: "look" }
+
+/** The calls since the last look: their times in milliseconds, how many there were, and how many of them failed. */
+export interface SharesSight {
+  p50: number
+  p99: number
+  worst: number
+  made: number
+  failed: number
+}
+
+const [url = "", apiKey = ""] = process.argv.slice(2)
+const client = createAuthwireClient({ url, apiKey, timeoutMs: 10_000 })
+const { sessions, users, accounts } = client
+const expected = { code: 5 }
+
+const calls = {
+  getSessionAndUser: () => sessions.getSessionAndUser({ sessionToken: "own" }),
+  getUser: () => users.getUser({ id: "own" }),
+  listSessions: () => sessions.listSessions({ userId: "own" }),
+  listActive: () => sessions.listSessions({ userId: "many", active: true }),
+  listByProvider: () => sessions.listSessions({ userId: "many", provider: "none" }),
+  countUsers: () => users.countUsers({}),
+  listAccounts: () => accounts.listAccountsByUser({ userId: "many", pageToken: lastPage, pageSize: 1 }),
+}
+let lastPage = ""
+/** Finds a page far from the beginning of the list. */
+async function findLaterPage(): Promise<void> {
+  for (let page = 0; page < 100; page++) {
+    const { nextPageToken } = await accounts.listAccountsByUser({ userId: "many", pageToken: lastPage, pageSize: 1000 })
+    if (nextPageToken === "") return
+    lastPage = nextPageToken
+  }
+}
+
+let times = openTimes()
+let [failed, worst] = [0, 0]
+
+async function caller(which: readonly SharesCall[], pauseMs: number): Promise<never> {
+  for (let n = 0; ; n++) {
+    const begun = performance.now()
+    try {
+      await calls[which[n % which.length] as SharesCall]()
+    } catch (error) {
+      if ((error as { code?: number }).code !== expected.code) failed++
+    }
+    const ms = performance.now() - begun
+    times.add(ms)
+    worst = Math.max(worst, ms)
+    // A rejected call is not repeated in the same turn.
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+}
+
+answerParent(async (request: SharesRequest): Promise<SharesSight> => {
+  if (request.do === "begin") {
+    if (request.calls.includes("listAccounts")) await findLaterPage()
+    for (let n = 0; n < request.callers; n++) caller(request.calls, request.pauseMs)
+  }
+  const sight = { p50: times.percentile(50), p99: times.percentile(99), worst, made: times.count(), failed }
+  times = openTimes()
+  ;[failed, worst] = [0, 0]
+  return sight
+})

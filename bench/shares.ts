@@ -1,0 +1,207 @@
+// Measures what the lists of one tenant's key cost another tenant, on SQLite and on MySQL or MariaDB. Prints the times
+// of the other tenant's reads while nobody else calls, and beside 20 and 100 callers of each list. Each list has a user
+// with very many expired sessions. Writes its section of bench/results.md.
+//
+//   node bench/shares.ts [--rows 300000] [--seconds 10] [--callers 20,100] [--only WORDS] [--databases sqlite,mysql] [--dry]
+
+import { createHash, randomBytes } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { setTimeout as delay } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { staticKey } from "@authwire/test-support/processes/server.js"
+import { createConnection } from "mysql2/promise"
+import { openMysqlServer } from "./data/mysql-server.ts"
+import { readMachineFacts } from "./facts.ts"
+import { startChild } from "./load/child.ts"
+import { healthQuestions } from "./load/health.ts"
+import type { SharesCall, SharesRequest, SharesSight } from "./load/sides/shares-side.ts"
+import { count, machineText, short, table, writeSection } from "./report/markdown.ts"
+import { startAuthwire } from "./servers/processes.ts"
+
+const { values } = parseArgs({
+  strict: false,
+  options: {
+    rows: { type: "string", default: "300000" },
+    seconds: { type: "string", default: "10" },
+    callers: { type: "string", default: "20,100" },
+    only: { type: "string", default: "" },
+    databases: { type: "string", default: "sqlite,mysql" },
+    dry: { type: "boolean", default: false },
+  },
+})
+const [rows, seconds] = [Number(values.rows), Number(values.seconds)]
+const callers = String(values.callers).split(",").map(Number)
+const loads: readonly (readonly [string, readonly SharesCall[]])[] = [
+  ["ListSessions, active", ["listActive"]],
+  ["ListSessions, of a provider", ["listByProvider"]],
+  ["CountUsers", ["countUsers"]],
+  ["ListAccountsByUser", ["listAccounts"]],
+  ["all together", ["listActive", "listByProvider", "countUsers", "listAccounts"]],
+]
+const [heavy, other] = [staticKey(["all"], { tenant: "heavy" }), staticKey(["all"], { tenant: "other" })]
+
+const reports: string[] = [`${machineText(readMachineFacts())}.`]
+for (const name of String(values.databases).split(","))
+  reports.push(await measure(name === "sqlite" ? await sqlite() : await mysql()))
+process.stdout.write(`${reports.join("\n\n")}\n`)
+if (values.dry !== true) writeSection("bench/shares.ts", reports.join("\n\n"))
+
+interface Place {
+  name: string
+  url: string
+  /** Runs SQL in which `numbers` is a table of the numbers from 0 to `rows` - 1. */
+  fill(statements: readonly string[]): Promise<void>
+  remove(): Promise<void>
+}
+
+async function measure({ name, url, fill, remove }: Place): Promise<string> {
+  const server = await startAuthwire(url, {
+    args: ["--migrate", "--cleanup-interval=0"],
+    env: { AUTHWIRE_API_KEYS: JSON.stringify([heavy.entry, other.entry]) },
+  })
+  const { grpcUrl = "", httpUrl = "" } = server.endpoints
+  try {
+    await fill(statements(name === "SQLite"))
+    const reader = await startChild("shares-side.ts", [grpcUrl, other.text])
+    const say = (request: SharesRequest) => reader.ask(request) as Promise<SharesSight>
+    const health = watchHealth(grpcUrl, httpUrl)
+    await say({ do: "begin", calls: ["getSessionAndUser", "getUser", "listSessions"], callers: 4, pauseMs: 10 })
+    await delay(3_000)
+    await say({ do: "look" })
+    const lines: string[][] = []
+    const window = async (what: string, made: () => Promise<SharesSight | undefined>) => {
+      health.reset()
+      await say({ do: "look" })
+      await delay(seconds * 1000)
+      const seen = await say({ do: "look" })
+      const own = await made()
+      const cells = [seen.p50, seen.p99, seen.worst].map(short)
+      lines.push([
+        what,
+        ...cells,
+        `${seen.failed} of ${seen.made}`,
+        short(health.worst()),
+        own ? `${own.failed} of ${own.made}` : "",
+        short(own?.p50),
+      ])
+      process.stderr.write(`${name}: ${lines.at(-1)?.join(" | ")}\n`)
+    }
+    await window("nobody else", async () => undefined)
+    for (const [load, calls] of loads) {
+      if (!load.includes(String(values.only))) continue
+      for (const number of callers) {
+        const attacker = await startChild("shares-side.ts", [grpcUrl, heavy.text], { nice: 10 })
+        const ask = (request: SharesRequest) => attacker.ask(request) as Promise<SharesSight>
+        await ask({ do: "begin", calls, callers: number, pauseMs: 0 })
+        await delay(1_000)
+        await ask({ do: "look" })
+        await window(`${load}, ${number} callers`, () => ask({ do: "look" }))
+        await attacker.stop()
+        await delay(2_000)
+      }
+    }
+    await reader.stop()
+    health.stop()
+    const head = [
+      "",
+      "p50, ms",
+      "p99, ms",
+      "slowest, ms",
+      "failed",
+      "slowest health check, ms",
+      "failed of the list",
+      "p50 of the list, ms",
+    ]
+    return `${name}, ${count(rows)} expired sessions, ${seconds} seconds each:\n\n${table(head, lines)}`
+  } finally {
+    await server.stop()
+    await remove()
+  }
+}
+
+/** The rows of the two tenants. */
+function statements(isSqlite: boolean): string[] {
+  const hash = isSqlite ? "randomblob(32)" : "UNHEX(SHA2(CONCAT('s', n), 256))"
+  const id = (prefix: string) => (isSqlite ? `'${prefix}' || n` : `CONCAT('${prefix}', n)`)
+  const at = isSqlite ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '-' || n || ' seconds')" : "NOW(3) - INTERVAL n SECOND"
+  const soon = isSqlite ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '-1 days')" : "NOW(3) - INTERVAL 1 DAY"
+  const own = createHash("sha256").update("own").digest("hex")
+  const ownHash = isSqlite ? `x'${own}'` : `UNHEX('${own}')`
+  const session = "INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id, created)"
+  return [
+    "INSERT INTO users (tenant, id, extra) VALUES ('heavy', 'many', '{}'), ('heavy', 'others', '{}'), ('other', 'own', '{}')",
+    `${session} VALUES ('other', ${ownHash}, 'own', '2100-01-01 00:00:00.000', '{}', 'own', ${soon})`,
+    `${session} SELECT 'heavy', ${hash}, 'many', ${soon}, '{}', ${id("s")}, ${at} FROM numbers`,
+    // Without these, a server would find the active sessions of all users by the index of their expiry.
+    `${session} SELECT 'heavy', ${hash.replace("'s'", "'o'")}, 'others', '2100-01-01 00:00:00.000', '{}', ${id("o")}, ${at} FROM numbers`,
+    `INSERT INTO users (tenant, id, extra, created) SELECT 'heavy', ${id("u")}, '{}', ${at} FROM numbers`,
+    `INSERT INTO accounts (tenant, provider, provider_account_id, user_id, type, extra)
+      SELECT 'heavy', 'p', ${id("a")}, 'many', 'oauth', '{}' FROM numbers`,
+  ]
+}
+
+async function sqlite(): Promise<Place> {
+  const folder = mkdtempSync(join(tmpdir(), "authwire-shares-"))
+  const file = join(folder, "shares.db")
+  return {
+    name: "SQLite",
+    url: `sqlite:${file}`,
+    async fill(all) {
+      const database = new DatabaseSync(file, { timeout: 10_000 })
+      const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${rows - 1})`
+      for (const statement of all) {
+        const [insert = "", select] = statement.split(/(?=\bSELECT '?heavy)/s)
+        database.exec(select === undefined ? insert : `${insert} ${numbers} ${select}`)
+      }
+      database.close()
+    },
+    remove: async () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+async function mysql(): Promise<Place> {
+  const server = await openMysqlServer(2 ** 29)
+  const name = `authwire_shares_${randomBytes(4).toString("hex")}`
+  await server.pool.query(`CREATE DATABASE ${name}`)
+  const url = server.url(name)
+  return {
+    name: server.version,
+    url,
+    async fill(all) {
+      const database = await createConnection({ uri: url, timezone: "Z" })
+      await database.query("SET SESSION foreign_key_checks = 0, unique_checks = 0, time_zone = '+00:00'")
+      await database.query("CREATE TEMPORARY TABLE numbers (n INT NOT NULL PRIMARY KEY)")
+      await database.query("SET SESSION cte_max_recursion_depth = 10000000")
+      await database.query(
+        `INSERT INTO numbers WITH RECURSIVE c (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < ${rows - 1}) SELECT n FROM c`,
+      )
+      for (const statement of all) await database.query(statement)
+      await database.query("ANALYZE TABLE users, sessions, accounts")
+      await database.end()
+    },
+    async remove() {
+      await server.pool.query(`DROP DATABASE ${name}`)
+      await server.close()
+    },
+  }
+}
+
+function watchHealth(grpcUrl: string, httpUrl: string) {
+  const { http } = healthQuestions(grpcUrl, httpUrl, 10_000)
+  let worst = 0
+  const timer = setInterval(async () => {
+    const begun = performance.now()
+    const isWell = await http("/readyz").catch(() => false)
+    worst = Math.max(worst, isWell ? performance.now() - begun : 10_000)
+  }, 200)
+  return {
+    worst: () => worst,
+    reset() {
+      worst = 0
+    },
+    stop: () => clearInterval(timer),
+  }
+}

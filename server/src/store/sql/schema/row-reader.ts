@@ -1,0 +1,107 @@
+import type { DataSource, EntityMetadata, ObjectLiteral } from "typeorm"
+import type { Cell } from "../query/statement.js"
+import { Skipped, UnreadableRow, type UnreadableRowEvent } from "./unreadable-row.js"
+
+type Column = EntityMetadata["columns"][number]
+
+/** Called for a row that was left out of a list. */
+export type OnUnreadable = (event: UnreadableRowEvent) => void
+
+/** The conversion of the cells of a table to rows. */
+export interface RowReader<Row extends ObjectLiteral> {
+  /**
+   * Converts the cells from index `from` on to a row. A null column becomes an undefined property. Throws UnreadableRow.
+   */
+  row(cells: Cell[], from?: number): Row
+  /**
+   * Converts rows of a list. A row for which `make` throws UnreadableRow is reported and left out, so that it costs only
+   * itself.
+   */
+  readable<Item>(rows: readonly Cell[][], make: (cells: Cell[]) => Item): Item[]
+  /** Does the same for a row of a page. A row that is left out keeps these properties, which are its position. */
+  readableItem<Item extends object>(
+    cells: Cell[],
+    make: (cells: Cell[]) => Item,
+    position: (cells: Cell[]) => Partial<Item>,
+  ): Item
+  /** Returns the value of a selected property. Throws UnreadableRow. */
+  valueIn<Name extends keyof Row>(name: Name, cells: readonly Cell[]): Row[Name]
+  /** Converts a cell to the value of its property. Throws UnreadableRow. */
+  value<Name extends keyof Row>(name: Name, cell: Cell): Row[Name]
+}
+
+/** What a cell is converted to that does not have the form of its column. */
+const unreadable = Symbol("unreadable")
+
+/** @param selected the columns whose cells a row has, in their order. */
+export function rowReader<Row extends ObjectLiteral>({
+  driver,
+  tableName,
+  selected,
+  columnOf,
+  onUnreadable,
+}: {
+  driver: DataSource["driver"]
+  tableName: string
+  selected: readonly Column[]
+  columnOf: (property: PropertyKey) => Column
+  onUnreadable: OnUnreadable
+}): RowReader<Row> {
+  const parsed = (column: Column, cell: Cell | undefined) => {
+    try {
+      const value = driver.prepareHydratedValue(cell, column) ?? undefined
+      const isNone = value instanceof Date ? Number.isNaN(value.getTime()) : Number.isNaN(value)
+      return isNone ? unreadable : value
+    } catch {
+      return unreadable
+    }
+  }
+  const toValue = (column: Column, cell: Cell | undefined) => {
+    const value = parsed(column, cell)
+    if (value === unreadable) throw new UnreadableRow({ table: tableName, column: column.databaseName, id: undefined })
+    return value
+  }
+  const row = (cells: Cell[], from = 0): Row => {
+    const found: ObjectLiteral = {}
+    for (const [index, column] of selected.entries()) {
+      const value = parsed(column, cells[from + index])
+      if (value === unreadable) throw new UnreadableRow({ ...placeOf(column), id: idIn(cells, from) })
+      found[column.propertyName] = value
+    }
+    return found as Row
+  }
+  const placeOf = ({ databaseName }: Column) => ({ table: tableName, column: databaseName })
+  /** Returns the id of a row, or else that of its user. */
+  const idIn = (cells: readonly Cell[], from: number): string | undefined => {
+    const index = ["id", "userId", "name"]
+      .map((name) => selected.findIndex(({ propertyName }) => propertyName === name))
+      .find((found) => found !== -1)
+    const id = index === undefined ? undefined : parsed(selected[index] as Column, cells[from + index])
+    return typeof id === "string" || typeof id === "number" ? String(id) : undefined
+  }
+  const indexOf = (property: PropertyKey) => selected.indexOf(columnOf(property))
+  const readable = <Item>(cells: Cell[], make: (cells: Cell[]) => Item): [Item] | [] => {
+    try {
+      return [make(cells)]
+    } catch (error) {
+      if (!(error instanceof UnreadableRow)) throw error
+      onUnreadable({ table: error.table, column: error.column, id: error.id ?? idIn(cells, 0) })
+      return []
+    }
+  }
+
+  return {
+    row,
+    readable: (rows, make) => rows.flatMap((cells) => readable(cells, make)),
+    readableItem<Item extends object>(
+      cells: Cell[],
+      make: (cells: Cell[]) => Item,
+      position: (cells: Cell[]) => Partial<Item>,
+    ) {
+      const [item] = readable(cells, make)
+      return item ?? (Object.assign(new Skipped(), position(cells)) as unknown as Item)
+    },
+    valueIn: (property, cells) => toValue(columnOf(property), cells[indexOf(property)]),
+    value: (property, cell) => toValue(columnOf(property), cell),
+  }
+}

@@ -1,0 +1,31 @@
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { describe, expect, test } from "@jest/globals"
+import { anyone, encryptionKeys, newId, newUser, range } from "../../conformance/context.js"
+import { openSqlStore } from "../index.js"
+
+describe.each(databaseTargets())("API keys on %s", (target) => {
+  test("the calls of a key wait behind a few of another one that calls very often", async () => {
+    const database = await createStoreDatabase(target)
+    const store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 1 })
+    try {
+      const calls = {
+        read: (caller: typeof anyone) => store.accounts.get(caller, { provider: "p", providerAccountId: newId() }),
+        count: (caller: typeof anyone) => store.users.count(caller, {}),
+        write: (caller: typeof anyone) => store.users.create(caller, newUser()),
+      }
+      for (const [name, call] of Object.entries(calls)) {
+        const order: string[] = []
+        const by = async (limitKey: string) => {
+          await call({ ...anyone, limitKey } as typeof anyone)
+          order.push(limitKey)
+        }
+        await Promise.all([...range(20).map(() => by("often")), by("seldom")])
+        expect([name, order.indexOf("seldom") < 6]).toEqual([name, true])
+      }
+    } finally {
+      await store.close()
+      await database.drop()
+    }
+  })
+})

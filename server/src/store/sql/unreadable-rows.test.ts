@@ -1,0 +1,139 @@
+import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import {
+  anyone,
+  encryptionKeys,
+  newAccount,
+  newAuthenticator,
+  newSession,
+  newUser,
+  range,
+} from "../conformance/context.js"
+import { type Database, openDatabase, rekey, type SqlStore, sqlStore, type UnreadableRowEvent } from "./index.js"
+
+const secret = "s3cret-value"
+
+describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => {
+  let tables: TestDatabase
+  let database: Database
+  let store: SqlStore
+  const skipped: UnreadableRowEvent[] = []
+  beforeAll(async () => {
+    tables = await createStoreDatabase(target)
+    database = await openDatabase({ url: tables.url, onUnreadable: (event) => skipped.push(event) })
+    store = sqlStore(database, { encryptionKeys })
+  })
+  afterAll(async () => {
+    await database.close()
+    await tables.drop()
+  })
+  beforeEach(() => {
+    skipped.length = 0
+  })
+  const put = (table: string, column: string, id: string, value: string, key = "id") =>
+    tables.query(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [value, id])
+
+  test.each([`{"${secret}`, `"${secret}"`, `["${secret}"]`, "null", "5", ""])(
+    "a user with extra %j costs only itself",
+    async (value) => {
+      const tenant = `t${Math.random()}`
+      const users = []
+      for (const n of range(20)) users.push(await store.users.create({ tenant }, newUser({ id: `${n}` })))
+      // The last one of a statement, and the last one of a page.
+      for (const id of ["3", "15"]) {
+        await tables.query("UPDATE users SET extra = ? WHERE tenant = ? AND id = ?", [value, tenant, id])
+      }
+      const listed: string[] = []
+      let token: string | undefined
+      do {
+        const page = await store.users.list({ tenant }, {}, { size: 4, token })
+        listed.push(...page.items.map(({ id }) => id))
+        token = page.nextToken
+      } while (token !== undefined)
+      expect(listed.toSorted()).toEqual(
+        users
+          .map(({ id }) => id)
+          .filter((id) => id !== "3" && id !== "15")
+          .toSorted(),
+      )
+      expect(skipped).toContainEqual({ table: "users", column: "extra", id: "3" })
+      const error: Error = await store.users.get({ tenant }, "3").then(
+        () => new Error("none"),
+        (thrown) => thrown,
+      )
+      expect(error.message).toBe("extra of a row of users cannot be read: 3")
+      expect(`${error.stack} ${error.cause}`).not.toContain(secret)
+      expect(await store.users.get({ tenant }, "4")).toEqual(users[4])
+    },
+  )
+
+  test("a session, an account and an authenticator cost only themselves, in every list", async () => {
+    const { id } = await store.users.create(anyone, newUser())
+    const sessions = [
+      await store.sessions.create(anyone, newSession(id, Date.now() + 1e6)),
+      await store.sessions.create(anyone, newSession(id, Date.now() + 1e6)),
+    ]
+    const accounts = [
+      await store.accounts.link(anyone, newAccount(id)),
+      await store.accounts.link(anyone, newAccount(id)),
+    ]
+    const passkeys = [
+      await store.authenticators.create(anyone, newAuthenticator(id)),
+      await store.authenticators.create(anyone, newAuthenticator(id)),
+    ]
+    await put("sessions", "extra", sessions[0]?.id as string, `{"${secret}`)
+    await put("accounts", "extra", accounts[0]?.providerAccountId as string, `{"${secret}`, "provider_account_id")
+    await put("authenticators", "extra", passkeys[0]?.credentialID as string, `{"${secret}`, "credential_id")
+    const page = { size: 10 }
+    expect((await store.sessions.list(anyone, { userId: id }, page)).items).toMatchObject([{ id: sessions[1]?.id }])
+    for (const tokens of [true, false]) {
+      const { items } = await store.accounts.listByUser(anyone, id, page, { tokens })
+      expect(items).toMatchObject([{ providerAccountId: accounts[1]?.providerAccountId }])
+    }
+    const rest = [{ credentialID: passkeys[1]?.credentialID }]
+    expect(await store.authenticators.listByUserId(anyone, id)).toMatchObject(rest)
+    const names = skipped.map(({ table }) => table)
+    expect(names).toEqual(["sessions", "accounts", "accounts", "authenticators"])
+    expect(skipped).toContainEqual({ table: "sessions", column: "extra", id: sessions[0]?.id })
+    expect(skipped).toContainEqual({ table: "accounts", column: "extra", id })
+    expect(await rekey(database, { encryptionKeys })).toMatchObject({ unreadable: 1 })
+  })
+
+  test.each([`{"${secret}`, `"all"`, "{}", `[1]`, "null"])(
+    "a key with the scopes %j is no key, and the others go on",
+    async (scopes) => {
+      const key = (id: string) => ({ id, name: "n", tenant: "default", scopes: ["all"], created: new Date() })
+      const [bad, good] = [`bad${Math.random()}`, `good${Math.random()}`]
+      for (const id of [bad, good]) await store.apiKeys.create({}, key(id))
+      await put("api_keys", "scopes", bad, scopes)
+      for (const keys of [await store.apiKeys.list({}), (await store.apiKeys.listValid({}, new Date())).keys]) {
+        const ids = keys.map(({ id }) => id)
+        expect(ids).toContain(good)
+        expect(ids).not.toContain(bad)
+      }
+      expect(skipped).toContainEqual({ table: "api_keys", column: "scopes", id: bad })
+      expect(await store.apiKeys.get({}, bad)).toBeNull()
+    },
+  )
+
+  // The servers accept only times in these columns.
+  if (target === "sqlite") {
+    test("an event whose time is none does not stop the readers of events, and is deleted with those before it", async () => {
+      const withEvents = sqlStore(database, { encryptionKeys, eventsKeepMs: 60_000 })
+      await tables.query("DELETE FROM events")
+      const ids = []
+      for (const _ of range(3)) ids.push((await withEvents.users.create(anyone, newUser())).id)
+      const last = await withEvents.events.sequence({})
+      await tables.query("UPDATE events SET created = 'soon' WHERE user_id IN (?, ?)", [ids[0], ids[1]])
+      const read = (after: number, limit: number) => withEvents.events.read({}, { after, limit })
+      expect(await read(last - 3, 2)).toMatchObject([{ sequence: last, userId: ids[2] }])
+      expect(await read(last, 2)).toEqual([])
+      await tables.query("UPDATE events SET created = '2020-01-01 00:00:00.000' WHERE user_id = ?", [ids[2]])
+      const events = withEvents.expired.tables.find(({ table }) => table === "events")
+      const before = new Date()
+      const deleted = await events?.deleteBatch({}, { from: new Date(0), before, limit: 10 })
+      expect(deleted).toEqual({ count: 3, first: before, last: new Date("2020-01-01T00:00:00Z") })
+    })
+  }
+})

@@ -1,0 +1,87 @@
+import { Budget } from "./budget.js"
+import type { Rate } from "./pacer.js"
+
+/**
+ * A limit of a worker that all API keys share, with the largest share of one tenant, and of one key. What one tenant
+ * leaves is at least the whole limit of one key, so a key of another tenant never finds less than it may have.
+ */
+export interface SharedLimit {
+  readonly worker: number
+  readonly tenant: number
+  readonly key: number
+  /**
+   * What is left of each of the three limits when nothing more begins that needs more of it, so that what has begun can
+   * go on. Default: 0.
+   */
+  readonly reserve?: number
+}
+
+const MiB = 1024 * 1024
+
+/** All limits of a worker that API keys share. SECURITY.md has them as a table, which a test compares with this one. */
+export const sharedLimits = {
+  /**
+   * Connections over which a call with a valid key was made. The worker's number is that of `--max-connections` for each
+   * listener, and the others follow it. Connections without such a call have no tenant, and end soon.
+   */
+  connections: { worker: 10_000, tenant: 7_500, key: 7_500 },
+  /** Open streams of HTTP/2 and requests of HTTP/1.1. Each takes about 8 KiB of memory. */
+  streams: { worker: 8_192, tenant: 6_144, key: 2_048 },
+  /**
+   * Bytes of requests that are incomplete or whose calls are still active. Larger in proportion if the largest message
+   * requires more for a key.
+   */
+  requestBytes: { worker: 128 * MiB, tenant: 96 * MiB, key: 16 * MiB, reserve: 8 * MiB },
+  /** Bytes of answers that clients have not received yet. */
+  answerBytes: { worker: 256 * MiB, tenant: 192 * MiB, key: 64 * MiB, reserve: 32 * MiB },
+  /** Streams of events. Each may buffer 1,000 events. */
+  eventStreams: { worker: 512, tenant: 384, key: 64 },
+  /** Streams of clients that cache sessions. */
+  cacheStreams: { worker: 2_000, tenant: 1_000, key: 500 },
+  /** Sessions whose `last_seen` waits to be written. Further ones are recorded when they are used again. */
+  lastSeen: { worker: 1_000, tenant: 500, key: 500 },
+} as const satisfies Record<string, SharedLimit>
+
+/**
+ * The rates of the messages that clients which cache sessions send: of one stream, and of all streams of a tenant.
+ * Further messages wait, and delay the tenant's own clients only. A message takes about 30 µs of CPU time.
+ */
+export const cacheMessages = {
+  stream: { perSecond: 50, atOnce: 100 },
+  tenant: { perSecond: 5_000, atOnce: 1_000 },
+} as const satisfies Record<string, Rate>
+
+/** Returns the limit in which one of the numbers is `factor` times as large, and so are all others. */
+export function scaled(limit: SharedLimit, factor: number): SharedLimit {
+  const { worker, tenant, key, reserve = 0 } = limit
+  const times = (value: number) => Math.ceil(value * factor)
+  return { worker: times(worker), tenant: times(tenant), key: times(key), reserve: times(reserve) }
+}
+
+/** The owner of what is counted. Callers without a key, as with `--dev`, share the empty key. */
+export interface Owner {
+  readonly tenant: string
+  readonly key: string
+}
+
+/** Returns the budget of a key, which is a part of that of its tenant, which is a part of that of the worker. */
+export type Shares = (owner: Owner) => Budget
+
+/** Creates the budgets of a limit. They are bounded by the number of keys and tenants that have made a call. */
+export function sharesOf({ worker, tenant, key, reserve = 0 }: SharedLimit): Shares {
+  const ofWorker = new Budget(worker, worker - reserve, "the service")
+  const tenants = new Map<string, { budget: Budget; keys: Map<string, Budget> }>()
+  return (owner) => {
+    let ofTenant = tenants.get(owner.tenant)
+    if (ofTenant === undefined) {
+      ofTenant = { budget: new Budget(tenant, tenant - reserve, "the tenant", ofWorker), keys: new Map() }
+      tenants.set(owner.tenant, ofTenant)
+    }
+    let ofKey = ofTenant.keys.get(owner.key)
+    if (ofKey === undefined) {
+      ofKey = new Budget(key, key - reserve, "the API key", ofTenant.budget)
+      ofTenant.keys.set(owner.key, ofKey)
+    }
+    return ofKey
+  }
+}

@@ -1,0 +1,184 @@
+import { EventEmitter } from "node:events"
+import { EventService } from "@authwire/proto"
+import { enveloped, header, pathOf } from "@authwire/test-support/attack/requests.js"
+import { type AttackStream, attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { openService } from "@authwire/test-support/processes/service.js"
+import { until } from "@authwire/test-support/until.js"
+import { describe, expect, test } from "@jest/globals"
+import type { EventFeed } from "../../server/src/events/feed.js"
+import type { Call } from "../../server/src/rpc/call.js"
+import { eventService } from "../../server/src/services/event.js"
+import { cacheHubs } from "../../server/src/session-cache/hubs.js"
+import { encryptionKeys } from "../../server/src/store/conformance/context.js"
+import { openSqlStore } from "../../server/src/store/sql/index.js"
+import { lastSeenWriter } from "../../server/src/store/sql/sessions/last-seen.js"
+import type { EventStore } from "../../server/src/store/store.js"
+import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
+import { Connection, keyBudgets } from "../../server/src/transport/limits/connection.js"
+import { limits } from "../../server/src/transport/limits/limits.js"
+import { formatAddress } from "../../server/src/util/address.js"
+import { type Owner, type SharedLimit, sharedLimits } from "../../server/src/util/shared-limits.js"
+
+const later = endsAfterEach()
+const MiB = 1024 * 1024
+const position = { sequence: 0, asOf: 0 }
+const endless = () => new Promise<never>(() => {})
+
+/** Takes some of a limit for an owner. Throws or returns false if the owner gets no more. */
+type Attempt = (owner: Owner) => Promise<unknown> | unknown
+
+/** Opens a connection on which a key has made a call. */
+function connections(maxConnections = 10_000) {
+  const budgets = keyBudgets(MiB, maxConnections)
+  return ({ tenant, key }: Owner) => {
+    const connection = new Connection(MiB, undefined, budgets)
+    const admit = (stream = new EventEmitter()) => {
+      connection.admit({ tenant, keyId: key, hasScope: () => true }, stream)
+    }
+    const first = new EventEmitter()
+    admit(first)
+    first.emit("close")
+    return { connection, admit }
+  }
+}
+
+/** Opens one connection after the other, and takes from each what it gets, in steps of 1 MiB. */
+function takesBytes(of: "requests" | "answers"): Attempt {
+  const open = connections(1_000_000)
+  const last = new Map<string, Connection>()
+  return (owner) => {
+    if (last.get(owner.key)?.[of].take(MiB) === true) return true
+    const { connection } = open(owner)
+    last.set(owner.key, connection)
+    return connection[of].take(MiB)
+  }
+}
+
+/** How much of each limit an attempt takes, and the attempts of the part that has the limit. */
+const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => Promise<Attempt> | Attempt }> = {
+  connections: { start: () => connections() },
+  streams: {
+    start() {
+      const open = connections()
+      const known = new Map<string, ReturnType<typeof open>>()
+      return (owner) => {
+        const found = known.get(owner.key) ?? open(owner)
+        known.set(owner.key, found)
+        found.admit()
+      }
+    },
+  },
+  requestBytes: { step: MiB, start: () => takesBytes("requests") },
+  answerBytes: { step: MiB, start: () => takesBytes("answers") },
+  eventStreams: {
+    start() {
+      const events = {
+        isEnabled: true,
+        history: async () => ({ id: "one", before: 0, last: 0 }),
+        sealer: () => () => "cursor",
+      }
+      const feed = { subscribe: () => ({ start: Promise.resolve(position), end() {} }) }
+      const service = eventService({
+        events: events as unknown as EventStore,
+        feed: feed as unknown as EventFeed,
+      })
+      const request = { startCursor: "", kinds: [] } as unknown as Parameters<typeof service.watch>[0]
+      return ({ tenant, key }) => {
+        const call = { tenant, limitKey: key, signal: new AbortController().signal }
+        return service
+          .watch(request, call as unknown as Call)
+          [Symbol.asyncIterator]()
+          .next()
+      }
+    },
+  },
+  cacheStreams: {
+    start() {
+      const hubs = cacheHubs({
+        feed: { isOn: true, follow: () => () => {}, reach: async () => 0n },
+        write: endless,
+        now: () => 0,
+        after: () => () => {},
+      })
+      return (owner) => hubs.open(owner, { ready() {}, fail() {} })
+    },
+  },
+  lastSeen: {
+    async start() {
+      const database = await createStoreDatabase("sqlite")
+      later(() => database.drop())
+      const store = await openSqlStore({ url: database.url, encryptionKeys })
+      later(() => store.close())
+      // The first statement lasts as long as the test.
+      const writer = lastSeenWriter({ ...store.database, writes: endless } as typeof store.database, () => 0)
+      let count = 0
+      return ({ tenant }) => {
+        const tokenHash = Buffer.alloc(32)
+        tokenHash.writeUInt32BE(count++)
+        return writer.record({ tenant, tokenHash }, undefined)
+      }
+    },
+  },
+}
+
+describe("of two tenants", () => {
+  test.each(Object.entries<SharedLimit>(sharedLimits))(
+    "one that takes all it gets of %s, with many keys, leaves the other one its share",
+    async (name, { worker, tenant, key }) => {
+      const { step = 1, start } = attempts[name as keyof typeof sharedLimits]
+      const attempt = await start()
+      const isTaken = async (owner: Owner) => {
+        try {
+          return (await attempt(owner)) !== false
+        } catch {
+          return false
+        }
+      }
+      let taken = 0
+      for (let n = 0; n < 20; n++) while (await isTaken({ tenant: "greedy", key: `greedy ${n}` })) taken += step
+      expect(taken).toBe(tenant)
+      const share = Math.min(key, worker - tenant)
+      for (let had = 0; had < share; had += step) expect(await isTaken({ tenant: "other", key: "other" })).toBe(true)
+    },
+  )
+
+  test("one with eight keys that opens streams of events over the network leaves the other one its streams", async () => {
+    const database = await createStoreDatabase("sqlite")
+    later(() => database.drop())
+    const { router, transport } = openService(await database.openStore({ eventsKeepMs: 86_400_000 }), {
+      access: {
+        admit: () => (call) => {
+          const [tenant = "", keyId] = (call.header("authorization") ?? "").replace("Bearer ", "").split(".")
+          call.identity = { keyId, tenant, hasScope: () => true }
+          return undefined
+        },
+      },
+    })
+    const listener = await openGrpcListener(transport)
+    later(async () => {
+      listener.stopAccepting()
+      await router.drain(1_000)
+      await listener.closed(1_000)
+    })
+    /** Opens as many streams as a connection may have. */
+    const connect = (owner: string): AttackStream[] => {
+      const connection = attackConnection(`http://${formatAddress(listener.address)}`)
+      later(async () => connection.close())
+      return Array.from({ length: limits.pipelines }, () =>
+        connection.open(header(pathOf(EventService.method.watch), { key: owner }), enveloped(Buffer.alloc(0))),
+      )
+    }
+    const watch = (owner: string, count: number) =>
+      Array.from({ length: count / limits.pipelines }, () => connect(owner)).flat()
+    const { tenant, key } = sharedLimits.eventStreams
+    const greedy = Array.from({ length: 8 }, (_, n) => watch(`greedy.${n}`, key)).flat()
+    const ended = () => greedy.filter(({ stream }) => stream.closed)
+    await until(() => ended().length === 8 * key - tenant)
+    const other = watch("other.key", key)
+    await Promise.all(other.map(({ stream }) => new Promise((resolve) => stream.once("data", resolve))))
+    expect(other.some(({ stream }) => stream.closed)).toBe(false)
+    expect(await endOf(ended()[0] as AttackStream)).toContain("8")
+  })
+})
