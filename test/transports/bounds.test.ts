@@ -155,15 +155,16 @@ describe("a transport limits the resources of clients", () => {
   })
 
   test.each([
-    [60_000, 401],
-    [66_000, undefined],
+    ["/healthz", 17_000, 431],
+    ["/v1/authorize", 60_000, 401],
+    ["/v1/authorize", 66_000, undefined],
   ])(
-    "the HTTP listener answers /v1/authorize with a header of HTTP/2 of %d bytes with the status %s",
-    async (bytes, status) => {
+    "the HTTP listener answers %s with a header of HTTP/2 of %d bytes with the status %s",
+    async (path, bytes, status) => {
       const session = http2.connect(server.httpUrl)
       await once(session, "remoteSettings")
       await new Promise((resolve) => session.ping(resolve))
-      const stream = session.request({ ":path": "/v1/authorize", "x-padding": "a".repeat(bytes) })
+      const stream = session.request({ ":path": path, "x-padding": "a".repeat(bytes) })
       stream.on("error", () => {})
       let found: unknown
       stream.once("response", (fields) => {

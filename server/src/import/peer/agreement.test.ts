@@ -38,6 +38,12 @@ test.each<[Record<string, unknown>, Record<string, unknown>]>([
   expect(disagreement(columnsOf(Object.keys(cells)), Object.values(cells), row)).toBeUndefined()
 })
 
+test("milliseconds agree with their seconds, although multiplying these gives another number", () => {
+  const columns = columnsOf(["expires_at"]).map((column) => ({ ...column, as: "milliseconds" as const }))
+  expect(disagreement(columns, [1001], { expires_at: 1001 / 1000 })).toBeUndefined()
+  expect(disagreement(columns, [1001], { expires_at: 1001 })).toBe("expires_at")
+})
+
 test.each<[Record<string, unknown>, Record<string, unknown>]>([
   [{ email: "ceo@x.org\0.evil.example" }, { email: "ceo@x.org" }],
   [

@@ -27,7 +27,7 @@ function agrees(cell: unknown, value: unknown, column: ReadColumn): boolean {
   if (typeof value === "string") return isSameText(cell, value, column)
   // The hash of a token.
   if (value instanceof Uint8Array) return hash("sha256", bytesOf(cell), "buffer").equals(value)
-  if (typeof value === "number") return Number(cell) === (column.as === "milliseconds" ? value * 1000 : value)
+  if (typeof value === "number") return Number(cell) / (column.as === "milliseconds" ? 1000 : 1) === value
   if (typeof value === "boolean") return value !== isFalse(cell)
   if (value === undefined) return isFalse(cell)
   return value instanceof Date ? isSameDate(cell, value, column) : true

@@ -81,7 +81,6 @@ test("keys that the database folds are one note for all tables, and it comes fir
     account: ["userId", "type", "provider", "providerAccountId"],
     session: ["sessionToken", "userId", "expires"],
   }
-  const unused = async () => []
   const source = {
     tables: async () => Object.keys(names),
     describe: async (name: string) => ({
@@ -89,8 +88,6 @@ test("keys that the database folds are one note for all tables, and it comes fir
       key: ["id"],
       columns: (names[name] ?? []).map((column) => ({ name: column, type: "text", maxLength: undefined, folds: true })),
     }),
-    page: unused,
-    digests: unused,
   } as unknown as Source
   const { notes } = await peerOrigin(source, { peer: "drizzle", mapping: noMapping, tenant: "default" })
   expect(notes[0]).toMatch(

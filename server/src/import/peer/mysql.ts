@@ -1,6 +1,14 @@
 import { createConnection, type RowDataPacket, type TypeCast } from "mysql2/promise"
 import { connectionOptions, type ServerLocation } from "../../store/sql/index.js"
-import { type Dialect, pageStatement, pagingKey, repeatedStatement, type Source, type SourceColumn } from "./source.js"
+import {
+  type Dialect,
+  pageStatement,
+  pagingKey,
+  repeatedStatement,
+  type Source,
+  type SourceColumn,
+  type SourceTable,
+} from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `\`${name.replaceAll("`", "``")}\``, parameter: () => "?" }
 
@@ -75,28 +83,43 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
     isUnique: async (name, columns) => (await rows(repeatedStatement(quote(name), columns.map(quote)))).length === 0,
 
     async page(table, range, limit) {
-      const select = [...table.columns.map((column) => quote(column.name)), ...table.key.map(quote)]
-      const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
-      return (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true, typeCast }, parameters))[0]
-    },
-
-    async digests(table, range, limit) {
+      const numbered = table.key.map((name) => isNumbered(table, name))
+      const keys = table.key.map((name, index) => (numbered[index] ? `CAST(${quote(name)} AS UNSIGNED)` : quote(name)))
+      const select = [...table.columns.map((column) => quote(column.name)), ...keys]
+      const read = async (expressions: string[]) => {
+        const page = { select: expressions, from: quote(table.name), range, limit }
+        const { sql, parameters } = pageStatement(dialect, table, page)
+        return (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true, typeCast }, parameters))[0]
+      }
       const written = table.columns.filter(({ isOpaque }) => !isOpaque).map(writtenAs)
-      const select = [`SHA2(CONCAT(${written.join(", ")}), 256)`]
-      const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
-      const [found] = await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true }, parameters)
-      return found.map(([digest]) => digest)
+      const digest = `SHA2(CONCAT(${written.join(", ")}), 256)`
+      const rows = await read(select)
+      // The driver returns these numbers as text.
+      for (const [index, isNumber] of numbered.entries()) {
+        const cell = table.columns.length + index
+        if (isNumber) for (const cells of rows) cells[cell] = Number(cells[cell]) as never
+      }
+      return { rows, digests: async () => (await read([digest])).flat() }
     },
 
     close: () => connection.end(),
   }
 }
 
+/**
+ * Whether rows are paged by the numbers of a column's values. An ENUM is ordered by them, but compared with a text as text,
+ * so that rows would be left out.
+ */
+function isNumbered({ columns }: SourceTable, name: string): boolean {
+  return columns.some((column) => column.name === name && /^(enum|set)\b/.test(column.type))
+}
+
 /** Returns an expression for a cell as `rowDigest` writes it. */
 function writtenAs({ name, type }: SourceColumn): string {
   const cell = dialect.quote(name)
-  // The server sends other values as text in UTF-8, and integers without the zeros that fill a column.
-  const text = /zerofill/.test(type) ? `(${cell} + 0)` : cell
+  // The server sends other values as text in UTF-8. The driver makes numbers of years and of most integers, without the
+  // zeros before them.
+  const text = /^(year|(tiny|small|medium)?int\b.*zerofill)/.test(type) ? `(${cell} + 0)` : cell
   const value = /^(bit|binary|varbinary|\w*blob)/.test(type) ? cell : `CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`
   return `IFNULL(CONCAT(OCTET_LENGTH(${value}), ':', ${value}), '-')`
 }

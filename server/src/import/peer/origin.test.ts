@@ -1,3 +1,4 @@
+import { hash } from "node:crypto"
 import { createDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { describe, expect, test } from "@jest/globals"
@@ -143,6 +144,19 @@ test.each([
   const [item] = await usersOf(columns, [row])
   expect(item?.row).toBeUndefined()
   expect(item?.label).toBe(label)
+})
+
+test.each([
+  ["text", "s3cret"],
+  ["integer", 123456],
+])("the label of a row has no token, although its column is called id: %s", async (type, token) => {
+  const others = `${tables.split(";")[0]};
+    CREATE TABLE session (id ${type} PRIMARY KEY, user_id blob, expires text) WITHOUT ROWID;
+    INSERT INTO session VALUES ('${token}', X'ff', '2030-01-01')`
+  const origin = await originOf("id text", [], { columns: { sessions: { sessionToken: "id" } } }, others)
+  const labels: string[] = []
+  for await (const page of origin.pages("sessions")) labels.push(...page.items(false).map(({ label }) => label))
+  expect(labels).toEqual([`row of session with SHA-256 of id = ${hash("sha256", String(token)).slice(0, 12)}…`])
 })
 
 describe("columns that the contract does not define", () => {

@@ -102,22 +102,19 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
 
     async page(table, range, limit) {
       const select = [...table.columns.map(({ name }) => selected(name)), ...table.key.map(dialect.quote)]
-      const page = { select, from: qualified(table.name), range, limit }
-      const { sql, parameters } = pageStatement(dialect, table, page)
-      return rows(sql, parameters)
-    },
-
-    async digests(table, range, limit) {
+      const read = (expressions: string[]) => {
+        const page = { select: expressions, from: qualified(table.name), range, limit }
+        const { sql, parameters } = pageStatement(dialect, table, page)
+        return rows(sql, parameters)
+      }
       // `concat` writes a value as the server sends it.
       const written = table.columns.map(({ name }) => {
         const text = `concat(${selected(name)})`
         const whole = `concat(octet_length(convert_to(${text}, 'UTF8')), ':', ${text})`
         return `CASE WHEN ${dialect.quote(name)} IS NULL THEN '-' ELSE ${whole} END`
       })
-      const select = [`encode(sha256(convert_to(${written.join(" || ")}, 'UTF8')), 'hex')`]
-      const page = { select, from: qualified(table.name), range, limit }
-      const { sql, parameters } = pageStatement(dialect, table, page)
-      return (await rows(sql, parameters)).map(([digest]) => digest)
+      const digest = `encode(sha256(convert_to(${written.join(" || ")}, 'UTF8')), 'hex')`
+      return { rows: await read(select), digests: async () => (await read([digest])).flat() }
     },
 
     close: () => client.end(),

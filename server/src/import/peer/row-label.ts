@@ -4,7 +4,7 @@ import type { ReadColumn } from "./raw-row.js"
 import type { SourceTable } from "./source.js"
 
 /** The properties whose values may be shown. Others may be addresses or tokens. */
-const shown: readonly (string | undefined)[] = ["id", "userId", "provider"]
+const shown: readonly string[] = ["id", "userId", "provider"]
 
 /**
  * Identifies a row by the key by which its table is paged, for rows whose own ids cannot be read: the values as SQL
@@ -20,12 +20,15 @@ export function rowLabel(
   const parts = key.map((column, index) => {
     const field = columns.find((one) => one.name === column)?.field
     const cell = cells[index]
-    if (typeof cell === "number" || typeof cell === "bigint") return `${column} = ${cell}`
+    const isNumber = typeof cell === "number" || typeof cell === "bigint"
+    // The column `id` may hold a token, if the mapping says so.
+    const isShown = field === undefined ? isNumber || column === "id" : shown.includes(field)
     const bytes = bytesOf(cell)
-    if (column !== "id" && !shown.includes(field)) {
+    if (!isShown) {
       return `SHA-256 of ${column} = ${hash("sha256", bytes ?? String(cell), "hex").slice(0, 12)}…`
     }
-    return `${column} = ${bytes === undefined ? `'${cell}'` : `X'${bytes.toString("hex")}'`}`
+    const text = bytes === undefined ? `'${cell}'` : `X'${bytes.toString("hex")}'`
+    return `${column} = ${isNumber ? cell : text}`
   })
   return `row of ${name} with ${parts.join(" and ")}`
 }

@@ -4,12 +4,57 @@ import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { describe, expect, test } from "@jest/globals"
 import { openSqliteToRead } from "../sqlite.js"
 import { openSource } from "./open.js"
+import { rowDigest } from "./row-digest.js"
 import type { Source } from "./source.js"
 
 const later = endsAfterEach()
 const everything = { after: undefined, upTo: undefined }
 
+const keysOfServers = {
+  "enum('b', 'a', 'c')": ["'b'", "'a'", "'c'"],
+  "set('b', 'a')": ["'b'", "'a'", "'b,a'"],
+  "binary(2)": ["X'00ff'", "X'ff00'", "X'ff01'"],
+  "varchar(9)": ["'a'", "'é'", "'z'"],
+  "datetime(3)": ["'2020-01-01 00:00:00.001'", "'2020-01-01 00:00:00.002'", "'2021-01-01'"],
+  "decimal(20,2)": ["'12345678901234567.10'", "'12345678901234567.20'", "'-1'"],
+  "bigint unsigned": ["18446744073709551615", "18446744073709551614", "1"],
+  double: ["0.1", "1e22", "-3"],
+}
+
+/** For each engine, types of keys with three values. */
+const keys: Record<string, Record<string, string[]>> = {
+  sqlite: { text: ["'a'", "X'ff'", "1.5"], "text, rowid text, oid int": ["'a'", "'b'", "'c'"] },
+  mysql: keysOfServers,
+  mariadb: keysOfServers,
+  postgres: {
+    bytea: ["'\\x00ff'", "'\\xff00'", "'\\xff01'"],
+    timestamptz: ["'2020-01-01 00:00:00.001+02'", "'2020-01-01 00:00:00.002+02'", "'2021-01-01'"],
+    numeric: ["12345678901234567.10", "12345678901234567.20", "'NaN'"],
+    float8: ["0.1", "1e22", "'Infinity'"],
+    "char(3)": ["'a'", "'é'", "'z'"],
+    uuid: ["gen_random_uuid()", "gen_random_uuid()", "gen_random_uuid()"],
+  },
+}
+
 describe.each(databaseTargets())("a source on %s", (target) => {
+  test.each(Object.entries(keys[target] ?? {}))("is read once and wholly by a key of type %s", async (type, values) => {
+    const database = await createDatabase(target)
+    later(() => database.drop())
+    await database.query(`CREATE TABLE things (id ${type}, PRIMARY KEY (id))`)
+    for (const value of values) await database.query(`INSERT INTO things (id) VALUES (${value})`)
+    const source = await opened(database.url)
+    const table = await source.describe("things")
+    const read: string[] = []
+    for (let after: unknown[] | undefined; read.length < 4; ) {
+      const [cells] = (await source.page(table, { after, upTo: undefined }, 1)).rows
+      if (cells === undefined) break
+      read.push(String(cells[0]))
+      after = cells.slice(table.columns.length)
+    }
+    expect(new Set(read).size).toBe(3)
+    expect(read).toHaveLength(3)
+  })
+
   async function prepared(): Promise<TestDatabase> {
     const database = await createDatabase(target)
     later(() => database.drop())
@@ -24,7 +69,7 @@ describe.each(databaseTargets())("a source on %s", (target) => {
     return source
   }
   const idsIn = async (source: Source) =>
-    (await source.page(await source.describe("things"), everything, 10)).map(([id]) => Number(id))
+    (await source.page(await source.describe("things"), everything, 10)).rows.map(([id]) => Number(id))
 
   test("has one state: what the application commits meanwhile is not seen, and can be committed", async () => {
     const database = await prepared()
@@ -96,7 +141,11 @@ if (databaseTargets().includes("sqlite")) {
     const table = await source.describe("things")
     for (let id = 0; id < 20; id++) {
       await database.query("INSERT INTO things VALUES (?)", [id])
-      expect(await source.page(table, everything, 100)).toHaveLength(id + 1)
+      const { rows, digests } = await source.page(table, everything, 100)
+      expect(rows).toHaveLength(id + 1)
+      await database.query("UPDATE things SET id = id - 100 WHERE id = ?", [id])
+      // The digests are those of the state that was read.
+      expect(await digests()).toEqual(rows.map((cells) => rowDigest(table.columns, cells, source.digestAlgorithm)))
     }
   })
 }
@@ -120,7 +169,7 @@ if (databaseTargets().includes("postgres")) {
     const idIn = async (url: string) => {
       const source = await openSource(url)
       later(() => source.close())
-      const [[id] = []] = await source.page(await source.describe("things"), everything, 1)
+      const [[id] = []] = (await source.page(await source.describe("things"), everything, 1)).rows
       return Number(id)
     }
 

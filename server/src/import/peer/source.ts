@@ -24,7 +24,7 @@ export interface SourceTable {
 
 /** A peer's database, which is only read. Errors of the driver are passed on unchanged. */
 export interface Source {
-  /** The algorithm of `digests`. */
+  /** The algorithm of the digests. */
   readonly digestAlgorithm: "sha256" | "sha3-256"
   /** Returns the names of the tables and views. */
   tables(): Promise<string[]>
@@ -32,17 +32,22 @@ export interface Source {
   count(table: string): Promise<number>
   /** Whether the columns are unique together and never null in a table or view. */
   isUnique(table: string, columns: readonly string[]): Promise<boolean>
-  /**
-   * Returns the first rows of a range of the table, ordered by the key. Each row is a list of cells: first the columns,
-   * then the key. Dates are in the database's format, JSON and integers that Number cannot represent exactly are text.
-   */
-  page(table: SourceTable, range: Range, limit: number): Promise<unknown[][]>
-  /**
-   * Returns a digest of each of the same rows, in their order (see `rowDigest`). The database computes it from the bytes
-   * that it holds, so that it does not depend on how its driver reads them.
-   */
-  digests(table: SourceTable, range: Range, limit: number): Promise<unknown[]>
+  /** Returns the first rows of a range of the table, ordered by the key. */
+  page(table: SourceTable, range: Range, limit: number): Promise<SourcePage>
   close(): Promise<void>
+}
+
+export interface SourcePage {
+  /**
+   * Each row is a list of cells: first the columns, then the key. Dates are in the database's format, JSON and integers
+   * that Number cannot represent exactly are text.
+   */
+  rows: unknown[][]
+  /**
+   * Returns a digest of each row in the state in which it was read (see `rowDigest`). The database computes it in a
+   * statement of its own from the bytes that it holds, so that it does not depend on how its driver reads them.
+   */
+  digests(): Promise<unknown[]>
 }
 
 /** The syntax of a database. The first parameter has the number 1. */

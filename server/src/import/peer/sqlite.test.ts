@@ -20,7 +20,7 @@ test("integers beyond those of Number lose no digit, and rows with such keys are
       let after: Range["after"]
       // One more page than there are rows.
       for (let page = 0; page < 4; page++) {
-        for (const cells of await source.page(table, { after, upTo: undefined }, 1)) {
+        for (const cells of (await source.page(table, { after, upTo: undefined }, 1)).rows) {
           read.push(cells.slice(0, table.columns.length))
           after = cells.slice(table.columns.length)
         }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs"
 import { StartError } from "../../errors/start-error.js"
 import { openSqliteToRead } from "../sqlite.js"
 import { decoded, isBroken } from "./broken-text.js"
-import { type Dialect, pageStatement, repeatedStatement, type Source } from "./source.js"
+import { type Dialect, pageStatement, repeatedStatement, type Source, type SourcePage } from "./source.js"
 
 const dialect: Dialect = {
   quote: (name) => `"${name.replaceAll('"', '""')}"`,
@@ -25,6 +25,18 @@ export async function sqliteSource(path: string): Promise<Source> {
   }
   const { quote } = dialect
 
+  /** Without a write-ahead log, what belongs together is read at once: the application cannot commit meanwhile. */
+  function inOneState({ rows, digests }: { rows: () => unknown[][]; digests: () => unknown[] }): SourcePage {
+    if (journal === "wal") return { rows: rows(), digests: async () => digests() }
+    database.exec("BEGIN")
+    try {
+      const [read, computed] = [rows(), digests()]
+      return { rows: read, digests: async () => computed }
+    } finally {
+      database.exec("COMMIT")
+    }
+  }
+
   function cells(sql: string, parameters: unknown[]): unknown[][] {
     const bound = parameters.map((value) => (isBroken(value) ? value.brokenText : value))
     return database.prepare(sql).safeIntegers().raw().all(bound) as unknown[][]
@@ -40,8 +52,11 @@ export async function sqliteSource(path: string): Promise<Source> {
       const columns = rows("SELECT name, type, pk FROM pragma_table_info(?)", name)
       const [{ type, wr } = {}] = rows("SELECT type, wr FROM pragma_table_list WHERE name = ?", name)
       const primary = columns.filter(({ pk }) => Number(pk) > 0).sort((one, other) => Number(one.pk) - Number(other.pk))
-      // Every table has a rowid unless it was created WITHOUT ROWID. The primary key of such a table is never null.
-      const key = Number(wr) === 0 ? ["rowid"] : primary.map((column) => String(column.name))
+      // Every table has a rowid unless it was created WITHOUT ROWID. The primary key of such a table is never null. A
+      // column of the same name hides the rowid, which has other names too.
+      const hidden = columns.map((column) => String(column.name).toLowerCase())
+      const rowid = ["rowid", "_rowid_", "oid"].filter((one) => !hidden.includes(one)).slice(0, 1)
+      const key = Number(wr) === 0 ? rowid : primary.map((column) => String(column.name))
       return {
         name,
         key: type === "view" ? [] : key,
@@ -63,20 +78,19 @@ export async function sqliteSource(path: string): Promise<Source> {
       const all = [...table.columns.map((column) => quote(column.name)), ...table.key.map(quote)]
       const bytes = all.map((cell) => `CASE typeof(${cell}) WHEN 'text' THEN CAST(${cell} AS BLOB) ELSE ${cell} END`)
       const types = all.map((cell) => `substr(typeof(${cell}), 1, 1)`).join(" || ")
-      const page = { select: [...bytes, types], from: quote(table.name), range, limit }
-      const { sql, parameters } = pageStatement(dialect, table, page)
-      return cells(sql, parameters).map((row) => {
-        const kinds = String(row.pop())
-        // The key cells follow the column cells. They stay integers, because they are parameters of the next page.
-        return row.map((cell, index) => plain(cell, kinds[index] === "t", index < table.columns.length))
-      })
-    },
-
-    async digests(table, range, limit) {
+      const read = (select: string[]) => {
+        const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
+        return cells(sql, parameters)
+      }
       const written = table.columns.map(({ name }) => writtenAs(quote(name)))
-      const select = [`lower(hex(sha3(${written.join(" || ")}, 256)))`]
-      const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
-      return cells(sql, parameters).map(([digest]) => digest)
+      const digests = () => read([`lower(hex(sha3(${written.join(" || ")}, 256)))`]).flat()
+      const rows = () =>
+        read([...bytes, types]).map((row) => {
+          const kinds = String(row.pop())
+          // The key cells follow the column cells. They stay integers, because they are parameters of the next page.
+          return row.map((cell, index) => plain(cell, kinds[index] === "t", index < table.columns.length))
+        })
+      return inOneState({ rows, digests })
     },
 
     close: async () => void database.close(),

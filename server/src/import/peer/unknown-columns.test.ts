@@ -9,6 +9,7 @@ const secrets = [
   ..."two_factor_backup 2fa token resetToken apiKey API_KEY api-key privatekey pin userPin userpin SSN user_ssn".split(
     " ",
   ),
+  ..."bcrypt argon2id mnemonic seed_phrase activation_code confirmationCode login_code accessCode".split(" "),
   ..."recovery_codes backupCodes verification_code securityAnswer credentials pass".split(" "),
 ]
 const others = [

@@ -21,7 +21,7 @@ const ofSecrets: Readonly<Record<BulkName, Decision>> = {
 
 /** Names of secrets, as a part of a name that is in lower case and without separators. */
 const secretParts =
-  /passw|passphrase|passcode|passkey|pwd|hash|salt|secret|token|totp|twofactor|credential|recovery|socialsecurity|(backup|verification|reset|security)(code|answer)|(api|private|master|encryption|signing|access)key/
+  /passw|passphrase|passcode|passkey|pwd|hash|bcrypt|scrypt|argon2|mnemonic|seedphrase|salt|secret|token|totp|twofactor|credential|recovery|socialsecurity|(backup|verification|reset|security|activation|confirmation|login|access)(code|answer)|(api|private|master|encryption|signing|access)key/
 
 /** Short names of secrets, as a word, or where a word may begin or end in a name whose words cannot be told apart. */
 const secretWords = /^(pass|pw|pin)$|^(otp|mfa|2fa|ssn)|(otp|mfa|2fa|ssn|pin)$/

@@ -1,4 +1,4 @@
-import type { DataSource, ObjectLiteral, QueryRunner, SelectQueryBuilder } from "typeorm"
+import type { DataSource, EntityMetadata, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import { orAborted } from "../../util/abort.js"
 import type { Caller, Waiter } from "../store.js"
@@ -114,7 +114,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   const noRow = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
   /** Names every table with its columns, and reads no row. */
   const shape: Statement<void> = {
-    sql: `SELECT ${Object.values(allTables).map(existenceOf).join(", ")}`,
+    sql: `SELECT ${engine.dataSource.entityMetadatas.map(existenceOf).join(", ")}`,
     cells: () => [],
   }
 
@@ -301,6 +301,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 }
 
 /** Returns an expression that fails if the table or one of its columns does not exist. */
-function existenceOf(table: { selectFrom(alias: string): SelectQueryBuilder<ObjectLiteral> }): string {
-  return `EXISTS (${table.selectFrom("t").where("1 = 0").getQuery()})`
+function existenceOf({ tableName, columns, dataSource }: EntityMetadata): string {
+  const quote = (name: string) => dataSource.driver.escape(name)
+  const names = columns.map(({ databaseName }) => quote(databaseName)).join(", ")
+  return `EXISTS (SELECT ${names} FROM ${quote(tableName)} WHERE 1 = 0)`
 }

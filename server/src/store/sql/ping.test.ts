@@ -25,6 +25,15 @@ test.each(databaseTargets())("a ping of %s fails while a table is missing, and n
   }
 })
 
+test.each(databaseTargets())("a ping of %s fails while a column is missing that no list selects", async (target) => {
+  const { database, store } = await opened(target)
+  // As after `migrate down`. Without the column no user can be created.
+  await database.query("ALTER TABLE users RENAME COLUMN private_extra TO elsewhere")
+  await expect(store.ping({})).rejects.toMatchObject(failure(/^the tables cannot be used: .*private_extra/))
+  await database.query("ALTER TABLE users RENAME COLUMN elsewhere TO private_extra")
+  await store.ping({})
+})
+
 if (databaseTargets().includes("sqlite")) {
   test.each(["", "-wal"])(
     "writes and pings fail while the file %s of SQLite is not the one that was opened",
@@ -33,7 +42,9 @@ if (databaseTargets().includes("sqlite")) {
       const file = `${database.url.slice("sqlite:".length)}${suffix}`
       const user = newUser()
       await store.users.create(anyone, user)
-      const lost = failure(/^the database accepts no writes: .* was removed or replaced while it was open: /)
+      const lost = failure(
+        /^the database accepts no writes: .* was removed or replaced while it was open: .* loses the/,
+      )
       const check = async () => {
         await expect(store.ping({})).rejects.toMatchObject(lost)
         await expect(store.users.create(anyone, newUser())).rejects.toMatchObject(lost)

@@ -85,7 +85,9 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     }
     if (exchange.headerBytes > limits.maxHeaderBytes) {
       options.onLargeHeader(limits.maxHeaderBytes)
-      return exchange.reject(431, { connection: "close", "content-length": "0" })
+      // HTTP/2 has no such header, and Node would warn of it.
+      const closes = request.httpVersionMajor === 1 && { connection: "close" }
+      return exchange.reject(431, { ...closes, "content-length": "0" })
     }
     const found = handlers.get(path)
     if (found === undefined) {

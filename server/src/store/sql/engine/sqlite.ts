@@ -91,7 +91,8 @@ function filesAt(path: string): () => void {
     if (other === undefined) return
     throw new StatementError(
       "read-only",
-      `${other.file} was removed or replaced while it was open: restart the service`,
+      `${other.file} was removed or replaced while it was open: a restart uses the files that are there then, and loses ` +
+        `the opened ones, which Linux has in /proc/${process.pid}/fd until then`,
     )
   }
 }
