@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync } from "node:fs"
+import { existsSync, mkdtempSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { oldNode } from "@authwire/test-support/machine/old-node.js"
@@ -36,6 +36,7 @@ test("the first Node of the oldest supported version suffices, which has no URL.
       encoding: "utf8",
       env: { PATH: process.env.PATH },
     })
-  expect(run("sqlite:new.db")).toMatchObject({ status: 0, stderr: "" })
+  writeFileSync(join(cwd, "empty.db"), "")
+  expect(run("sqlite:empty.db")).toMatchObject({ status: 0, stderr: "" })
   expect(run("postgres:").stderr).toMatch(/^authwire: --database-url: the database URL must be /)
 })
