@@ -1,4 +1,4 @@
-import type { DataSource, EntityMetadata, QueryRunner } from "typeorm"
+import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import { orAborted } from "../../util/abort.js"
 import type { Caller, Waiter } from "../store.js"
@@ -11,6 +11,7 @@ import { failsBy, storeError } from "./query/statement-error.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
 import type { OnUnreadable } from "./schema/row-reader.js"
+import { shapeStatement } from "./schema/shape.js"
 import { type Tables, tables } from "./schema/table.js"
 import type { StepOptions } from "./transaction/access.js"
 import { connectionPermits } from "./transaction/connection-permits.js"
@@ -112,11 +113,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   /** A DELETE that never matches a row, because no tenant has this name. It shows whether the database accepts writes, and changes nothing. */
   const probe = allTables.verificationTokens.delete
   const noRow = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
-  /** Names every table with its columns, and reads no row. */
-  const shape: Statement<void> = {
-    sql: `SELECT ${engine.dataSource.entityMetadatas.map(existenceOf).join(", ")}`,
-    cells: () => [],
-  }
+  const shape = shapeStatement(engine.dataSource)
 
   /** Runs a statement that may run twice on a connection beside those of the units of work. */
   async function aside<Values>(statement: Statement<Values>, values: Values, signal?: AbortSignal): Promise<Cell[][]> {
@@ -298,11 +295,4 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       return closing
     },
   }
-}
-
-/** Returns an expression that fails if the table or one of its columns does not exist. */
-function existenceOf({ tableName, columns, dataSource }: EntityMetadata): string {
-  const quote = (name: string) => dataSource.driver.escape(name)
-  const names = columns.map(({ databaseName }) => quote(databaseName)).join(", ")
-  return `EXISTS (SELECT ${names} FROM ${quote(tableName)} WHERE 1 = 0)`
 }
