@@ -15,7 +15,7 @@ describeServer("slow counts of users", (target) => {
     const client = createAuthwireClient({ url: authwire.server.grpcUrl, timeoutMs: 60_000 })
     ends(async () => client.close())
     const { database } = authwire
-    const counting = async () => (await activeStatements(database)).filter((sql) => /COUNT\(.*users/is.test(sql)).length
+    const counting = async () => (await activeStatements(database)).filter((sql) => /FROM .?users/i.test(sql)).length
     // The table cannot be read meanwhile: each count lasts until the lock is released.
     const unlock = await lockTable(database, "users")
     const counts = Promise.allSettled(Array.from({ length: 30 }, () => client.users.countUsers({})))
