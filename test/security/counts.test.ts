@@ -9,7 +9,7 @@ import { expect, test } from "@jest/globals"
 describeServer("slow counts of users", (target) => {
   const ends = endsAfterEach()
 
-  test("use one connection of the pool, and leave the rest to other calls", async () => {
+  test("use a fifth of the connections of the pool, and leave the rest to other calls", async () => {
     const authwire = await startAuthwire(target)
     ends(() => authwire.close())
     const client = createAuthwireClient({ url: authwire.server.grpcUrl, timeoutMs: 60_000 })
@@ -22,7 +22,7 @@ describeServer("slow counts of users", (target) => {
     await until(async () => (await counting()) > 0)
     // Made after the counts. If these occupied all connections, it would wait until one of them is cancelled.
     expect(await client.adapter.getAccount("1", "none")).toBeNull()
-    expect(await counting()).toBeLessThanOrEqual(1)
+    expect(await counting()).toBeLessThanOrEqual(2)
     await unlock()
     expect(new Set((await counts).map(({ status }) => status))).toEqual(new Set(["fulfilled"]))
   })
