@@ -1,62 +1,39 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { command, createKey } from "@authwire/test-support/processes/keys.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import type { ServerProcess } from "@authwire/test-support/processes/server.js"
 import { altered } from "@authwire/test-support/schema/altered.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { check, type Question, toCheckRequest, ways } from "./ask.js"
-import { visit } from "./visit.js"
+import { type Question, ways } from "./ask.js"
+import { cookie, type GatewayService, signedIn, startGatewayService } from "./service.js"
 
 // The decisions about requests, which are the same over both protocols. proxies.test.ts tests how proxies apply them.
-const cookie = "authjs.session-token"
-
 const target = serviceDatabase()
 
 describe(`on ${target}`, () => {
-  let database: TestDatabase
+  let service: GatewayService
   let server: ServerProcess
   let client: AuthwireClient
   let gateway: string
   let foreignGateway: string
   let foreignClient: AuthwireClient
   beforeAll(async () => {
-    database = await createDatabase(target)
-    server = await startServer({
-      databaseUrl: database.url,
-      keys: false,
-    })
-    await command(database, "tenants", "create", "other")
-    gateway = (await createKey(database, "sessions:introspect")).text
-    foreignGateway = (await createKey(database, "sessions:introspect", "--tenant=other")).text
-    client = createAuthwireClient({ url: server.grpcUrl, apiKey: (await createKey(database, "all")).text })
-    const foreignKey = (await createKey(database, "all", "--tenant=other")).text
+    service = await startGatewayService(target)
+    ;({ server, client, gateway } = service)
+    await command(service.database, "tenants", "create", "other")
+    foreignGateway = (await createKey(service.database, "sessions:introspect", "--tenant=other")).text
+    const foreignKey = (await createKey(service.database, "all", "--tenant=other")).text
     foreignClient = createAuthwireClient({ url: server.grpcUrl, apiKey: foreignKey })
-    // A replica learns of new keys a moment later.
-    await client.users.countUsers({})
+    // A replica learns of a new key a moment later.
     await foreignClient.users.countUsers({})
   })
   afterAll(async () => {
-    client?.close()
     foreignClient?.close()
-    await server?.stop()
-    await database?.drop()
+    await service?.close()
   })
 
-  const signIn = async (user: Record<string, unknown> = {}, by = client) => {
-    const email = `${crypto.randomUUID()}@example.com`
-    const { id: userId } = await by.adapter.createUser({
-      id: crypto.randomUUID(),
-      email,
-      emailVerified: null,
-      ...user,
-    } as never)
-    const sessionToken = crypto.randomUUID()
-    await by.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
-    const { sessions } = await by.sessions.listSessions({ userId })
-    const told = { "x-auth-user-id": userId, "x-auth-session-id": sessions[0]?.id }
-    return { userId, email, sessionToken, headers: { cookie: `${cookie}=${sessionToken}` }, told }
-  }
+  const signIn = (user: Record<string, unknown> = {}, by = client) => signedIn(by, user)
   const jwtOf = async (claims: Record<string, unknown>) => ({
     cookie: `${cookie}=${await client.jwt.encode({ token: claims, salt: cookie, secret: "" })}`,
   })
@@ -342,7 +319,7 @@ describe(`on ${target}`, () => {
 
     test("the key of a gateway can do nothing else, and no other key can do this", async () => {
       const { headers } = await signIn()
-      const other = (await createKey(database, "sessions:read,sessions:write,users:read,tokens:decode")).text
+      const other = (await createKey(service.database, "sessions:read,sessions:write,users:read,tokens:decode")).text
       await expect(ask({ headers }, other)).rejects.toThrow(/lacks the scope sessions:introspect/)
       const header = way.name.startsWith("GET") ? "x-api-key: awk_…, because authorization is" : "authorization: Bearer"
       await expect(ask({ headers }, null)).rejects.toThrow(`the call has no API key: send it as ${header}`)
@@ -352,123 +329,5 @@ describe(`on ${target}`, () => {
       await expect(limited.sessions.getSessionAndUser({ sessionToken: "1" })).rejects.toThrow(/lacks the scope/)
       limited.close()
     })
-  })
-
-  test("names of headers and of the scheme Bearer in any case", async () => {
-    const { sessionToken, told } = await signIn()
-    for (const headers of [{ Cookie: `a=1; ${cookie}=${sessionToken}` }, { AUTHORIZATION: `bearer ${sessionToken}` }]) {
-      const request = toCheckRequest({ headers: { ...headers, "X-Auth-Anything": "forged" } })
-      const { httpResponse } = await check(server, gateway, request)
-      if (httpResponse.case !== "okResponse") throw new Error(httpResponse.case)
-      expect(httpResponse.value.headers.map(({ header }) => header?.value)).toEqual(Object.values(told))
-      expect(httpResponse.value.headersToRemove).toEqual(["x-auth-anything"])
-    }
-  })
-
-  test("headers as bytes, as Envoy sends them with encode_raw_headers", async () => {
-    const { sessionToken, told } = await signIn()
-    const lines: [string, string][] = [
-      ["Cookie", "a=1"],
-      ["cookie", `${cookie}=${sessionToken}`],
-      ["X-Auth-Anything", "forged"],
-    ]
-    const headers = lines.map(([key, value]) => ({ key, rawValue: Buffer.from(value) }))
-    const http = { method: "GET", headerMap: { headers } }
-    const { httpResponse } = await check(server, gateway, { attributes: { request: { http } } })
-    if (httpResponse.case !== "okResponse") throw new Error(httpResponse.case)
-    expect(Object.fromEntries(httpResponse.value.headers.map(({ header }) => [header?.key, header?.value]))).toEqual(
-      told,
-    )
-    expect(httpResponse.value.headersToRemove).toEqual(["x-auth-anything"])
-  })
-
-  test("headers that a client may have forged are removed, whether or not they are configured", async () => {
-    const settings = { policy: "optional", headers: "x-auth-email=email" }
-    const forged = { "x-auth-role": "admin", x_auth_user_id: "root", "x-auth-user-id": "root", "x-author": "stays" }
-    const request = toCheckRequest({ settings, headers: forged })
-    const { httpResponse } = await check(server, gateway, request)
-    if (httpResponse.case !== "okResponse") throw new Error(httpResponse.case)
-    expect(httpResponse.value.headers).toEqual([])
-    const removed = ["x-auth-email", "x-auth-role", "x-auth-session-id", "x-auth-user-id", "x_auth_user_id"]
-    expect(httpResponse.value.headersToRemove.toSorted()).toEqual(removed)
-  })
-
-  test("an invalid HTTP request is an error", async () => {
-    for (const request of [{}, { attributes: {} }, { attributes: { request: {} } }]) {
-      await expect(check(server, gateway, request)).rejects.toThrow(
-        /InvalidArgument.*attributes.request.http: is missing/,
-      )
-    }
-  })
-
-  test("GET /v1/authorize sends the sign-in page in a header for proxies that cannot redirect", async () => {
-    const authorize = (query: string, headers: Record<string, string> = {}, method = "GET") => {
-      const all = { "x-api-key": gateway, accept: "text/html", ...headers }
-      return visit(server.httpUrl, { path: `/v1/authorize?${query}`, method, headers: Object.entries(all) })
-    }
-    const answer = await authorize("sign_in=/in&proxy=nginx", { "x-original-uri": "/a", "x-original-host": "b" })
-    expect(answer.status).toBe(401)
-    expect(answer.headers).not.toHaveProperty("location")
-    expect(answer.headers).toMatchObject({ "x-auth-location": "/in", "www-authenticate": "Bearer" })
-    for (const query of ["proxy=yes", "policy=optional&policy=required", "proxy=nginx&proxy=nginx"]) {
-      expect([query, (await authorize(query)).status]).toEqual([query, 500])
-    }
-    const warned = (detail: string) =>
-      server
-        .log()
-        .split("\n")
-        .filter((line) => line.includes("an invalid setting") && line.includes(detail))
-    for (const detail of ["proxy must be one of nginx", "contains a setting twice"]) {
-      await until(() => warned(detail).length > 0)
-      expect(warned(detail)).toHaveLength(1)
-    }
-    expect((await authorize("policy=optional", {}, "HEAD")).status).toBe(200)
-    const rejected = await authorize("policy=optional", {}, "POST")
-    expect([rejected.status, rejected.headers.allow]).toEqual([405, "GET, HEAD"])
-    // Only the proxy's key counts. The request may have a key of its own.
-    const { headers } = await signIn()
-    const own = await authorize("", { ...headers, authorization: `Bearer ${gateway}` })
-    expect(own.status).toBe(200)
-    const headersOfNone = [["authorization", `Bearer ${gateway}`] as const]
-    const none = await visit(server.httpUrl, { path: "/v1/authorize", headers: headersOfNone })
-    expect(none.status).toBe(500)
-  })
-
-  // The headers that ForwardAuth of Traefik and forward_auth of Caddy send. Both forward all headers of the client.
-  test.each(["traefik", "caddy"])("behind %s, a client cannot choose the address to return to", async (proxy) => {
-    const sent = {
-      "X-Forwarded-Method": "GET",
-      "X-Forwarded-Proto": "https",
-      "X-Forwarded-Host": "app.example.com",
-      "X-Forwarded-Uri": "/page?a=1",
-      "X-Forwarded-For": "192.0.2.1",
-      "X-Api-Key": gateway,
-    }
-    const client = {
-      Accept: "text/html",
-      "X-Original-Host": "evil.example",
-      "X-Original-Uri": "/",
-      "X-Original-Method": "POST",
-    }
-    const asked = { path: `/v1/authorize?proxy=${proxy}&sign_in=/in`, headers: Object.entries({ ...client, ...sent }) }
-    const { status, headers } = await visit(server.httpUrl, asked)
-    const back = encodeURIComponent("https://app.example.com/page?a=1")
-    expect([status, headers.location]).toEqual([302, `/in?callbackUrl=${back}`])
-  })
-
-  test("a header that is too large gets 431, and a line in the log", async () => {
-    const header = (bytes: number) => ({
-      headers: [
-        ["x-api-key", gateway],
-        ["x-large", "x".repeat(bytes)],
-      ] as const,
-    })
-    const statusOf = async (path: string, bytes: number) =>
-      (await visit(server.httpUrl, { path, ...header(bytes) })).status
-    expect(await statusOf("/v1/authorize", 60_000)).toBe(401)
-    expect(await statusOf("/v1/authorize", 66_000)).toBe(431)
-    expect(await statusOf("/v1/authorize/", 15_000)).toBe(404)
-    expect(await statusOf("/v1/authorize/", 17_000)).toBe(431)
-    for (const bytes of [16_384, 65_536]) await until(() => server.log().includes(`"max_header_bytes":${bytes}`))
   })
 })
