@@ -181,8 +181,8 @@ export function encryptionKeys({
 
 /**
  * Returns the root cause of an error as a code of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. If
- * it concerns the file of a SQLite database, it returns what the code means. If the statement itself is at fault, as in a migration whose table has another owner, it returns the database's message,
- * which quotes no value.
+ * it concerns the file of a SQLite database, it returns what the code means. If the statement itself is at fault, as in a
+ * migration whose table has another owner, it returns the database's message, which quotes no value.
  */
 export function causeOf(error: unknown): string {
   let cause = error

@@ -8,7 +8,8 @@ const secretFields = ["access_token", "refresh_token", "id_token", "extra"]
 
 /**
  * Formats one row as a line of JSON: `table` and the properties of the contract, with `extra` as one property. Dates
- * are in ISO 8601. The private properties of a user are another one, `privateExtra`, which is a secret too. Session tokens and verification tokens are replaced by their SHA-256 in hexadecimal, `tokenSha256`.
+ * are in ISO 8601. The private properties of a user are another one, `privateExtra`, which is a secret too. Session tokens
+ * and verification tokens are replaced by their SHA-256 in hexadecimal, `tokenSha256`.
  */
 export function exportLine(table: BulkName, row: BulkRows[BulkName], withSecrets: boolean): string {
   const {

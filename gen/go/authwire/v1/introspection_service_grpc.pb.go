@@ -39,7 +39,8 @@ type IntrospectionServiceClient interface {
 	// error, and says nothing about the user.
 	//
 	// A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
-	// never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
+	// never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in
+	// Auth.js.
 	//
 	// MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
 	Introspect(ctx context.Context, in *IntrospectRequest, opts ...grpc.CallOption) (*IntrospectResponse, error)
@@ -80,7 +81,8 @@ type IntrospectionServiceServer interface {
 	// error, and says nothing about the user.
 	//
 	// A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
-	// never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
+	// never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in
+	// Auth.js.
 	//
 	// MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
 	Introspect(context.Context, *IntrospectRequest) (*IntrospectResponse, error)

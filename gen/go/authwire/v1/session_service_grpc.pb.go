@@ -100,8 +100,8 @@ type SessionServiceClient interface {
 	// deletion itself is done.
 	RevokeSession(ctx context.Context, in *RevokeSessionRequest, opts ...grpc.CallOption) (*RevokeSessionResponse, error)
 	// Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-	// several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
-	// unknown user. A session that is created concurrently may remain.
+	// several transactions, the oldest first, between which other calls have their turns: when a call that failed is
+	// repeated, it deletes the rest. Deletes none for an unknown user. A session that is created concurrently may remain.
 	//
 	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
 	// deletion itself is done.
@@ -291,8 +291,8 @@ type SessionServiceServer interface {
 	// deletion itself is done.
 	RevokeSession(context.Context, *RevokeSessionRequest) (*RevokeSessionResponse, error)
 	// Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-	// several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
-	// unknown user. A session that is created concurrently may remain.
+	// several transactions, the oldest first, between which other calls have their turns: when a call that failed is
+	// repeated, it deletes the rest. Deletes none for an unknown user. A session that is created concurrently may remain.
 	//
 	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
 	// deletion itself is done.

@@ -86,8 +86,8 @@ export interface SqlDatabaseOptions extends Observation {
 
 export interface SqlStoreOptions extends SqlDatabaseOptions {
   /**
-   * The keys that encrypt provider tokens, private properties and stored answers, 32 bytes each. The first one encrypts and all of them
-   * decrypt.
+   * The keys that encrypt provider tokens, private properties and stored answers, 32 bytes each. The first one encrypts and
+   * all of them decrypt.
    */
   encryptionKeys: readonly Buffer[]
   /**

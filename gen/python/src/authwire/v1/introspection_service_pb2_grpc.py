@@ -59,7 +59,8 @@ class IntrospectionServiceServicer:
         error, and says nothing about the user.
 
         A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
-        never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
+        never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in
+        Auth.js.
 
         MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
         """

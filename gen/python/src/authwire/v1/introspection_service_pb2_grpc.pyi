@@ -46,7 +46,8 @@ class IntrospectionServiceStub:
     error, and says nothing about the user.
 
     A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
-    never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
+    never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in
+    Auth.js.
 
     MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
     """
@@ -69,7 +70,8 @@ class IntrospectionServiceAsyncStub(IntrospectionServiceStub):
     error, and says nothing about the user.
 
     A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
-    never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
+    never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in
+    Auth.js.
 
     MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
     """
@@ -95,7 +97,8 @@ class IntrospectionServiceServicer(metaclass=_abc_1.ABCMeta):
         error, and says nothing about the user.
 
         A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
-        never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in Auth.js.
+        never extended. A JWT must have `sub` (or `user_id_claim`) and `exp`. It is active until 15 seconds after `exp`, as in
+        Auth.js.
 
         MISSING_SECRET (FAILED_PRECONDITION): the request has a JWT, and the service has no secret.
         """

@@ -198,8 +198,8 @@ class SessionServiceServicer:
 
     def RevokeUserSessions(self, request, context):
         """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-        several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
-        unknown user. A session that is created concurrently may remain.
+        several transactions, the oldest first, between which other calls have their turns: when a call that failed is
+        repeated, it deletes the rest. Deletes none for an unknown user. A session that is created concurrently may remain.
 
         CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
         deletion itself is done.

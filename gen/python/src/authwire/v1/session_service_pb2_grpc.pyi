@@ -106,8 +106,8 @@ class SessionServiceStub:
     """
     RevokeUserSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]
     """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-    several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
-    unknown user. A session that is created concurrently may remain.
+    several transactions, the oldest first, between which other calls have their turns: when a call that failed is
+    repeated, it deletes the rest. Deletes none for an unknown user. A session that is created concurrently may remain.
 
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
     deletion itself is done.
@@ -198,8 +198,8 @@ class SessionServiceAsyncStub(SessionServiceStub):
     """
     RevokeUserSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeUserSessionsRequest, _session_service_pb2.RevokeUserSessionsResponse]  # type: ignore[assignment]
     """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-    several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
-    unknown user. A session that is created concurrently may remain.
+    several transactions, the oldest first, between which other calls have their turns: when a call that failed is
+    repeated, it deletes the rest. Deletes none for an unknown user. A session that is created concurrently may remain.
 
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
     deletion itself is done.
@@ -341,8 +341,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.RevokeUserSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeUserSessionsResponse]]:
         """Deletes all sessions of a user, or all but those to be kept. If the user has more than 1,000, they are deleted in
-        several transactions, the oldest first, between which other calls have their turns: when a call that failed is repeated, it deletes the rest. Deletes none for an
-        unknown user. A session that is created concurrently may remain.
+        several transactions, the oldest first, between which other calls have their turns: when a call that failed is
+        repeated, it deletes the rest. Deletes none for an unknown user. A session that is created concurrently may remain.
 
         CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
         deletion itself is done.
