@@ -3,7 +3,7 @@ import { causeOf, type DatabaseConfiguration, openMigratedDatabase } from "../..
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
-import { brokenTexts, type Database, tenantStore } from "../../store/sql/index.js"
+import { unreadableTexts, type Database, tenantStore } from "../../store/sql/index.js"
 
 /**
  * Opens the database for one task of a command. The migrations must be applied. Throws StartError; an error of the task
@@ -42,7 +42,7 @@ export async function requireTenant(database: Database, tenant: string): Promise
 
 /** Throws StartError if the driver cannot read some text of the database. Reads every row of SQLite. */
 export async function requireReadableTexts(database: Database, option = "--database-url"): Promise<void> {
-  for await (const { table, column, rowid } of brokenTexts(database)) {
+  for await (const { table, column, rowid } of unreadableTexts(database)) {
     throw new StartError(`${option}: ${table}.${column} is not UTF-8, or has U+0000, at rowid ${rowid}`)
   }
 }

@@ -3,7 +3,7 @@ import type { Database } from "./database.js"
 import type { Cell } from "./query/statement.js"
 
 /** A text that the service never stores, because it is not UTF-8 or has U+0000. */
-export interface BrokenText {
+export interface UnreadableText {
   table: string
   column: string
   /** The row's `rowid` in SQLite. */
@@ -16,7 +16,7 @@ const pageSize = 1000
  * Finds texts in SQLite that another program has stored: its driver ends the process when it reads text that is not
  * UTF-8, and cuts text at U+0000. The other databases check their text. Every row is read, as bytes.
  */
-export async function* brokenTexts(database: Database): AsyncGenerator<BrokenText> {
+export async function* unreadableTexts(database: Database): AsyncGenerator<UnreadableText> {
   if (database.engine !== "sqlite") return
   const read = (sql: string, ...cells: Cell[]) => database.reads({}).read({ sql, cells: () => cells }, undefined)
   for (const { tableName: table, columns } of database.dataSource.entityMetadatas) {

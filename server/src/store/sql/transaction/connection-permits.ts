@@ -16,7 +16,7 @@ const purposes = ["read", "scan", "write", "retry", "shared"] as const
 const onlyShared: readonly Purpose[] = ["shared"]
 
 /** Who has a permit, or waits for one. */
-type Holder = Pick<Waiter, "signal" | "limitKey">
+type PermitHolder = Pick<Waiter, "signal" | "limitKey">
 
 /**
  * The permits for the connections of the pool, and all that waits for one of them. The API keys take turns, and no key gets all of the
@@ -27,8 +27,8 @@ export interface ConnectionPermits<Shared> {
    * Waits for a permit. For `shared`, it may return a transaction to join instead. Throws as Line.wait does. The waiters of one key are
    * admitted in the order of arrival, of those whose limit is not reached.
    */
-  acquire(purpose: Purpose, holder: Holder): Promise<Shared | undefined>
-  release(purpose: Purpose, holder: Holder): void
+  acquire(purpose: Purpose, holder: PermitHolder): Promise<Shared | undefined>
+  release(purpose: Purpose, holder: PermitHolder): void
   /** Lets the next waiter for a shared connection join a transaction. Returns false if nobody waits. */
   offer(transaction: Shared): boolean
   /** Says that nobody joins a shared transaction any more, and that the next one may begin. */
