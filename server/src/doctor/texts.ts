@@ -1,4 +1,4 @@
-import { unreadableTexts, type Database } from "../store/sql/index.js"
+import { type Database, unreadableTexts } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
 
 const maxExamples = 5
@@ -8,7 +8,8 @@ export async function diagnoseTexts(database: Database): Promise<Diagnosis[]> {
   if (database.engine !== "sqlite") return []
   const what = "text"
   const found: string[] = []
-  for await (const { table, column, rowid } of unreadableTexts(database)) found.push(`${table}.${column} at rowid ${rowid}`)
+  for await (const { table, column, rowid } of unreadableTexts(database))
+    found.push(`${table}.${column} at rowid ${rowid}`)
   if (found.length === 0) return [{ state: "ok", what, detail: "all of it is UTF-8 without U+0000" }]
   const more = found.length > maxExamples ? ` and ${found.length - maxExamples} more` : ""
   const detail = `not UTF-8, or with U+0000: ${found.slice(0, maxExamples).join(", ")}${more}: correct it, because reading it ends the process or cuts it`

@@ -9,7 +9,7 @@
 export function turnLimit(ms: number, now: () => number = () => performance.now()): () => Promise<void> {
   /** When the first piece of this turn began; undefined if there was none. */
   let begun: number | undefined
-  /** The pieces that wait for a later turn. Each turn begins with one of them. */
+  /** The pieces that wait for a later turn, in their order. For each of them `admitNext` is scheduled once. */
   const waiting: (() => void)[] = []
   const endTurn = () => {
     begun = undefined
@@ -18,10 +18,10 @@ export function turnLimit(ms: number, now: () => number = () => performance.now(
     begun = now()
     setImmediate(endTurn)
   }
-  const beginNext = () => {
-    begin()
+  const admitNext = () => {
+    if (begun === undefined) begin()
+    else if (now() - begun >= ms) return void setImmediate(admitNext)
     waiting.shift()?.()
-    if (waiting.length > 0) setImmediate(beginNext)
   }
   return async () => {
     if (waiting.length === 0) {
@@ -29,7 +29,8 @@ export function turnLimit(ms: number, now: () => number = () => performance.now(
       if (now() - begun < ms) return
     }
     await new Promise<void>((resolve) => {
-      if (waiting.push(resolve) === 1) setImmediate(beginNext)
+      waiting.push(resolve)
+      setImmediate(admitNext)
     })
   }
 }

@@ -3,7 +3,7 @@ import { causeOf, type DatabaseConfiguration, openMigratedDatabase } from "../..
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
-import { unreadableTexts, type Database, tenantStore } from "../../store/sql/index.js"
+import { type Database, tenantStore, unreadableTexts } from "../../store/sql/index.js"
 
 /**
  * Opens the database for one task of a command. The migrations must be applied. Throws StartError; an error of the task
