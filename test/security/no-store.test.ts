@@ -32,7 +32,7 @@ const requests: readonly (readonly [string, number, string])[] = [
   ["a header that never ends", 408, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n"],
 ]
 
-describe("no cache may store a response of", () => {
+describe("S-34: no cache may store a response of", () => {
   let database: TestDatabase
   let server: ServerProcess
   let metricsUrl: string
