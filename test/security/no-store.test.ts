@@ -99,4 +99,13 @@ describe("S-34: no cache may store a response of", () => {
     expect(response).toMatchObject({ ":status": status, "cache-control": "no-store" })
     session.destroy()
   })
+
+  test.each([path, "/nothing"])("the gRPC listener: %s", async (to) => {
+    const session = http2.connect(server.grpcUrl)
+    const stream = session.request({ ":method": "POST", ":path": to, "content-type": "application/grpc" })
+    stream.end("\0\0\0\0\0")
+    const [response] = (await once(stream, "response")) as [http2.IncomingHttpHeaders]
+    expect(response).toMatchObject({ ":status": 200, "cache-control": "no-store" })
+    session.destroy()
+  })
 })
