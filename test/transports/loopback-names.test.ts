@@ -71,6 +71,7 @@ describe.each<[string, typeof overHttp1, () => string, Asked]>([
     { ":authority": "evil.example" },
     { ":authority": "evil.example:8080", origin: "http://evil.example:8080" },
     { ":authority": "localhost.evil.example" },
+    { ":authority": "evillocalhost" },
     { ":authority": "0.0.0.0" },
     { origin: "https://evil.example" },
     { origin: "null" },
@@ -82,6 +83,7 @@ describe.each<[string, typeof overHttp1, () => string, Asked]>([
   test.each<Fields>([
     {},
     { ":authority": "localhost:8080", origin: "http://localhost:3000" },
+    { ":authority": "shop.localhost", origin: "http://shop.localhost:3000" },
     { ":authority": "[::1]", origin: "https://127.0.0.1:1" },
   ])("is answered under the names %j", async (fields) => {
     expect(await ask(url(), asked, fields)).not.toBe(403)

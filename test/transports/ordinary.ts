@@ -4,7 +4,6 @@ import {
   AccountType,
   AuthenticatorService,
   IntrospectionService,
-  PrivateExtraService,
   SessionService,
   TokenService,
   UserService,
@@ -39,7 +38,7 @@ const credentialId = "AbC+/é=="
 const large = (letter: string) => letter.repeat(65_536 / Buffer.byteLength(letter))
 
 /**
- * Every method of the contract, with large values and text of all kinds of Unicode. Together they leave no rows behind,
+ * Every method of the typed clients, with large values and text of all kinds of Unicode. Together they leave no rows behind,
  * so that they can be repeated with the same responses.
  */
 export const ordinary: readonly Ordinary[] = [
@@ -52,7 +51,6 @@ export const ordinary: readonly Ordinary[] = [
     extra,
   }),
   one(UserService.method.getUser, { id: userId }),
-  one(PrivateExtraService.method.getPrivateExtra, { userId }),
   one(UserService.method.getUserByEmail, { email: "Zoë.Ünïcode@example.com" }),
   one(UserService.method.listUsers, { email, createdBefore: expires, pageSize: 1 }),
   one(UserService.method.countUsers, { email, createdBefore: expires }),

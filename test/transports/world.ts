@@ -73,7 +73,7 @@ export const services = [
   TokenService,
   IntrospectionService,
 ]
-/** Every unary method of the contract. */
+/** Every unary method of the typed clients, which do not have PrivateExtraService. */
 export const methods = services.flatMap((service) => service.methods as DescMethodUnary[])
 
 /** Calls a method with the typed client of its service. */

@@ -41,7 +41,7 @@ const upgrade = (target: ServerEngine) => {
     const [status = "", up = ""] = codeBelow(page, "Upgrading")
     const pending = await runBlock(status, tmpdir(), env)
 
-    const client = pipelineClient({ url: `dns:///authwire.test:${port}`, resolve: async () => hosts })
+    const client = pipelineClient({ url: `dns:///authwire.localhost:${port}`, resolve: async () => hosts })
     const working = signIns(client, 16)
     let end: Awaited<ReturnType<typeof working.stop>>
     try {

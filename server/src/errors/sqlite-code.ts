@@ -27,14 +27,16 @@ const meanings: Readonly<Record<string, string>> = {
  * Returns the code of an error of libsql. The driver has the empty text for a file that cannot be opened, and a number
  * for most extended codes, which is replaced by the name of the primary code.
  */
-export function sqliteCodeOf({ code }: { code?: string }): string | undefined {
+export function sqliteCodeOf({ code }: { code?: unknown }): string | undefined {
+  // The code of a program that has ended is a number.
+  if (typeof code !== "string") return undefined
   if (code === "") return "SQLITE_CANTOPEN"
-  const extended = /^UNKNOWN_SQLITE_ERROR_(\d+)$/.exec(code ?? "")?.[1]
+  const extended = /^UNKNOWN_SQLITE_ERROR_(\d+)$/.exec(code)?.[1]
   return extended === undefined ? code : (names[Number(extended) & 0xff] ?? code)
 }
 
 /** Returns what an error of SQLite about its file means; undefined for any other error. */
-export function fileProblemOf(error: { code?: string }): string | undefined {
+export function fileProblemOf(error: { code?: unknown }): string | undefined {
   const code = sqliteCodeOf(error)
   return Object.entries(meanings).find(([prefix]) => code?.startsWith(prefix))?.[1]
 }

@@ -6,5 +6,5 @@ import { fileProblemOf } from "./sqlite-code.js"
  */
 export function systemCodeOf(error: unknown): string {
   if (typeof error !== "object" || error === null || !("code" in error)) return String(error)
-  return fileProblemOf(error as { code?: string }) ?? String(error.code)
+  return fileProblemOf(error) ?? String(error.code)
 }

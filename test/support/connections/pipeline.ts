@@ -35,7 +35,7 @@ export function tally(outcomes: readonly string[]): Record<string, number> {
  */
 export interface Replicas {
   readonly hosts: readonly string[]
-  /** A URL with a host name that only `resolve` can resolve. */
+  /** A URL with a host name that only `resolve` can resolve, and that `--dev` accepts. */
   readonly url: string
   readonly port: number
   resolve(): Promise<readonly string[]>
@@ -58,7 +58,7 @@ export async function startReplicas(databaseUrls: readonly string[], args: strin
   for (const index of databaseUrls.keys()) await start(index)
   return {
     hosts,
-    url: `dns:///authwire.test:${port}`,
+    url: `dns:///authwire.localhost:${port}`,
     port,
     resolve: async () => hosts,
     server: (index) => servers[index] as ServerProcess,

@@ -26,12 +26,15 @@ export async function endConnections(database: TestDatabase, user?: string): Pro
     const sql = `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE ${others}`
     return (await database.query(sql, [user ?? null])).length
   }
-  const sql = `SELECT id FROM information_schema.processlist
-    WHERE db = ? AND user = COALESCE(?, user) AND id <> CONNECTION_ID()`
-  const rows = await database.query(sql, [nameOf(database), user ?? null])
+  // Not from information_schema.processlist: MySQL cannot convert a statement with bytes that another connection is running.
+  const rows = await database.query("SHOW PROCESSLIST")
+  const [own] = await database.query("SELECT CONNECTION_ID() AS id")
+  const others = rows.filter(
+    ({ db, User, Id }) => db === nameOf(database) && User === (user ?? User) && Number(Id) !== Number(own?.id),
+  )
   // The connection may have ended already.
-  for (const { id } of rows) await database.query(`KILL ${Number(id)}`).catch(() => {})
-  return rows.length
+  for (const { Id } of others) await database.query(`KILL ${Number(Id)}`).catch(() => {})
+  return others.length
 }
 
 /** Blocks reads and writes of a table by other connections until the returned function is called. */

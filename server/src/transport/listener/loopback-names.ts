@@ -3,7 +3,7 @@ import { isLoopback } from "../../util/address.js"
 
 /** The answer to a request that names another machine. */
 export const foreignName =
-  "with --dev only requests whose Host and Origin are loopback addresses or localhost are answered"
+  "with --dev only requests whose Host and Origin are loopback addresses, localhost, or names below localhost are answered"
 
 /**
  * Returns whether a request names a loopback host, and no other one, as its host and as its origin. A page of a browser
@@ -20,5 +20,7 @@ function isLoopbackHost(origin: string | string[]): boolean {
   if (typeof origin !== "string" || !URL.canParse(origin)) return false
   // Only a host and a port: a URL could have a user before another host.
   const { hostname, host, protocol, href } = new URL(origin)
-  return href === `${protocol}//${host}/` && isLoopback({ host: hostname.replace(/^\[(.*)\]$/, "$1") })
+  if (href !== `${protocol}//${host}/`) return false
+  // Browsers do not ask a name server for names below localhost (RFC 6761, section 6.3).
+  return hostname.endsWith(".localhost") || isLoopback({ host: hostname.replace(/^\[(.*)\]$/, "$1") })
 }
