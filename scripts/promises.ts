@@ -19,7 +19,8 @@ export function problemsOf(page: string, tests: ReadonlyMap<string, string>): st
     if (items.length === 0) problems.push(`SECURITY.md: promises that are no list:${promises.split("\n")[0]}`)
     for (const item of items) {
       const [text = ""] = item.split("\n\n")
-      if (!/\[S-\d+\]$/.test(text.trimEnd())) problems.push(`SECURITY.md: a promise without an id: ${text.split("\n")[0]}`)
+      const [line] = text.split("\n")
+      if (!/\[S-\d+\]$/.test(text.trimEnd())) problems.push(`SECURITY.md: a promise without an id: ${line}`)
     }
   }
   const promised = new Set<string>()
@@ -43,8 +44,8 @@ export function problemsOf(page: string, tests: ReadonlyMap<string, string>): st
 if (import.meta.main) {
   const root = fileURLToPath(new URL("..", import.meta.url))
   const read = (file: string) => readFileSync(`${root}/${file}`, "utf8")
-  const patterns = ["{bench,client,examples,fuzz,server,test,token}/**/*.test.ts", "server/src/store/conformance/**/*.ts"]
-  const files = globSync(patterns, { cwd: root, exclude: ["**/node_modules/**"] })
+  const own = "{bench,client,examples,fuzz,server,test,token}/**/*.test.ts"
+  const files = globSync([own, "server/src/store/conformance/**/*.ts"], { cwd: root, exclude: ["**/node_modules/**"] })
   const problems = problemsOf(read("SECURITY.md"), new Map(files.map((file) => [file, read(file)])))
   for (const problem of problems) console.error(problem)
   if (problems.length > 0) process.exitCode = 1

@@ -1,7 +1,8 @@
 import { expect, test } from "@jest/globals"
 import { problemsOf } from "../../scripts/promises.ts"
 
-const pageOf = (...items: string[]) => `# Page\n\n*We promise:*\n\n${items.join("\n")}\n\n*The operator's job:* all.\n- rest`
+const pageOf = (...items: string[]) =>
+  `# Page\n\n*We promise:*\n\n${items.join("\n")}\n\n*The operator's job:* all.\n- rest`
 const testsOf = (...ids: string[]) => new Map(ids.map((id) => [`${id}.test.ts`, `test("${id}: it holds", () => {})`]))
 const [one, two] = ["- One\n  promise. [S-1]", "- Another. [S-2]"]
 

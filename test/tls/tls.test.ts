@@ -173,7 +173,7 @@ describe("authwire serve does not start", () => {
     expect(code).toBe(2)
   })
 
-  test.each(["AUTH_SECRET", "AUTH_SECRET_2"])("S-3: with a short %s, which is named without its value", async (name) => {
+  test.each(["AUTH_SECRET", "AUTH_SECRET_2"])("S-3: with a short %s, named without its value", async (name) => {
     const secret = "x".repeat(31)
     const { code, stderr } = await start([], { [name]: secret })
     expect(stderr).toMatch(new RegExp(`^authwire: ${name}: must have at least 32 bytes`))

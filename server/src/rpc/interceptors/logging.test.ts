@@ -20,8 +20,9 @@ test("S-37: an unexpected error is in the log line of its call, and the caller g
   const failure = toFailure(new Error("hunter2"))
   of(UserService.method.getUser)(call, failure, 0, 1)
   await setImmediate()
-  const line = { method: "authwire.v1.UserService/GetUser", code: "INTERNAL", key: "the key", request_id: "the request" }
-  expect(lines).toMatchObject([{ ...line, err: { message: "hunter2" } }])
+  const method = "authwire.v1.UserService/GetUser"
+  const line = { method, code: "INTERNAL", key: "the key", request_id: "the request", err: { message: "hunter2" } }
+  expect(lines).toMatchObject([line])
   const status = statusOf(failure, "the request")
   expect(status).toMatchObject({ code: Code.Internal, message: "internal error" })
   expect(Buffer.from(toBinary(StatusSchema, status)).toString("latin1")).not.toContain("hunter2")
