@@ -16,7 +16,7 @@ export function problemsOf(page: string, tests: ReadonlyMap<string, string>): st
   for (const part of page.split("*We promise").slice(1)) {
     const [promises = ""] = part.split(/\n\*|\n#/)
     const items = promises.split(/\n(?=- )/).slice(1)
-    if (items.length === 0) problems.push(`SECURITY.md: promises that are no list:${promises.split("\n")[0]}`)
+    if (items.length === 0) problems.push(`SECURITY.md: no list follows: *We promise${promises.split("\n")[0]}`)
     for (const item of items) {
       const [text = ""] = item.split("\n\n")
       const [line] = text.split("\n")

@@ -13,7 +13,7 @@ test.each<[string, string, Map<string, string>, string[]]>([
   ["a test names no promise", pageOf(one), testsOf("S-1", "S-2"), ["S-2.test.ts: SECURITY.md has no promise S-2"]],
   ["a promise has no id", pageOf(one, "- More."), testsOf("S-1"), ["SECURITY.md: a promise without an id: - More."]],
   ["an id is used twice", pageOf(one, one), testsOf("S-1"), ["SECURITY.md: S-1 stands for two promises"]],
-  ["promises are no list", "*We promise:* all.", testsOf(), ["SECURITY.md: promises that are no list::* all."]],
+  ["promises are no list", "*We promise:* all.", testsOf(), ["SECURITY.md: no list follows: *We promise:* all."]],
 ])("%s", (_, page, tests, problems) => {
   expect(problemsOf(page, tests)).toEqual(problems)
 })
