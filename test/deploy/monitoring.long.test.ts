@@ -97,6 +97,9 @@ describeServer("on a server", (target) => {
       const expired = { identifier: "u@example.com", token: "expired", expires: new Date(0) }
       await first?.adapter.createVerificationToken(expired)
       await until(async () => (await exported()).has("authwire_cleanup_deleted_rows_total"))
+      // A row that another program has written, and that cannot be read.
+      await database.query("UPDATE users SET extra = '[]' WHERE id = 'u'")
+      for await (const _ of first?.users.list() ?? []);
       const names = await exported()
       const missing = (await expressions()).flatMap(({ where, names: wanted }) =>
         wanted.filter((name) => !names.has(name)).map((name) => `${where}: ${name}`),
