@@ -125,6 +125,7 @@ gen: install ## generate code and pages (needs Maven, Go and Python 3.10+)
 lint: install ## lint the code and the schema, and check their format (needs Maven once)
 	biome check --error-on-warnings
 	depcruise --config .dependency-cruiser.js server/src client/src token/src
+	node scripts/promises.ts
 	scripts/proto-deps/fetch
 	buf lint
 

@@ -42,7 +42,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
   })
   afterAll(() => authwire.close())
 
-  test("the schema has a rule for every field of every request except flags, counters and free structs", () => {
+  test("S-31: the schema has a rule for every field of every request except flags, counters and free structs", () => {
     expect(methods.flatMap(({ input }) => unruledFields(input))).toEqual([
       "CreateUserRequest.provisional",
       "UpdateUserRequest.revoke_sessions_on_email_change",

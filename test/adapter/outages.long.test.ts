@@ -79,7 +79,7 @@ describe("with the server", () => {
   })
   afterAll(() => drop())
 
-  test("stopped, every method rejects with UNAVAILABLE", async () => {
+  test("S-30: stopped, every method rejects with UNAVAILABLE", async () => {
     const client = createAuthwireClient({ url: server.grpcUrl })
     expect(await client.adapter.getUser("nobody")).toBeNull()
     expect(await server.stop()).toBe(0)

@@ -76,7 +76,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
     expect([response.status, await response.json()]).toEqual([200, null])
   })
 
-  test("an outage of the service is thrown, with its cause; afterwards the same cookie is still valid", async () => {
+  test("S-30: an outage of the service is thrown, with its cause; afterwards the same cookie is still valid", async () => {
     await server.stop()
     const error = await ask().catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(SessionUnavailable)

@@ -19,7 +19,7 @@ const later = endsAfterEach()
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const letIn = ({ reason = "" }: Outcome) => !/^(API_KEY_|SCOPE_|RATE_|OVER|DATABASE)/.test(reason)
 
-test("every method of the schema declares a scope", () => {
+test("S-15: every method of the schema declares a scope", () => {
   expect(everyMethod.length).toBeGreaterThanOrEqual(23)
   expect(everyMethod.filter((method) => scopeOf(method) === "").map(({ name }) => name)).toEqual([])
 })
@@ -107,7 +107,7 @@ describe(`on ${target}`, () => {
       expect(await contents(database)).toBe(before)
     })
 
-    test("the methods of its scope accept a key, all others reject it, and then nothing happens", async () => {
+    test("S-15: the methods of its scope accept a key, all others reject it, and then nothing happens", async () => {
       const before = await contents(database)
       const ask = async (scope: string, method: (typeof methods)[number]) => {
         const asked = scopeOf(method)

@@ -95,7 +95,7 @@ describe("the audit log", () => {
     await database.drop()
   })
 
-  test("has a line for each write, with key, tenant, subject and outcome; none for a read", async () => {
+  test("S-18: has a line for each write, with key, tenant, subject and outcome; none for a read", async () => {
     const expected: Record<string, string | undefined> = {
       CreateUser: "intruder",
       UpdateUser: "here",

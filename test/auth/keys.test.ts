@@ -65,7 +65,7 @@ describe("keys", () => {
   })
 
   test.concurrent(
-    "a key that is revoked stops working on every server permanently, and ends its streams; other keys continue",
+    "S-16: a key that is revoked stops working on every server permanently, and ends its streams; other keys continue",
     withEndings(async (later) => {
       const [key, other] = [await createKey(database, "all"), await createKey(database, "all")]
       const pipelines = servers.flatMap(({ grpcUrl, httpUrl }) => [open(grpcUrl, key), open(httpUrl, key)])

@@ -11,7 +11,7 @@ import { openWatch } from "./access/streams.js"
 
 // While the database does not respond, its keys are not accepted, but no caller is told that its key is wrong.
 describe.each(["cut", "hang"] as const)("an outage (%s)", (how) => {
-  testOnServer("of the database fails the calls of every caller until it ends", async (later, engine) => {
+  testOnServer("S-17: of the database fails the calls of every caller until it ends", async (later, engine) => {
     const database = await createDatabase(engine)
     later(database.drop)
     const url = new URL(database.url)

@@ -22,7 +22,7 @@ const later = endsAfterEach()
 
 // Keys, secrets, tokens, cookies and addresses are planted in every field of every method, in the environment and in
 // files, over every transport. Then all output of the service is searched for them, with the most detailed log level.
-test.each([["json"], ["text"]])("no output holds what is planted anywhere, log as %s", async (format) => {
+test.each([["json"], ["text"]])("S-36: no output holds what is planted anywhere, log as %s", async (format) => {
   const canaries: string[] = []
   // A user id may appear in the audit log, unless it could be an e-mail address. These ids could.
   const canary = (what: string): string => {

@@ -78,7 +78,7 @@ describe("with a dump of the database", () => {
     ),
   ]
 
-  test("it has the data of the test, and none of its secrets in any form", () => {
+  test("S-11: it has the data of the test, and none of its secrets in any form", () => {
     const text = stolen.map((value) => Buffer.from(value as string).toString("latin1")).join("\n")
     expect(text).toContain("ada@example.com")
     // Four values of the account, and the response of each of the five calls.
@@ -99,7 +99,7 @@ describe("with a dump of the database", () => {
     }
   })
 
-  test("no value of it signs anybody in: not as a session, nor as a link, nor as a token", async () => {
+  test("S-10: no value of it signs anybody in: not as a session, nor as a link, nor as a token", async () => {
     const { adapter } = client
     const jwt = RemoteJwt({ url: server.grpcUrl })
     const values = guesses().filter(

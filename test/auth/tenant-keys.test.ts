@@ -60,7 +60,7 @@ test("a tenant's tokens are issued with its newest secret and read with any of i
   expect(await reasonOf(tokensOf("default").decode({ token, salt }))).toBe("NO_MATCHING_SECRET")
 })
 
-test("a token that was read for its tenant is still invalid for another tenant, and with other secrets", async () => {
+test("S-21: a token that was read for its tenant is still invalid for another tenant, and with other secrets", async () => {
   const { token } = await tokensOf("acme").encode({ payload, salt })
   const headers = [{ name: "cookie", value: `${salt}=${token}` }]
   for (let count = 0; count < 3; count++) {
@@ -92,7 +92,7 @@ test("Introspect finds the sessions of its tenant, of both kinds, and no other s
   expect(await reasonOf(introspect("bare", token))).toBe("MISSING_SECRET")
 })
 
-test("a tenant without secrets cannot issue or read tokens, unless its request supplies secrets", async () => {
+test("S-20: a tenant without secrets cannot issue or read tokens, unless its request supplies secrets", async () => {
   const { token } = await tokensOf("default").encode({ payload, salt })
   const { decode, encode, getToken } = tokensOf("bare")
   const headers = [{ name: "cookie", value: `${salt}=${token}` }]

@@ -27,7 +27,7 @@ const source = [
   `INSERT INTO Session VALUES ('${sessionToken}', 'u', '2099-01-01T00:00:00Z', 'session-secret')`,
 ]
 
-test("the hash of a password in an old database comes out of nothing but GetPrivateExtra, with its own scope", async () => {
+test("S-2: the hash of a password in an old database comes out of nothing but GetPrivateExtra, with its own scope", async () => {
   const [old, database, copy] = [
     await createDatabase(target),
     await createDatabase(target),

@@ -17,7 +17,7 @@ describeServer("the limit of two active calls is reached", (target) => {
   afterAll(() => authwire.close())
 
   describe.each(carriers)("$name", (carrier) => {
-    test("one more call is rejected, and admitted when a call has ended", async () => {
+    test("S-45: one more call is rejected, and admitted when a call has ended", async () => {
       const client = carrier.connect(authwire.server, { timeoutMs: 20_000 })
       // The transport itself does not retry.
       const transport = carrier.transport(authwire.server)

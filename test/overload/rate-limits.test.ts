@@ -81,7 +81,7 @@ describe("a key exceeds the rate limit of a method", () => {
       expect(new Set(await Promise.all(calls))).toEqual(new Set([null]))
     }
 
-    test("it is rejected with the time of the next call, and admitted then", async () => {
+    test("S-45: it is rejected with the time of the next call, and admitted then", async () => {
       await makeAll()
       expect(await rejection(getUser())).toBe(`ResourceExhausted RATE_LIMITED ${nextMs}`)
       service.time.now += nextMs - 1

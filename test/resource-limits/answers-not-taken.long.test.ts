@@ -51,7 +51,7 @@ describe("responses that the client does not read", () => {
   )
 
   test.concurrent(
-    "a stream whose response is not read is reset",
+    "S-41: a stream whose response is not read is reset",
     withEndings(async (later) => {
       const message = getUserRequest("nobody").subarray(5)
       const asked = { calls: [{ id: 1, method: paths.getUser.slice(1), message }] }
@@ -121,7 +121,7 @@ describe("responses that the client does not read", () => {
     expect(found.filter((end) => end.endsWith("still open"))).toEqual([])
   })
 
-  test.each(listeners)("%s listener: a connection holds 16 MiB of them, which still arrive", async (listener) => {
+  test.each(listeners)("S-42: %s listener: a connection holds 16 MiB of them, which still arrive", async (listener) => {
     const connection = connect(listener)
     const request = getUserRequest(large.id)
     const calls = Array.from({ length: 90 }, () =>

@@ -128,11 +128,11 @@ function tableOf(text: string, firstColumn: string): string[][] {
 const security = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8")
 const table = tableOf(security, "limit on")
 
-test("the limits in SECURITY.md are those of the code", () => {
+test("S-46: the limits in SECURITY.md are those of the code", () => {
   expect(table.map(([, , value]) => value)).toEqual(values)
 })
 
-test("the shared limits in SECURITY.md are those of the code, and leave others as much as a key may have", () => {
+test("S-47: the shared limits in SECURITY.md are those of the code, and leave others as much as a key may have", () => {
   const rowsOf = (limit: SharedLimit, unit: typeof count, whole = true) => {
     const { worker, tenant, key, reserve = 0 } = limit
     return [worker, tenant, key].map((value) => unit(whole ? value : value - reserve))

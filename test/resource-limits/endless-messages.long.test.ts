@@ -42,7 +42,7 @@ describe("messages that are never complete", () => {
 
   // The tests of time limits run at the same time, and so do all protocols, because each call stays open for six seconds.
   test.concurrent(
-    "a call ends five seconds after its longest deadline",
+    "S-41: a call ends five seconds after its longest deadline",
     withEndings(async (later) => {
       const stillOpen = await Promise.all(
         unary.map(async ([listener, type]) => {
@@ -62,7 +62,7 @@ describe("messages that are never complete", () => {
   )
 
   test.concurrent(
-    "a stream with an incomplete message is reset, a stream without one stays open",
+    "S-41: a stream with an incomplete message is reset, a stream without one stays open",
     withEndings(async (later) => {
       const half = symbolRequest("authwire.v1.UserService").subarray(0, 20)
       const drip = (call: AttackStream) => {
@@ -104,7 +104,7 @@ describe("messages that are never complete", () => {
     expect(found.filter((end) => end.startsWith("0") || end.endsWith("still open"))).toEqual([])
   })
 
-  test.each(unary)("%s listener, %s: a connection holds 10 MiB of them", async (listener, type) => {
+  test.each(unary)("S-42: %s listener, %s: a connection holds 10 MiB of them", async (listener, type) => {
     const connection = connect(listener)
     const calls = Array.from({ length: 10 }, () =>
       connection.open(header(paths.getUser, { key: target.keys.all, type })),

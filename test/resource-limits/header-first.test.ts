@@ -18,7 +18,7 @@ import { sharedLimits } from "../../server/src/util/shared-limits.js"
 /** A message that never ends in this test: it is larger than what can be sent before the stream is closed. */
 const endless = { bytes: 2 ** 32 - 1 }
 
-describe("unauthorized calls are rejected after their headers", () => {
+describe("S-39: unauthorized calls are rejected after their headers", () => {
   let target: Target
   beforeAll(async () => {
     target = await startTarget({ args: ["--rate-limit-overrides=UserService.GetUser=1"] })

@@ -56,7 +56,7 @@ describe.each(listeners)("streams that need no key, at the %s listener", (listen
   const areServed = (calls: readonly AttackStream[]) =>
     until(() => calls.every(({ open, receivedBytes }) => open && receivedBytes > 0))
 
-  test("are limited to 16 of health and 4 of reflection per connection", async () => {
+  test("S-44: are limited to 16 of health and 4 of reflection per connection", async () => {
     const connection = connect()
     const calls = Array.from({ length: perConnection + perConnectionOfReflection }, (_, index) =>
       index < perConnection ? watch(connection) : reflect(connection),

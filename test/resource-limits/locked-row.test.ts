@@ -64,7 +64,7 @@ describeServer("rows that another transaction has locked", (target) => {
   }
 
   describe.each(["grpc", "http"] as const)("through the %s listener", (listener) => {
-    test("40 writers of one row do not delay other calls, and none is rejected", async () => {
+    test("S-51: 40 writers of one row do not delay other calls, and none is rejected", async () => {
       const { client, user, whileLocked, longestOf } = await open(listener)
       const id = await user()
       const account = { provider: "p", type: "oauth" as const, userId: id }

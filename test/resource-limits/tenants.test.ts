@@ -125,7 +125,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
 
 describe("of two tenants", () => {
   test.each(Object.entries<SharedLimit>(sharedLimits))(
-    "one that takes all it gets of %s, with many keys, leaves the other one its share",
+    "S-47: one that takes all it gets of %s, with many keys, leaves the other one its share",
     async (name, { worker, tenant, key }) => {
       const { step = 1, start } = attempts[name as keyof typeof sharedLimits]
       const attempt = await start()

@@ -41,7 +41,7 @@ async function callers(total: number, call: (index: number) => Promise<unknown>)
   await Promise.all(Array.from({ length: 12 }, caller))
 }
 
-describe("standard error is a pipe that is not read", () => {
+describe("S-49: standard error is a pipe that is not read", () => {
   // More than the pipe and the service can buffer.
   const count = 7_000
 

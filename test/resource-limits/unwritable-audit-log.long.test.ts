@@ -55,7 +55,7 @@ async function write({ grpc, http }: Started, most: number) {
 
 const rejection = { code: "UNAVAILABLE", reason: "AUDIT_LOG_UNAVAILABLE" }
 
-describe("--audit-log-failure=reject", () => {
+describe("S-50: --audit-log-failure=reject", () => {
   const reject = "--audit-log-failure=reject"
 
   /** Checks that every existing user has a line in the audit log. */

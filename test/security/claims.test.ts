@@ -35,7 +35,7 @@ const readable: [string, string][] = [
   ["the largest number", '{"exp":1.7976931348623157e308}'],
 ]
 
-describe("a token whose claims some client could not read is malformed", () => {
+describe("S-33: a token whose claims some client could not read is malformed", () => {
   let authwire: Authwire
   const clients: Client<typeof TokenService>[] = []
   beforeAll(async () => {

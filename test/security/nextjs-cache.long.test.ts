@@ -85,7 +85,7 @@ const segments = runtimes.flatMap((runtime) => modes.map((mode) => [runtime, mod
           expect(await page(sessionToken)).toBe("nobody")
         })
 
-      test("a session that is revoked elsewhere is no longer found", async () => {
+      test("S-35: a session that is revoked elsewhere is no longer found", async () => {
         const sessionToken = await signIn()
         await authwire.adapter.deleteSession(sessionToken)
         expect(await call("getSessionAndUser", sessionToken)).toBeNull()

@@ -32,7 +32,7 @@ const requests: readonly (readonly [string, number, string])[] = [
   ["a header that never ends", 408, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n"],
 ]
 
-describe("no cache may store a response of", () => {
+describe("S-34: no cache may store a response of", () => {
   let database: TestDatabase
   let server: ServerProcess
   let metricsUrl: string
@@ -97,6 +97,15 @@ describe("no cache may store a response of", () => {
     stream.end(body === "" ? undefined : body)
     const [response] = (await once(stream, "response")) as [http2.IncomingHttpHeaders]
     expect(response).toMatchObject({ ":status": status, "cache-control": "no-store" })
+    session.destroy()
+  })
+
+  test.each([path, "/nothing"])("the gRPC listener: %s", async (to) => {
+    const session = http2.connect(server.grpcUrl)
+    const stream = session.request({ ":method": "POST", ":path": to, "content-type": "application/grpc" })
+    stream.end("\0\0\0\0\0")
+    const [response] = (await once(stream, "response")) as [http2.IncomingHttpHeaders]
+    expect(response).toMatchObject({ ":status": 200, "cache-control": "no-store" })
     session.destroy()
   })
 })

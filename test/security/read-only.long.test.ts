@@ -80,7 +80,7 @@ describeServer(
         .filter((msg) => text.test(msg))
 
     test.each(settings)(
-      "$name: not ready, the log has the reason in one line, and reads continue",
+      "S-52: $name: not ready, the log has the reason in one line, and reads continue",
       async ({ name, stopsRoot, ofConnections }) => {
         const before = lines(server, /not ready$|^the database answers/).length
         const user = newUser()

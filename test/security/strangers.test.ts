@@ -52,7 +52,7 @@ describe.each(listeners)("a connection of HTTP/2 to the %s listener", (listener)
       { key: unknown },
       listener === "grpc" ? "12 NO_ERROR" : "404 NO_ERROR",
     ],
-  ])("is closed after a few calls %s, and another one is answered", async (_, path, how, end) => {
+  ])("S-40: is closed after a few calls %s, and another one is answered", async (_, path, how, end) => {
     for (let round = 0; round < 2; round++) {
       const connection = attackConnection(target.url(listener))
       expect(await ends(connection, few, path, how)).toEqual({ [end]: few })
@@ -105,7 +105,7 @@ describe("a connection of HTTP/1.1", () => {
       200,
       limits.unauthenticatedHealthBurst + few,
     ],
-  ])("is closed by its client after a few requests %s, which are all answered", async (_, how, status, most) => {
+  ])("S-40: is closed by its client after a few requests %s, which are all answered", async (_, how, status, most) => {
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
     const answers = []
     const begun = performance.now()

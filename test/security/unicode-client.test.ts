@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 const lone = "\ud800"
 const rule = "must be well-formed Unicode"
 
-describe("the client sends no text that the encoding would change", () => {
+describe("S-32: the client sends no text that the encoding would change", () => {
   let authwire: Authwire
   const clients: Record<string, AuthwireClient> = {}
   beforeAll(async () => {

@@ -41,7 +41,7 @@ function requestWith(method: DescMethodUnary, place: TextPlace, text: string): J
 
 const nameOf = (method: DescMethodUnary) => `${method.parent.typeName}/${method.name}`
 
-describe("text with a lone surrogate is rejected in every place, and the error names the place", () => {
+describe("S-32: text with a lone surrogate is rejected in every place, and the error names the place", () => {
   let authwire: Authwire
   beforeAll(async () => {
     authwire = await startAuthwire("sqlite")

@@ -5,7 +5,7 @@ import type { FollowRequest } from "../../server/src/session-cache/client-stream
 import type { Hubs } from "../../server/src/session-cache/hubs.js"
 import { cacheMessages } from "../../server/src/util/shared-limits.js"
 
-test("a client that sends messages too fast is read more slowly, until its stream ends", async () => {
+test("S-48: a client that sends messages too fast is read more slowly, until its stream ends", async () => {
   let received = 0
   const stream = { receive: () => void received++, take: () => undefined, end() {} }
   const service = sessionCacheService({ hubs: { isOn: true, open: () => stream } as unknown as Hubs })

@@ -15,7 +15,7 @@ import { type ServerProcess, startServer, staticKey } from "@authwire/test-suppo
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // As in production, over real TLS: a client certificate is used instead of a key.
-describe("a client certificate", () => {
+describe("S-5: a client certificate", () => {
   let database: TestDatabase
   let server: ServerProcess
   let folder: CertificateFolder

@@ -21,7 +21,7 @@ const target = serviceServer() ?? "sqlite"
 const workers = target === "sqlite" ? 1 : 2
 
 // All at the same time, because they wait for the next reading of the files.
-test.concurrent(`certificates change under load, with ${workers} processes, and no call fails`, async () => {
+test.concurrent(`S-6: certificates change under load, with ${workers} processes, and no call fails`, async () => {
   const database = await createDatabase(target)
   let current = serverCertificate()
   const folder = certificateFolder(current)

@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const sha256 = (pem: string) => pem.replace(/-----[^-]+-----|\s/g, "")
 
-describe("both transports with TLS", () => {
+describe("S-4: both transports with TLS", () => {
   const certificate = serverCertificate()
   let folder: CertificateFolder
   let database: TestDatabase
@@ -167,13 +167,13 @@ describe("authwire serve does not start", () => {
     [["--grpc-addr=0.0.0.0:0"], /^authwire: --grpc-addr: without TLS .+ --tls-cert .+ --insecure-behind-proxy/],
     [["--http-addr=[::]:0"], /^authwire: --http-addr: without TLS .+ --tls-cert .+ --insecure-behind-proxy/],
     [["--http-addr=127.0.0.1.example.com:0"], /^authwire: --http-addr: without TLS/],
-  ])("with %s: one line, exit code 2", async (args, line) => {
+  ])("S-7: with %s: one line, exit code 2", async (args, line) => {
     const { code, stderr } = await start(args)
     expect(stderr).toMatch(line)
     expect(code).toBe(2)
   })
 
-  test.each(["AUTH_SECRET", "AUTH_SECRET_2"])("with a short %s, which is named without its value", async (name) => {
+  test.each(["AUTH_SECRET", "AUTH_SECRET_2"])("S-3: with a short %s, named without its value", async (name) => {
     const secret = "x".repeat(31)
     const { code, stderr } = await start([], { [name]: secret })
     expect(stderr).toMatch(new RegExp(`^authwire: ${name}: must have at least 32 bytes`))

@@ -66,7 +66,7 @@ describe("TokenService", () => {
     })
   })
 
-  test("@auth/core can read tokens of Encode with the service's secret, and the reverse", async () => {
+  test("S-1: @auth/core can read tokens of Encode with the service's secret, and the reverse", async () => {
     const payload = { sub: "u", name: "Zoë 🦊", nested: { list: [1, null, "x"] } }
     const { token } = await tokens().encode({ payload, salt, maxAge: 60 })
     const claims = await authjs.decode({ token, salt, secret: testSecret })
@@ -118,7 +118,7 @@ describe("TokenService", () => {
         ? RemoteJwt({ url: authwire.server.grpcUrl })
         : createEdgeClient({ url: authwire.server.httpUrl }).jwt
 
-    test("encodes and decodes with the service's secret; the given secret is not sent", async () => {
+    test("S-38: encodes and decodes with the service's secret; the given secret is not sent", async () => {
       const { encode, decode } = jwt()
       const secret = "of-the-application"
       const token = await encode({ token: { sub: "u", name: null, role: "admin" }, secret, salt, maxAge: 60 })

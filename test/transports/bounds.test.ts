@@ -15,7 +15,7 @@ const empty = Buffer.alloc(5)
 /** A gRPC message with the id "nobody". */
 const nobody = Buffer.from([0, 0, 0, 0, 8, 10, 6, ...Buffer.from("nobody")])
 
-describe("a transport limits the resources of clients", () => {
+describe("S-46: a transport limits the resources of clients", () => {
   let database: TestDatabase
   let server: ServerProcess
   let lenient: ServerProcess

@@ -52,7 +52,7 @@ describe("the HTTP listener", () => {
       ["a preflight request", 405, { method: "OPTIONS", path, headers: { origin: "http://localhost:3000" } }],
       ["one of another origin, with --dev", 403, { method: "OPTIONS", path, headers: { origin: "https://a.test" } }],
       ["a probe", 200, { method: "GET", path: "/healthz" }],
-    ])("%s: no page, no other origin and no cache gets hold of the answer", async (_, status, asked) => {
+    ])("S-8, S-34: %s: no page, no other origin and no cache gets hold of the answer", async (_, status, asked) => {
       const answer = await ask(asked)
       expect(answer.status).toBe(status)
       expect(answer.headers).toMatchObject({

@@ -66,7 +66,7 @@ describe.each<[string, typeof overHttp1, () => string, Asked]>([
   ["/v1/authorize over HTTP/2", overHttp2, httpUrl, get("/v1/authorize")],
   ["a probe", overHttp1, httpUrl, get("/readyz")],
   ["the metrics", overHttp1, () => metricsUrl, get("/metrics")],
-])("with --dev, %s", (_, ask, url, asked) => {
+])("S-9: with --dev, %s", (_, ask, url, asked) => {
   test.each<Fields>([
     { ":authority": "evil.example" },
     { ":authority": "evil.example:8080", origin: "http://evil.example:8080" },

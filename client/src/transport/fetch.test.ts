@@ -56,7 +56,7 @@ describe("AuthwireAdapter over fetch", () => {
     expect(requests[0]?.headers.get("connect-timeout-ms")).toBe(header)
   })
 
-  test("forbids caching, and never makes two equal requests", async () => {
+  test("S-35: forbids caching, and never makes two equal requests", async () => {
     const { fetch, requests } = fetchOf({ getUser: ({ id }) => ({ user: { id } }) })
     // Two clients make requests, and the application sets a nonce header of its own.
     for (let count = 0; count < 100; count++) {

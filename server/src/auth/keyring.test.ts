@@ -121,7 +121,7 @@ describe("a key that is looked up", () => {
 })
 
 describe("the age of a key", () => {
-  test("counts from the beginning of the read that found it, of the list or of the key alone, and is at most 4.5 s", async () => {
+  test("S-16: counts from the beginning of the read that found it, of the list or of the key alone, and is at most 4.5 s", async () => {
     readMs = 1_500
     add("a")
     await open()
@@ -138,7 +138,7 @@ describe("the age of a key", () => {
     expect(await keyring.lookUp("a")).toBeUndefined()
   })
 
-  test("without the database makes it neither valid nor invalid, until the database answers again", async () => {
+  test("S-17: without the database makes it neither valid nor invalid, until the database answers again", async () => {
     add("a", { certificateName })
     await open()
     database = "fails"

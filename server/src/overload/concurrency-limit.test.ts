@@ -49,7 +49,7 @@ describe("a concurrency limit", () => {
     expect(order).toHaveLength(4)
   })
 
-  test("serves the keys round-robin, however many calls of one key wait", async () => {
+  test("S-22: serves the keys round-robin, however many calls of one key wait", async () => {
     const { limit, order, enter } = setUp(10)
     for (let call = 0; call < 10; call++) enter(call % 2 ? "a" : "b")
     order.length = 0
@@ -102,7 +102,7 @@ describe("a concurrency limit", () => {
     limit.leave("c")
   })
 
-  test("one key can use nine tenths of the limit, even if no other key calls", async () => {
+  test("S-22: one key can use nine tenths of the limit, even if no other key calls", async () => {
     const { limit, order, enter } = setUp(100)
     for (let call = 0; call < 100; call++) enter("a")
     expect(order).toHaveLength(90)
@@ -143,7 +143,7 @@ describe("a concurrency limit", () => {
     expect(order.filter((what) => what === "a OVERLOADED")).toEqual([])
   })
 
-  test("rejects a call that has waited half a second, or a twentieth when the queue never empties", async () => {
+  test("S-45: rejects a call that has waited half a second, or a twentieth when the queue never empties", async () => {
     const { limit, order, enter } = setUp(1)
     enter("a")
     enter("a")

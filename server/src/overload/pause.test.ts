@@ -1,7 +1,7 @@
 import { expect, jest, test } from "@jest/globals"
 import { rejectionPause } from "./pause.js"
 
-test("rejections pause, longer the more of them there are, and for at most a second", async () => {
+test("S-45: rejections pause, longer the more of them there are, and for at most a second", async () => {
   jest.useFakeTimers({ now: 0 })
   const pause = rejectionPause()
   const ends: [string, number][] = []

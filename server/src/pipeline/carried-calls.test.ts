@@ -141,7 +141,7 @@ const one = (id: number, bytes = 0, header: Record<string, string> = {}) => ({
   calls: [{ id, method: "any", message: new Uint8Array(bytes), header }],
 })
 
-test("the bytes of requests and answers count until a call is over and its answer is sent", async () => {
+test("S-42: the bytes of requests and answers count until a call is over and its answer is sent", async () => {
   const { begun, next, send, taken } = await open()
   const answering = next()
   await send(one(1, 100, { "x-a": "12345" }))

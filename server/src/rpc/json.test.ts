@@ -31,7 +31,7 @@ test.each<[string, JsonValue, field: string, rule: string]>([
   ["half a character inside", { a: [{ b: "\udc00x" }] }, "extra.a[0].b", notUnicode],
   ["a name with half a character", { a: { "\ud800": 1 } }, "extra.a", "must have names of well-formed Unicode"],
   ["a fault below a name that could be an address", { a: { "ada@example.com": "\ud800" } }, "extra.a", notUnicode],
-])("%s is rejected, with the place and the rule", (_, value, field, rule) => {
+])("S-33: %s is rejected, with the place and the rule", (_, value, field, rule) => {
   const violations = [{ field, description: rule }]
   expect(() => checkJson(value, "extra")).toThrow(expect.objectContaining({ reason: "INVALID_FIELD", violations }))
 })

@@ -38,7 +38,7 @@ describe.each(Object.entries<SharedLimit>(sharedLimits))("the limit of %s", (_, 
   })
 })
 
-test("the messages of session caches of a tenant are delayed by its own only", () => {
+test("S-48: the messages of session caches of a tenant are delayed by its own only", () => {
   let now = 0
   const [one, other] = [pacer(cacheMessages.tenant, () => now), pacer(cacheMessages.tenant, () => now)]
   const { perSecond, atOnce } = cacheMessages.tenant

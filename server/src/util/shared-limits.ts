@@ -3,7 +3,7 @@ import type { Rate } from "./pacer.js"
 
 /**
  * A limit of a worker that all API keys share, with the largest share of one tenant, and of one key. What one tenant
- * leaves is at least the whole limit of one key, so a key of another tenant never finds less than it may have.
+ * leaves is at least the whole limit of one key, or a quarter of the worker's if that is less.
  */
 export interface SharedLimit {
   readonly worker: number

@@ -37,7 +37,7 @@ describe("a bucket", () => {
     }
   })
 
-  test("of one key is separate from that of another", () => {
+  test("S-43: of one key is separate from that of another", () => {
     const take = buckets(5, () => 0)
     expect(drain(() => take("a"))[0]).toBe(5)
     expect(drain(() => take("b"))[0]).toBe(5)

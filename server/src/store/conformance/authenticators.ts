@@ -152,7 +152,7 @@ export function authenticatorContract(context: ContractContext): void {
       expect(await rowsOf(credentialID)).toMatchObject([{ counter: after }])
     })
 
-    test("COUNTER_REGRESSION: a lower value; the counter stays", async () => {
+    test("S-28: COUNTER_REGRESSION: a lower value; the counter stays", async () => {
       const { credentialID } = await created(10)
       for (const lower of [9, 0]) {
         await expect(context.store.authenticators.updateCounter(anyone, credentialID, lower)).rejects.toMatchObject({
@@ -166,7 +166,7 @@ export function authenticatorContract(context: ContractContext): void {
       expect(await context.store.authenticators.updateCounter(anyone, newId(), 1)).toBeNull()
     })
 
-    test("of 50 concurrent calls in any order, the highest value stays", async () => {
+    test("S-28: of 50 concurrent calls in any order, the highest value stays", async () => {
       const { credentialID } = await created(0)
       const values = range(50).map((n) => ((n * 37) % 50) + 1)
       const calls = values.map((value, n) =>

@@ -326,7 +326,7 @@ export function idempotencyContract(context: ContractContext): void {
       expect(await usersNamed(name)).toBe(1)
     })
 
-    test("the database has the time, but not the key, the request or the answer", async () => {
+    test("S-12: the database has the time, but not the key, the request or the answer", async () => {
       const [key, name, request] = [`key-${newId()}`, `name-${newId()}`, `digest-${newId()}`]
       await once(context.store, { key, request, owner: "an-owner" }, (store, caller) =>
         store.users.create(caller, newUser({ name })),

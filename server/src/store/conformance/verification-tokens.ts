@@ -62,7 +62,7 @@ export function verificationTokenContract(context: ContractContext): void {
       expect(await context.store.verificationTokens.use(anyone, token)).toBeNull()
     })
 
-    test("exactly one of 50 concurrent calls on two stores gets the token", async () => {
+    test("S-26: exactly one of 50 concurrent calls on two stores gets the token", async () => {
       for (const _ of range(5)) {
         const token = newToken()
         await context.store.verificationTokens.create(anyone, token)

@@ -16,7 +16,7 @@ describe("createCipher", () => {
     },
   )
 
-  test("opens what was sealed with a secret only with that secret", () => {
+  test("S-12: opens what was sealed with a secret only with that secret", () => {
     const sealed = cipher.seal("t", context, "secret")
     expect(cipher.open(sealed, context, "secret")).toBe("t")
     for (const other of [undefined, "", "secrets", "Secret"]) {
@@ -47,7 +47,7 @@ describe("createCipher", () => {
     }
   })
 
-  test("opens no value with a changed bit or a missing end", () => {
+  test("S-13: opens no value with a changed bit or a missing end", () => {
     const sealed = cipher.seal("token", context)
     const [head, text] = [sealed.slice(0, sealed.lastIndexOf(".") + 1), sealed.slice(sealed.lastIndexOf(".") + 1)]
     const bytes = Buffer.from(text, "base64url")
@@ -88,7 +88,7 @@ describe("createCipher", () => {
   })
 
   test.each([[[]], [[Buffer.alloc(31)]], [[Buffer.alloc(32), Buffer.alloc(33)]]])(
-    "rejects keys of another length (%#)",
+    "S-3: rejects keys of another length (%#)",
     (keys) => {
       expect(() => createCipher(keys)).toThrow("32 bytes")
     },

@@ -53,7 +53,7 @@ describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
     await expect(ask(await open(keyOf("b")), key)).rejects.toMatchObject(unreadable)
   })
 
-  test("one that is not sealed or was changed is rejected", async () => {
+  test("S-14: one that is not sealed or was changed is rejected", async () => {
     const store = await open(keyOf("a"))
     const key = newId()
     const answer = await answerOf(store, key)
@@ -66,7 +66,7 @@ describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
     await ask(store, key)
   })
 
-  test("one that was copied from another key or tenant is rejected", async () => {
+  test("S-14: one that was copied from another key or tenant is rejected", async () => {
     const store = await open(keyOf("a"))
     const [one, other] = [newId(), newId()]
     const answer = await answerOf(store, one)

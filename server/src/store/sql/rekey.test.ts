@@ -43,7 +43,7 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     await tables.drop()
   })
 
-  test("leaves values that are not sealed as they are, and the store rejects them", async () => {
+  test("S-13: leaves values that are not sealed as they are, and the store rejects them", async () => {
     const counts = { seen: 40, resealed: 0, plain: 1, unreadable: 0 }
     expect(await rekey(database, { encryptionKeys: [first] })).toEqual(counts)
     await expect(everything(first)).rejects.toMatchObject({ reason: "ENCRYPTION_KEY_MISSING" })
@@ -108,7 +108,7 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     expect(await store.accounts.get(anyone, account)).toEqual({ ...account, ...tokens })
   })
 
-  test("a value that was moved to another row or column is not opened", async () => {
+  test("S-13: a value that was moved to another row or column is not opened", async () => {
     const [one, two] = (await Promise.all(
       range(2).map(async () => {
         const { id } = await storeWith(first).users.create(anyone, newUser())

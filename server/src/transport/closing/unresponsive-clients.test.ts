@@ -64,7 +64,7 @@ async function forwarder(isDeaf: boolean) {
   }
 }
 
-test("a client that does not read is disconnected while it has a stream, and a client that answers is not", async () => {
+test("S-41: a client that does not read is disconnected while it has a stream, and a client that answers is not", async () => {
   const well = await open(portOf(server))
   const between = await forwarder(false)
   const deaf = await open(between.port)

@@ -30,7 +30,7 @@ test("each connection has its own small number of streams that need no key", () 
   expect(open.enter(watch, one, stream())).toBeUndefined()
 })
 
-test("above the total limit, a new stream replaces the oldest stream of the connection with the most streams", () => {
+test("S-44: above the total limit, a new stream replaces the oldest stream of the connection with the most streams", () => {
   const open = openMethods()
   const small = { connection: connection(), stream: stream() }
   open.enter(watch, small.connection, small.stream)

@@ -52,7 +52,7 @@ export function sessionContract(context: ContractContext): void {
       }
     })
 
-    test.each(differentKeys)("compares tokens byte for byte: %s", async (_, one, another) => {
+    test.each(differentKeys)("S-25: compares tokens byte for byte: %s", async (_, one, another) => {
       const unique = newId()
       const session = newSession(await newUserId(), context.clock.now + day, { sessionToken: unique + one })
       await context.store.sessions.create(anyone, session)
@@ -116,7 +116,7 @@ export function sessionContract(context: ContractContext): void {
       expect(await context.store.sessions.getWithUser(anyone, session.sessionToken)).toMatchObject({ session })
     })
 
-    test("null: it expired a millisecond ago; the row is removed", async () => {
+    test("S-27: null: it expired a millisecond ago; the row is removed", async () => {
       const session = await created(context.clock.now - 1)
       expect(await context.store.sessions.getWithUser(anyone, session.sessionToken)).toBeNull()
       expect(await rowsOf(session.sessionToken)).toEqual([])
@@ -174,7 +174,7 @@ export function sessionContract(context: ContractContext): void {
       expect(await rowsOf(session.sessionToken)).toMatchObject([{ expires: context.clock.now - 1 }])
     })
 
-    test("that races with a delete never restores the session", async () => {
+    test("S-27: that races with a delete never restores the session", async () => {
       for (const _ of range(10)) {
         const { sessionToken } = await created()
         const patch = { expires: new Date(context.clock.now + 2 * day) }

@@ -12,7 +12,7 @@ export function callerContract(context: ContractContext): void {
     (await context.database.sql("SELECT name FROM users WHERE id = ?", [id]))[0]?.name
 
   describe("a write that meets a lock", () => {
-    test("is retried until the lock is released", async () => {
+    test("S-51: is retried until the lock is released", async () => {
       const { id } = await context.store.users.create(anyone, newUser())
       const { release } = await lock(id)
       const met = context.database.lockMet()

@@ -6,7 +6,7 @@ import { type ContractContext, newId } from "../context.js"
 import { type Operation, operations } from "./tenant-operations.js"
 
 export function tenantContract(context: ContractContext): void {
-  describe("what a tenant sees", () => {
+  describe("S-19: what a tenant sees", () => {
     // The same operations must have exactly the same results, whether another tenant exists or not. So no sequence of
     // operations reads, changes or reveals the other tenant's data, even with the same names in both.
     test("is what it would see alone", async () => {

@@ -38,7 +38,7 @@ export function provisionalUserContract(context: ContractContext): void {
   const replaced = { outcome: { ok: 1 }, isHolder: true }
   const rejected = { outcome: { EMAIL_ALREADY_EXISTS: 1 }, isHolder: false }
 
-  test("one is found by its id, does not hold its address, and the next user replaces it and takes over nothing", async () => {
+  test("S-29: one is found by its id, does not hold its address, and the next user replaces it and takes over nothing", async () => {
     const first = await begun({ ...addressed(), name: "Mallory", extra: { role: "admin" } })
     expect(await other.users.getByEmail(anyone, first.email as string)).toBeNull()
     expect(await other.users.get(anyone, first.id)).toEqual(first)

@@ -150,7 +150,7 @@ export function userContract(context: ContractContext): void {
   })
 
   describe("ids", () => {
-    test.each(differentKeys)("are compared byte for byte: %s", async (_, one, another) => {
+    test.each(differentKeys)("S-25: are compared byte for byte: %s", async (_, one, another) => {
       const prefix = newId()
       const [first, second] = [newUser({ id: prefix + one }), newUser({ id: prefix + another })]
       await context.store.users.create(anyone, first)
@@ -166,7 +166,7 @@ export function userContract(context: ContractContext): void {
     })
   })
 
-  describe("e-mail addresses", () => {
+  describe("S-25: e-mail addresses", () => {
     test.each([
       ["case of ASCII letters", "ada@example.com", "ADA@Example.Com"],
       ["ASCII white space around", "ada@example.com", " \t\r\n\v\fada@example.com \n"],

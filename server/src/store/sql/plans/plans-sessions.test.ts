@@ -116,7 +116,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
     [{ provider: "last" }, 1],
     [{ active: false, provider: "last" }, 0],
   ])(
-    "no statement of a list with %j examines more than a slice, even if nothing else matches and all are of one time",
+    "S-23: no statement of a list with %j examines more than a slice, even if nothing else matches and all are of one time",
     async (filter, count) => {
       let found = 0
       let token: string | undefined

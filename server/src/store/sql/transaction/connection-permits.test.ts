@@ -42,7 +42,7 @@ test("writers leave permits to readers, and work that has met a lock leaves perm
   expect(order).toEqual(["read 3"])
 })
 
-test("keys take turns, each in its own order, and work of the service itself is one of them", async () => {
+test("S-22: keys take turns, each in its own order, and work of the service itself is one of them", async () => {
   const { acquire, release, order } = recorded(1, 20)
   acquire("first", "read", undefined, "a")
   for (const n of [1, 2, 3])
@@ -62,7 +62,7 @@ test("keys take turns, each in its own order, and work of the service itself is 
   expect(order.slice(1)).toEqual(["read 1 of a", "b", "the service", "write 1 of a", "b again"])
 })
 
-test("one key gets neither all permits nor all of a purpose, also if nobody else calls", async () => {
+test("S-22: one key gets neither all permits nor all of a purpose, also if nobody else calls", async () => {
   const { acquire, release, permits, order } = recorded(10, 100)
   const all = (purpose: Purpose, count: number, key?: string) => {
     for (let n = 0; n < count; n++) acquire(`${purpose} ${key}`, purpose, undefined, key)

@@ -37,7 +37,7 @@ test("writers of one row lock it in their order of arrival, writers of another r
   expect(order).toEqual(["first", "other", "second", "third"])
 })
 
-test("keys take turns at a row, so that no key's writers wait for all of another's", async () => {
+test("S-22: keys take turns at a row, so that no key's writers wait for all of another's", async () => {
   const mutexes = rowMutexes(queue(20), 20)
   const order: string[] = []
   const write = async (name: string) => {

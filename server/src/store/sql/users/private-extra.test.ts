@@ -34,7 +34,7 @@ describe.each(databaseTargets())("private properties of users on %s", (target) =
     await tables.drop()
   })
 
-  test("are written in bulk, sealed, and returned by their own method alone", async () => {
+  test("S-11: are written in bulk, sealed, and returned by their own method alone", async () => {
     const id = await write(newId())
     expect(await cellOf(id)).toMatch(/^sealed\.1\./)
     expect(await store().users.getPrivateExtra(anyone, id)).toStrictEqual(privateExtra)
@@ -81,7 +81,7 @@ describe.each(databaseTargets())("private properties of users on %s", (target) =
     expect(await cellOf(id)).toBeNull()
   })
 
-  test("of another user, or sealed with another key, are not opened; rekey seals them with the new key", async () => {
+  test("S-13: of another user, or sealed with another key, are not opened; rekey seals them with the new key", async () => {
     const [one, other] = [await write(newId()), await write(newId())]
     const rejected = { reason: "ENCRYPTION_KEY_MISSING" }
     const before = await cellOf(one)
