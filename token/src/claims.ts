@@ -9,15 +9,16 @@ const tolerance = 15
 type Claims = Record<string, unknown>
 
 /**
- * Parses the claims of a JSON text and checks that they are valid at present.
+ * Parses the claims of a JSON text and checks that they are valid at a time.
  *
+ * @param time - in milliseconds since 1970
  * @throws TokenMalformed if they are not a JSON object, or a time is not a number.
  * @throws TokenNotYetValid if `nbf` is more than 15 seconds in the future.
  * @throws TokenExpired if `exp` is 15 seconds or more in the past.
  */
-export function readClaims(text: string): Claims {
+export function readClaims(text: string, time: number): Claims {
   const claims = jsonObject(text)
-  const now = Math.floor(Date.now() / 1000)
+  const now = Math.floor(time / 1000)
   timeOf(claims, "iat")
   const nbf = timeOf(claims, "nbf")
   if (nbf !== undefined && nbf > now + tolerance) throw new TokenNotYetValid()

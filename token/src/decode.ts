@@ -36,11 +36,14 @@ const common = tokenCache()
  * ```
  */
 export async function decode<Payload = JWT>(params: JWTDecodeParams): Promise<Payload | null> {
-  return decodeWith<Payload>(common, params)
+  return decodeWith<Payload>({ cache: common, now: Date.now }, params)
 }
 
-/** Decodes a token as `decode` does, with the given cache. */
-export async function decodeWith<Payload>(cache: TokenCache, params: JWTDecodeParams): Promise<Payload | null> {
+/** Decodes a token as `decode` does, with a cache and a clock, in milliseconds since 1970. */
+export async function decodeWith<Payload>(
+  { cache, now }: { cache: TokenCache; now: () => number },
+  params: JWTDecodeParams,
+): Promise<Payload | null> {
   const { token, secret, salt } = params
   if (!token) return null
   const secrets = usableSecrets(secret)
@@ -49,7 +52,7 @@ export async function decodeWith<Payload>(cache: TokenCache, params: JWTDecodePa
   const known = cache.peek(token)
   if (known !== undefined && (await isOfOneOf(secrets, salt, known))) {
     try {
-      const claims = readClaims(known.content)
+      const claims = readClaims(known.content, now())
       cache.use(token)
       return claims as Payload
     } catch (error) {
@@ -59,7 +62,7 @@ export async function decodeWith<Payload>(cache: TokenCache, params: JWTDecodePa
   }
 
   const decrypted = await decrypt(token, secrets, salt)
-  const claims = readClaims(decrypted.content)
+  const claims = readClaims(decrypted.content, now())
   checkReplicated(claims, decrypted.header)
   cache.set(token, decrypted)
   return claims as Payload

@@ -2,7 +2,7 @@ import * as core from "@auth/core/jwt"
 import { describe, expect, test } from "@jest/globals"
 import { decodeProtectedHeader } from "jose"
 import { failure } from "../test/failure.js"
-import { encode } from "./index.js"
+import { createTokenModule, decode, encode } from "./index.js"
 
 const from = { secret: "secret", salt: "salt" }
 
@@ -24,6 +24,17 @@ describe("encode", () => {
     expect(Math.abs(iat - Date.now() / 1000)).toBeLessThan(60)
     expect(exp).toBe(iat + 60)
     expect(jti).not.toBe("mine")
+  })
+
+  test("takes the time of a module with a clock, and so does its decode", async () => {
+    let now = Date.now() + 3_600_000
+    const own = createTokenModule({ now: () => now })
+    const token = await own.encode({ ...from, maxAge: 60 })
+    expect(await own.decode({ ...from, token })).toMatchObject({ iat: Math.floor(now / 1000) })
+    expect(await decode({ ...from, token })).not.toBeNull()
+    now += 75_000
+    await expect(own.decode({ ...from, token })).rejects.toMatchObject({ code: "TOKEN_EXPIRED" })
+    expect(await decode({ ...from, token })).not.toBeNull()
   })
 
   test("does not change the claims that it is given", async () => {

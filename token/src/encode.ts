@@ -27,6 +27,11 @@ const utf8 = new TextEncoder()
  * ```
  */
 export async function encode<Payload = JWT>(params: JWTEncodeParams<Payload>): Promise<string> {
+  return encodeAt(Date.now(), params)
+}
+
+/** Issues a token as `encode` does, at a time in milliseconds since 1970. */
+export async function encodeAt<Payload>(time: number, params: JWTEncodeParams<Payload>): Promise<string> {
   const { token = {}, secret, salt, maxAge = defaultMaxAge } = params
   if (typeof token !== "object" || token === null || Array.isArray(token)) {
     throw new TypeError("the parameter token must be an object")
@@ -35,7 +40,7 @@ export async function encode<Payload = JWT>(params: JWTEncodeParams<Payload>): P
   const [newest] = usableSecrets(Array.isArray(secret) ? secret.slice(0, 1) : secret)
   if (newest === undefined) throw new MissingSecret()
   const { key, kid } = await derivedKey(newest, salt, currentEncryption)
-  const iat = Math.floor(Date.now() / 1000)
+  const iat = Math.floor(time / 1000)
   const claims = JSON.stringify({ ...token, iat, exp: iat + maxAge, jti: crypto.randomUUID() })
   return new CompactEncrypt(utf8.encode(claims))
     .setProtectedHeader({ alg: "dir", enc: currentEncryption, kid })

@@ -1,8 +1,8 @@
 import { decodeWith } from "./decode.js"
-import { encode } from "./encode.js"
+import { type encode, encodeAt } from "./encode.js"
 import { getToken } from "./get-token.js"
 import { tokenCache } from "./jwe/token-cache.js"
-import type { GetTokenParams, JWT, JWTDecodeParams } from "./types.js"
+import type { GetTokenParams, JWT, JWTDecodeParams, JWTEncodeParams } from "./types.js"
 
 /** Options of createTokenModule. */
 export interface TokenModuleOptions {
@@ -14,6 +14,12 @@ export interface TokenModuleOptions {
    * @default 1000
    */
   cacheSize?: number
+  /**
+   * The clock that decides when tokens are issued and whether they have expired: the time in milliseconds since 1970.
+   *
+   * @default Date.now
+   */
+  now?: () => number
 }
 
 /** The functions of the token module. */
@@ -35,8 +41,10 @@ export interface TokenModule {
  * ```
  */
 export function createTokenModule(options: TokenModuleOptions = {}): TokenModule {
+  const { now = () => Date.now() } = options
   const cache = tokenCache(options.cacheSize)
-  const decode = <Payload = JWT>(params: JWTDecodeParams) => decodeWith<Payload>(cache, params)
+  const encode = <Payload = JWT>(params: JWTEncodeParams<Payload>) => encodeAt(now(), params)
+  const decode = <Payload = JWT>(params: JWTDecodeParams) => decodeWith<Payload>({ cache, now }, params)
   const find = (params: GetTokenParams<boolean>) => getToken({ ...params, decode: params.decode ?? decode })
   return { encode, decode, getToken: find as typeof getToken }
 }

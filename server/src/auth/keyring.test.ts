@@ -50,7 +50,13 @@ async function open() {
     listChanges: (waiter) => read(undefined, () => ({ changes: changes.splice(0), until: new Date(time) }), waiter),
   }
   const log = pino({ level: "warn" }, { write: (line) => void warnings.push(JSON.parse(line)) })
-  keyring = await openKeyring({ apiKeys: apiKeys as ApiKeyStore, log, clock: () => time, listIntervalMs })
+  keyring = await openKeyring({
+    apiKeys: apiKeys as ApiKeyStore,
+    log,
+    clock: () => time,
+    now: Date.now,
+    listIntervalMs,
+  })
 }
 
 /** Lets time pass until the list has been read again. */

@@ -31,6 +31,8 @@ export interface KeyringOptions {
   log: Logger
   /** A clock for durations, in milliseconds. */
   clock: () => number
+  /** Returns the time of the database's clock, in milliseconds since 1970. It decides which keys have expired. */
+  now: () => number
   /** The interval between reads of the changes, in milliseconds; half of it after a failure. Default: 2,000. */
   listIntervalMs?: number
 }
@@ -66,7 +68,7 @@ const maxScopeSets = 1_000
  * list has been read.
  */
 export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
-  const { apiKeys, log, clock, listIntervalMs = 2_000 } = options
+  const { apiKeys, log, clock, now, listIntervalMs = 2_000 } = options
   let staticKeys = new Map<string, Key>()
   const cached = new Map<string, CachedKey>()
   const scopeSets = new Map<string, ReadonlySet<string>>()
@@ -135,7 +137,7 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
 
   /** Reads the next page of the walk. Returns whether the keys of a certificate may have changed. */
   const readPage = async (asOf: number): Promise<boolean> => {
-    const { keys, next } = await inTime((signal) => apiKeys.listValid({ signal }, new Date(), walk.after))
+    const { keys, next } = await inTime((signal) => apiKeys.listValid({ signal }, new Date(now()), walk.after))
     let isNamed = false
     for (const key of keys) isNamed = keep(key.id, key, asOf) || isNamed
     if (next !== undefined) {
@@ -163,8 +165,8 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
 
   /** Returns the keys of a certificate name that have not expired. */
   const validOf = (name: string): Key[] => {
-    const now = Date.now()
-    return byCertificateName.get(name)?.filter((key) => !key.isExpired(now)) ?? []
+    const time = now()
+    return byCertificateName.get(name)?.filter((key) => !key.isExpired(time)) ?? []
   }
 
   const list = async (): Promise<void> => {
@@ -189,9 +191,8 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
 
   const read = async (id: string): Promise<Key | undefined> => {
     const asOf = clock()
-    const now = new Date()
     const row = await inTime((signal) => apiKeys.get({ signal }, id))
-    if (row === null || row.revoked !== undefined || (row.expires !== undefined && row.expires <= now)) return undefined
+    if (row === null || row.revoked !== undefined || (row.expires && row.expires.getTime() <= now())) return undefined
     if (keep(id, row, asOf)) index()
     return cached.get(id)?.key
   }

@@ -17,7 +17,12 @@ test("100,000 keys are read without a pause of the process, and only changes are
   const before = process.memoryUsage()
   const delay = monitorEventLoopDelay({ resolution: 1 })
   delay.enable()
-  const options = { apiKeys: store.apiKeys, log: pino({ level: "silent" }), clock: () => performance.now() }
+  const options = {
+    apiKeys: store.apiKeys,
+    log: pino({ level: "silent" }),
+    clock: () => performance.now(),
+    now: Date.now,
+  }
   const keyring = await openKeyring({ ...options, listIntervalMs: 100 })
   for (const number of [1, keys])
     await until(async () => keyring.get(`key${String(number).padStart(13, "0")}`) !== undefined)

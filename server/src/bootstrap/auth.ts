@@ -20,14 +20,14 @@ export async function openAccess(
   configuration: Configuration,
   { store, log }: { store: Store; log: Logger },
 ): Promise<{ interceptor: Interceptor; stop(): void }> {
-  const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now() })
+  const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now(), now: store.now })
   const { apiKeys, apiKeysFile: path } = configuration
   const give = (keys: StaticKeys) => keyring.setStaticKeys(keys.map((key) => new Key(key)))
   if (apiKeys !== undefined) give(parseStaticKeys(apiKeys))
   const what = "the file of API keys"
   const file = followFile({ flag, path, what, log, parse: parseStaticKeys, onContents: give })
   return {
-    interceptor: access({ keyring, keyless: configuration.dev, now: Date.now }),
+    interceptor: access({ keyring, keyless: configuration.dev, now: store.now }),
     stop() {
       file.stop()
       keyring.stop()
@@ -45,8 +45,8 @@ export async function requireKeys(
   { store, log }: { store: Store; log: Logger },
 ): Promise<void> {
   if (configuration.dev || staticKeys(configuration).length > 0) return
-  const now = new Date()
   try {
+    const now = await store.expired.now({})
     for (let after: string | undefined = ""; after !== undefined; ) {
       const { keys, next } = await store.apiKeys.listValid({}, now, after)
       if (keys.some(({ expires }) => expires === undefined || expires > now)) return

@@ -67,6 +67,10 @@ export async function runServer(configuration: Configuration, options: ServeOpti
         metrics?.database(answers)
         options.onDatabase(answers)
       },
+      onClock: (offsetMs, problem) => {
+        metrics?.clockOffset(offsetMs)
+        readiness.detail = problem
+      },
     })
     const access = await openAccess(configuration, { store, log })
     stops.push(access.stop)
@@ -75,11 +79,12 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     const audit = openAudit(configuration, log)
     const providers = openProviders(configuration, { log, env: process.env })
     stops.push(providers.stop)
-    const refreshes = accessTokens({ tokenRefreshes: store.tokenRefreshes, providers, log, now: Date.now, clock })
+    const refreshes = accessTokens({ tokenRefreshes: store.tokenRefreshes, providers, log, now: store.now, clock })
     // The answer of a provider is stored even if no call waits for it any more.
     stops.push(() => refreshes.stop(graceMs))
     const feed = eventFeed({
       events: store.events,
+      clock: store.now,
       observer: metrics?.events,
       idleMs: store.events.isEnabled ? idleFeedMs : undefined,
       onFailure: (error) => log.warn({ err: error }, "the events cannot be read: retrying"),

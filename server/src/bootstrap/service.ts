@@ -107,7 +107,7 @@ export function createService(options: ServiceOptions): Router {
   const { secureCookie } = configuration
   const hasHealth = configuration.health === "on"
   const { sessions, users } = store
-  const tokens = createTokenModule({ cacheSize: configuration.tokenCacheSize })
+  const tokens = createTokenModule({ cacheSize: configuration.tokenCacheSize, now: store.now })
   const onMissingUserId = missingUserIds(log, clock)
   const asking = { sessions, users, tokens, secretsOf, secureCookie, onMissingUserId }
   const caches = sessionCaches(options)

@@ -39,7 +39,7 @@ export async function diagnoseDatabase(
     tables,
     ...texts,
     ...(isReadable ? await diagnoseKeys(database, encryptionKeys) : []),
-    ...(isReadable ? [await diagnoseSignUps(database, after)] : []),
+    ...(isReadable ? [await diagnoseSignUps(database, facts.clock)] : []),
   ]
 }
 

@@ -40,7 +40,7 @@ export interface Subscription {
 export interface FeedObserver {
   /** Records the current number of subscribers. */
   subscribers(count: number): void
-  /** Records a read of events. `lagMs`: the time since the first one was written, by the clocks of two processes. */
+  /** Records a read of events. `lagMs`: the time since the first one was written, by the clock of the feed's options. */
   read(count: number, lagMs: number): void
 }
 
@@ -68,6 +68,8 @@ export interface EventFeedOptions {
   /** Called when the events cannot be read, once until a read succeeds again. */
   onFailure?: ((error: unknown) => void) | undefined
   observer?: FeedObserver | undefined
+  /** Returns the time of the database's clock, in milliseconds since 1970, for the observer. Default: Date.now. */
+  clock?: () => number
   /** The pause between two reads, in milliseconds. Default: 50. */
   pollMs?: number | undefined
   /**
@@ -90,7 +92,7 @@ const maxPauseMs = 1000
 const staleMs = 30_000
 
 export function eventFeed(options: EventFeedOptions): EventFeed {
-  const { events, observer, onFailure, pollMs = 50, idleMs } = options
+  const { events, observer, onFailure, clock = Date.now, pollMs = 50, idleMs } = options
   const now = elapsedTime()
   const subscribers = new Set<FeedSubscriber>()
   const stopping = new AbortController()
@@ -152,7 +154,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
       // Meanwhile all subscribers have left, and new ones have come.
       if (position !== from) continue
       const [first, lastFound] = [found[0], found.at(-1)]
-      if (first !== undefined) observer?.read(found.length, Math.max(0, Date.now() - first.created.getTime()))
+      if (first !== undefined) observer?.read(found.length, Math.max(0, clock() - first.created.getTime()))
       if (found.length < eventsAtOnce) {
         // Subscribers that came after the start of this read may have set a later position.
         const sequence = Math.max(after, last, lastFound?.sequence ?? 0)

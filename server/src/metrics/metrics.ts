@@ -28,6 +28,8 @@ export interface Metrics {
   rejected(method: DescMethod, transport: string, code: number, reason?: Reason): void
   /** Records whether the database answers and accepts writes. */
   database(answers: boolean): void
+  /** Records how far the clock of this process is ahead of the database's, in milliseconds. */
+  clockOffset(ms: number): void
   /** Observes the deletion of expired rows. */
   readonly cleanup: CleanupObserver
   readonly events: FeedObserver
@@ -75,6 +77,11 @@ export function createMetrics(worker?: number): Metrics {
   const database = new Gauge({
     name: "authwire_database_up",
     help: "Whether the database answers and accepts writes: 1 or 0.",
+    registers,
+  })
+  const clockOffset = new Gauge({
+    name: "authwire_clock_offset_seconds",
+    help: "How far the clock of this process is ahead of the database's. Negative: it is behind.",
     registers,
   })
 
@@ -144,6 +151,7 @@ export function createMetrics(worker?: number): Metrics {
       if (reason !== undefined) failures.inc({ reason })
     },
     database: (answers) => database.set(answers ? 1 : 0),
+    clockOffset: (ms) => clockOffset.set(ms / 1000),
     cleanup: cleanupMetrics(registry),
     events: eventMetrics(registry),
     store: databaseMetrics(registers),

@@ -52,7 +52,7 @@ export class ActiveCalls {
         ? undefined
         : setTimeout(late, Math.min(Math.max(timeoutMs, 0), 0x7fffffff))
     const entry: Entry = { endsAtOnce: !isUnary && !isPipeline, abort }
-    const deadline = timeoutMs === undefined ? undefined : Date.now() + timeoutMs
+    const deadline = timeoutMs === undefined ? undefined : performance.now() + timeoutMs
     if (timeoutMs !== undefined && timeoutMs <= 0) late()
     if (rejection !== undefined) abort.abort(rejection)
     this.#running.add(entry)

@@ -66,7 +66,7 @@ export class Call implements Caller {
   readonly transport: string
   /** The id of the call in the log and in errors: the caller's `x-request-id` if that is well-formed, else a UUID. */
   readonly requestId: string
-  /** The deadline of the call, in milliseconds since 1970; undefined if it has none. */
+  /** The deadline of the call by `performance.now()`, in milliseconds; undefined if it has none. */
   readonly deadline: number | undefined
   /** Aborts when the caller cancels, the deadline passes, a shutdown ends the call, or `abort` is called. */
   readonly signal: AbortSignal
@@ -144,7 +144,7 @@ export class Call implements Caller {
     // Listeners report the end of every call as a cancellation.
     if (this.#hasEnded) return
     // Transports also cancel a call whose deadline has passed.
-    const expired = isLate || (this.deadline !== undefined && Date.now() >= this.deadline)
+    const expired = isLate || (this.deadline !== undefined && performance.now() >= this.deadline)
     this.abort(new Failure(expired ? "DEADLINE_EXCEEDED" : "CANCELLED"))
   }
 

@@ -136,9 +136,17 @@ export interface Store {
   ): Promise<Uint8Array>
   /**
    * Bypasses the queue and runs a write that changes nothing. Throws DATABASE_UNAVAILABLE if the database does not
-   * answer in time, does not accept writes, or lacks a table. The message says which.
+   * answer in time, does not accept writes, or lacks a table. The message says which. Reads the database's clock, for
+   * `now`.
    */
   ping(waiter: Waiter): Promise<void>
+  /**
+   * Returns the time of the database's clock, in milliseconds since 1970-01-01T00:00:00Z, as the pings have shown it,
+   * without asking the database. It decides what has ended. Before the first ping it is the time of this process's clock.
+   */
+  now(): number
+  /** Returns how far this process's clock is ahead of the database's, in milliseconds. Negative: it is behind. */
+  clockOffsetMs(): number
   /** Closes all connections. Active work fails. May be called more than once. */
   close(): Promise<void>
 }

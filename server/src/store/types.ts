@@ -251,7 +251,7 @@ export interface StoredEvent extends EventIds {
   sequence: number
   tenant: string
   kind: EventKind
-  /** When it was written, by the clock of the writing process. */
+  /** When it was written, by the database's clock as the writing process knew it. */
   created: Date
 }
 

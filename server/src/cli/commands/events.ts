@@ -2,7 +2,7 @@ import { once } from "node:events"
 import type { Configuration } from "../../config/configuration.js"
 import { eventFeed } from "../../events/feed.js"
 import { watch } from "../../events/watch.js"
-import { eventStore } from "../../store/sql/index.js"
+import { databaseClock, eventStore } from "../../store/sql/index.js"
 import type { StoredEvent } from "../../store/types.js"
 import type { CommandOutput } from "./output.js"
 import { requireTenant, withDatabase } from "./with-database.js"
@@ -30,7 +30,8 @@ export async function tailEvents(
         await requireTenant(database, tenant)
         const { id: history, before } = await events.history({ signal: stopped })
         const first = after ?? (since > 0 ? before : undefined)
-        const from = after === undefined && since > 0 ? Date.now() - since : 0
+        const now = await databaseClock(database)(database.reads({ signal: stopped }))
+        const from = after === undefined && since > 0 ? now.getTime() - since : 0
         const start = first === undefined ? undefined : { history, sequence: first }
         const wanted = kinds && new Set(kinds)
         for await (const { event } of watch({ events, feed }, { tenant, signal: stopped }, { start, kinds: wanted })) {

@@ -3,7 +3,7 @@ import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { StoreError } from "../../errors/store-error.js"
-import { apiKeyStore } from "../../store/sql/index.js"
+import { apiKeyStore, type Database, databaseClock } from "../../store/sql/index.js"
 import type { ApiKey } from "../../store/types.js"
 import { type CommandOutput, table } from "./output.js"
 import { withDatabase } from "./with-database.js"
@@ -27,7 +27,7 @@ export async function createKey(
   }
   const replaced = await withDatabase(configuration, async (database) => {
     const apiKeys = apiKeyStore(database)
-    const now = new Date()
+    const now = await timeOf(database)
     const namesakes =
       certificateName === undefined
         ? []
@@ -55,6 +55,9 @@ export async function createKey(
     say(`For clients with its certificate name it replaces these valid keys: ${replaced.join(", ")}\n`)
 }
 
+/** Reads the database's clock, which decides when keys end and, by their times of creation, which one a certificate gets. */
+const timeOf = (database: Database): Promise<Date> => databaseClock(database)(database.reads({}))
+
 function stateOf({ revoked, expires }: ApiKey, now: Date): "revoked" | "expired" | "valid" {
   if (revoked !== undefined) return "revoked"
   return expires !== undefined && expires <= now ? "expired" : "valid"
@@ -65,8 +68,10 @@ export async function listKeys(
   configuration: Configuration<"keys list">,
   { print }: CommandOutput,
 ): Promise<undefined> {
-  const all = await withDatabase({ ...configuration, readOnly: true }, (database) => apiKeyStore(database).list({}))
-  const now = new Date()
+  const [now, all] = await withDatabase(
+    { ...configuration, readOnly: true },
+    async (database) => [await timeOf(database), await apiKeyStore(database).list({})] as const,
+  )
   const date = (time: Date | undefined) => time?.toISOString().replace(/\.\d+Z$/, "Z") ?? "never"
   const head = ["id", "name", "tenant", "scopes", "certificate", "created", "expires", "state"]
   const rows = all.map((key) => [
@@ -90,7 +95,9 @@ export async function revokeKey(
 ): Promise<undefined> {
   // A text that is not an id may be a whole key, so it is not repeated.
   if (!isKeyId(id)) throw new ConfigurationError("keys revoke: must be the id of a key, as authwire keys list shows it")
-  const key = await withDatabase(configuration, (database) => apiKeyStore(database).revoke({}, id, new Date()))
+  const key = await withDatabase(configuration, async (database) =>
+    apiKeyStore(database).revoke({}, id, await timeOf(database)),
+  )
   if (key === null) throw new StartError(`there is no key ${id}; see authwire keys list`)
   print(`revoked ${id}: within 5 seconds every server rejects it\n`)
 }

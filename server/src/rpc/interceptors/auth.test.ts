@@ -43,6 +43,7 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
     apiKeys: apiKeys as never,
     log: pino({ level: "silent" }),
     clock: () => performance.now(),
+    now: Date.now,
   })
   keyring.setStaticKeys(keys.map((key) => new Key(key)))
   keyring.stop()

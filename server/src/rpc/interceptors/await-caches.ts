@@ -38,7 +38,7 @@ export function awaitCaches(confirmed: Confirmed): Interceptor {
 }
 
 async function wait({ tenant, signal, deadline, whileWaiting }: Call, confirmed: Confirmed): Promise<void> {
-  const leftMs = deadline === undefined ? undefined : Math.max(1, Math.floor(deadline - Date.now() - spareMs))
+  const leftMs = deadline === undefined ? undefined : Math.max(1, Math.floor(deadline - performance.now() - spareMs))
   // Not AbortSignal.timeout(): some versions of Node 22 collect it if only AbortSignal.any() refers to it. It then
   // never aborts.
   const late = new AbortController()

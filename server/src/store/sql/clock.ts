@@ -1,6 +1,6 @@
-import type { Database, Reads } from "./database.js"
-import type { Cell, Statement } from "./query/statement.js"
+import type { Cell, Statement, Statements } from "./query/statement.js"
 import type { Engine } from "./schema/column-types.js"
+import type { Tables } from "./schema/table.js"
 
 /** The current time in UTC with millisecond precision, as an SQL expression of each database. */
 const present: Record<Engine, string> = {
@@ -16,7 +16,13 @@ export function currentTime(engine: Engine): string {
 }
 
 /** Returns a function that reads the database's clock, which all processes share. */
-export function databaseClock({ engine, tables: { leases } }: Database): (sql: Reads) => Promise<Date> {
+export function databaseClock({
+  engine,
+  tables: { leases },
+}: {
+  engine: Engine
+  tables: Pick<Tables, "leases">
+}): (sql: Pick<Statements, "read">) => Promise<Date> {
   const select: Statement<unknown> = { sql: `SELECT ${present[engine]}`, cells: () => [] }
   return async (sql) => {
     const [cells] = await sql.read(select, undefined)

@@ -1,17 +1,17 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
-import { orAborted } from "../../util/abort.js"
 import type { Caller, Waiter } from "../store.js"
+import { type DatabaseTime, databaseTime } from "./database-time.js"
 import type { SqlEngine } from "./engine/engine.js"
 import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/observer.js"
 import { PooledConnection } from "./engine/pooled-connection.js"
+import { type Aside, databasePing } from "./ping.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
 import { type Cell, makeChanges, type Statement, type Statements } from "./query/statement.js"
-import { failsBy, storeError } from "./query/statement-error.js"
+import { storeError } from "./query/statement-error.js"
 import type { Engine } from "./schema/column-types.js"
 import { entities } from "./schema/entities.js"
 import type { OnUnreadable } from "./schema/row-reader.js"
-import { shapeStatement } from "./schema/shape.js"
 import { type Tables, tables } from "./schema/table.js"
 import type { StepOptions } from "./transaction/access.js"
 import { connectionPermits } from "./transaction/connection-permits.js"
@@ -34,7 +34,7 @@ export type Reads = Pick<Statements, "read">
  * tries. `rows` are the rows that the work locks, by the names that `Table.nameOf` gives them: this process runs one writer of a row
  * at a time.
  */
-export interface Database {
+export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   readonly engine: Engine
   readonly dataSource: DataSource
   readonly tables: Tables
@@ -80,7 +80,7 @@ export interface Database {
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   readonly observer: DatabaseObserver | undefined
   load(): DatabaseLoad
-  /** Throws DATABASE_UNAVAILABLE when the database does not answer, accepts no writes, or lacks a table. */
+  /** Throws DATABASE_UNAVAILABLE when the database does not answer, accepts no writes, or lacks a table. Reads its clock. */
   ping(waiter: Waiter): Promise<void>
   close(): Promise<void>
 }
@@ -107,16 +107,9 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   const allTables = tables(engine.dataSource, entities(engine.engine), engine.lock, onUnreadable)
   const asides = queue(maxWaitingAside)
   const reserved = connectionPermits(asides, 1)
-  let pinging: Promise<void> | undefined
   let closing: Promise<void> | undefined
 
-  /** A DELETE that never matches a row, because no tenant has this name. It shows whether the database accepts writes, and changes nothing. */
-  const probe = allTables.verificationTokens.delete
-  const noRow = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
-  const shape = shapeStatement(engine.dataSource)
-
-  /** Runs a statement that may run twice on a connection beside those of the units of work. */
-  async function aside<Values>(statement: Statement<Values>, values: Values, signal?: AbortSignal): Promise<Cell[][]> {
+  const aside: Aside = async (statement, values, signal) => {
     const connection = new PooledConnection(engine, observation)
     try {
       await connection.open(signal)
@@ -127,20 +120,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
     }
   }
 
-  async function pingOnce() {
-    try {
-      await aside(probe, noRow)
-      await aside(shape, undefined)
-    } catch (cause) {
-      // On SQLite any writer locks the whole database. On the other engines this means that the whole table is locked.
-      if (failsBy(cause, "locked") && !engine.locksRows) return
-      if (failsBy(cause, "read-only")) throw storeError(cause)
-      if (failsBy(cause, "fault")) {
-        throw new StoreError("DATABASE_UNAVAILABLE", `the tables cannot be used: ${cause.message}`, { cause })
-      }
-      throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer", { cause })
-    }
-  }
+  const time = databaseTime()
 
   const unitOf = (
     purpose: UnitOfWork["purpose"],
@@ -278,14 +258,9 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
     load: units.load,
 
-    async ping({ signal }) {
-      signal?.throwIfAborted()
-      // All callers share one ping at a time, because the pool has one connection for it.
-      pinging ??= pingOnce().finally(() => {
-        pinging = undefined
-      })
-      await orAborted(pinging, signal)
-    },
+    now: time.now,
+    clockOffsetMs: time.clockOffsetMs,
+    ping: databasePing({ engine, tables: allTables, aside, time }),
 
     close() {
       units.close()

@@ -4,6 +4,7 @@ export { type Bulk, type BulkName, type BulkRows, bulk, bulkNames } from "./bulk
 export { type Holders, holders } from "./bulk/holders.js"
 export type { BulkTable, Difference } from "./bulk/table.js"
 export { type Cipher, createCipher, keyFromSecret } from "./cipher.js"
+export { databaseClock } from "./clock.js"
 export { urlsOfHosts } from "./cluster/hosts.js"
 export type { MemberEvent } from "./cluster/members.js"
 export type { Database } from "./database.js"

@@ -92,7 +92,7 @@ export interface SqlStoreOptions extends SqlDatabaseOptions {
   encryptionKeys: readonly Buffer[]
   /**
    * Returns the time, in milliseconds since 1970-01-01T00:00:00Z. It decides which sessions have expired and when rows
-   * were created or written. Default Date.now.
+   * were created or written. Default: the time of the database's clock, see Store.now.
    */
   clock?: (() => number) | undefined
   /**
@@ -123,7 +123,7 @@ export function sqlStore(
   database: Database,
   {
     encryptionKeys,
-    clock = Date.now,
+    clock = database.now,
     provisionalMs = 0,
     eventsKeepMs = 0,
   }: Omit<SqlStoreOptions, keyof SqlDatabaseOptions>,
@@ -148,6 +148,8 @@ export function sqlStore(
     caches: cacheStore(database),
     leases: leaseStore(database),
     expired: expiredStore(database, { eventsKeepMs }),
+    now: clock,
+    clockOffsetMs: database.clockOffsetMs,
     ping: database.ping,
     close: database.close,
   }

@@ -144,8 +144,8 @@ function probes(readiness: Readiness) {
     const isGet = request.method === "GET" || request.method === "HEAD"
     if (path === "/healthz" && isGet) answer(response, 200, "ok")
     else if (path === "/readyz" && isGet) {
-      if (readiness.ready) answer(response, 200, "ready")
-      else answer(response, 503, "not ready")
+      const { ready, detail } = readiness
+      answer(response, ready ? 200 : 503, (ready ? "ready" : "not ready") + (detail === undefined ? "" : `\n${detail}`))
     } else {
       answer(response, 404, "not found")
       return false

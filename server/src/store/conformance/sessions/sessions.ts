@@ -116,14 +116,22 @@ export function sessionContract(context: ContractContext): void {
       expect(await context.store.sessions.getWithUser(anyone, session.sessionToken)).toMatchObject({ session })
     })
 
-    test("S-27: null: it expired a millisecond ago; the row is removed", async () => {
+    test("S-27: null: it expired a millisecond ago", async () => {
       const session = await created(context.clock.now - 1)
       expect(await context.store.sessions.getWithUser(anyone, session.sessionToken)).toBeNull()
-      expect(await rowsOf(session.sessionToken)).toEqual([])
+    })
+
+    test("S-53: the row of a session that has expired by the database's clock is removed, and no other", async () => {
+      // The store's clock is years ahead of the database's.
+      const [lasting, expired] = [await created(Date.now() + day), await created(Date.now() - day)]
+      for (const { sessionToken } of [lasting, expired])
+        expect(await context.store.sessions.getWithUser(anyone, sessionToken)).toBeNull()
+      expect(await rowsOf(lasting.sessionToken)).toHaveLength(1)
+      expect(await rowsOf(expired.sessionToken)).toEqual([])
     })
 
     test("an expired session that is extended meanwhile is not removed", async () => {
-      const session = await created(context.clock.now - 1)
+      const session = await created(Date.now() - day)
       const hash = createHash("sha256").update(session.sessionToken).digest()
       await context.database.sql("BEGIN")
       const later = context.database.moment(context.clock.now + day)

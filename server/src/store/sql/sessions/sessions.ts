@@ -1,6 +1,7 @@
 import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, SessionStore } from "../../store.js"
 import type { Session } from "../../types.js"
+import { currentTime } from "../clock.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { sharedLookup } from "../query/batched-lookup.js"
@@ -36,10 +37,10 @@ export function sessionStore(
     alias: "s",
     key: ["tokenHash"],
   })
+  // The database's own clock decides, so a process whose clock is wrong deletes no session that lasts.
   const deleteExpired = sessions.statement(
-    sessions.deleteFrom().where(`${sessions.keyIs()} AND expires < :expires`),
+    sessions.deleteFrom().where(`${sessions.keyIs()} AND expires < ${currentTime(database.engine)}`),
     ...sessions.key,
-    "expires",
   )
   const deletedIfUnchanged = sessions.deletedIfUnchanged()
   const lastSeen = lastSeenWriter(database, clock)
@@ -51,14 +52,12 @@ export function sessionStore(
     const cells = await sessionAndUserByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
     if (cells === undefined) return null
     const session = { sessionToken, ...sessions.row(cells) }
-    const now = new Date(clock())
-    if (session.expires >= now) {
+    if (session.expires.getTime() >= clock()) {
       lastSeen.record(key, sessions.value("lastSeen", cells[sessions.width] as Cell))
       return { session, user: users.row(cells, sessions.width + 1) }
     }
-    const expired = { ...key, expires: now }
     try {
-      await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, expired))
+      await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, key))
     } catch (error) {
       // A database that accepts no writes still answers reads. The cleanup deletes the session later.
       if (!(error instanceof StoreError && failsBy(error.cause, "read-only"))) throw error
