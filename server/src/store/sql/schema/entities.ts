@@ -46,10 +46,13 @@ export function entities(engine: Engine) {
         extra: { name: "extra", ...json() },
         ...times,
         provisionalUntil: { name: "provisional_until", nullable: true, select: false, ...time() },
+        // TypeORM leaves out rows with this time from every SELECT and join.
+        deleted: { name: "deleted", nullable: true, select: false, deleteDate: true, ...time() },
       },
       indices: [
         { name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] },
         { name: "users_created", columns: ["tenant", "created", "id"] },
+        { name: "users_deleted", columns: ["deleted"] },
       ],
     }),
 

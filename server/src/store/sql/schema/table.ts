@@ -11,6 +11,7 @@ import type {
 import type { ApiKey, Tenant } from "../../types.js"
 import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
+import { ofPresentUser, presentUser } from "./deleted-users.js"
 import type { Entities } from "./entities.js"
 import {
   type AccountRow,
@@ -47,7 +48,10 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   /** The number of columns in `columns`. */
   readonly width: number
   readonly insert: Statement<Row>
-  /** Creates the insert of a row, for statements that make several changes. */
+  /**
+   * Creates the insert of a row, for statements that make several changes. Fails with "no-parent" if the row belongs to
+   * a user that is being deleted.
+   */
   inserted(row: Row): Change
   /** Returns the statement that inserts `count` rows. */
   insertMany(count: number): Statement<readonly Row[]>
@@ -58,7 +62,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
   readonly update: Statement<Row>
   /** Deletes the row with the key. */
   readonly delete: Statement<Pick<Row, Key>>
-  /** Selects `columns` of the row with the key. */
+  /** Selects `columns` of the row with the key, unless it or its user is being deleted. */
   readonly byKey: Statement<Pick<Row, Key>>
   /**
    * Selects like `byKey`, and locks the row until the transaction ends. Fails at once if another transaction has locked
@@ -111,20 +115,20 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
 /** Creates the tables of a data source that was opened with the entities of its engine. */
 export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
   return {
-    users: table<UserRow, "tenant" | "id">(dataSource, entities.users, lock),
-    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(
-      dataSource,
-      entities.accounts,
-      lock,
-      refreshColumns,
-    ),
-    sessions: table<SessionRow, "tenant" | "tokenHash">(dataSource, entities.sessions, lock),
+    users: table<UserRow, "tenant" | "id">(dataSource, entities.users, lock, { apart: ["deleted"] }),
+    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(dataSource, entities.accounts, lock, {
+      apart: refreshColumns,
+      isOfUser: true,
+    }),
+    sessions: table<SessionRow, "tenant" | "tokenHash">(dataSource, entities.sessions, lock, { isOfUser: true }),
     verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(
       dataSource,
       entities.verificationTokens,
       lock,
     ),
-    authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(dataSource, entities.authenticators, lock),
+    authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(dataSource, entities.authenticators, lock, {
+      isOfUser: true,
+    }),
     idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(dataSource, entities.idempotencyKeys, lock),
     events: table<EventRow, "id">(dataSource, entities.events, lock),
     eventHead: table<EventHeadRow, "name">(dataSource, entities.eventHead, lock),
@@ -137,12 +141,18 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
 
 export type Tables = ReturnType<typeof tables>
 
-/** @param apart columns that `update` does not change, because they have their own statements. */
+interface TableOptions<Row> {
+  /** Columns that `update` does not change, because they have their own statements. Default: none. */
+  apart?: readonly (keyof Row & string)[]
+  /** Whether each row belongs to a user, by `tenant` and `userId`. Default: false. */
+  isOfUser?: boolean
+}
+
 function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
   dataSource: DataSource,
   entity: EntitySchema<Row>,
   lock: Lock,
-  apart: readonly (keyof Row & string)[] = [],
+  { apart = [], isOfUser = false }: TableOptions<Row> = {},
 ): Table<Row, Key> {
   const { driver } = dataSource
   const { name, tableName, columns: all, primaryColumns } = dataSource.getMetadata(entity)
@@ -187,13 +197,25 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     (property) => !apart.includes(property),
   )
   const insert = built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties)
-  const insertMany = (count: number): Statement<readonly Row[]> => {
-    const { parameters, names } = itemParameters(count, (rows: readonly Row[]) => rows, parametersOf(properties))
-    const values = names.map((_, index) => expressionsOf(properties, String(index)))
-    return statement(query().insert().into<Row>(name).values(values), parameters)
-  }
+  const inserting =
+    (expressions: typeof expressionsOf) =>
+    (count: number): Statement<readonly Row[]> => {
+      const { parameters, names } = itemParameters(count, (rows: readonly Row[]) => rows, parametersOf(properties))
+      const values = names.map((_, index) => expressions(properties, String(index)))
+      return statement(query().insert().into<Row>(name).values(values), parameters)
+    }
+  const insertMany = inserting(expressionsOf)
+  /** Expressions of a row for which the insert fails if its user is being deleted. */
+  const guarded = (all: readonly string[], suffix = "") => ({
+    ...expressionsOf(all, suffix),
+    ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`) }),
+  })
+  const insertGuarded = built(query().insert().into<Row>(name).values(guarded(properties)), ...properties)
   const alias = tableName.slice(0, 1)
-  const selectByKey = () => selectFrom(alias).where(keyIs(alias))
+  const selectByKey = () => {
+    const select = selectFrom(alias).where(keyIs(alias))
+    return isOfUser ? select.andWhere(ofPresentUser(`${alias}.tenant`, `${alias}.userId`)) : select
+  }
   const byKey = built(selectByKey(), ...key)
 
   return {
@@ -202,7 +224,7 @@ function table<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert,
-    inserted: insertsInto(tableName, insert, insertMany),
+    inserted: insertsInto(tableName, insertGuarded, inserting(guarded)),
     insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),

@@ -4,6 +4,7 @@ import type { Database } from "../database.js"
 import { readPage, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
+import { ofPresentUser } from "../schema/deleted-users.js"
 import type { SessionRow } from "../schema/rows.js"
 
 // The range of times that every engine supports. All sessions were created within it.
@@ -57,6 +58,7 @@ export function sessionLists(
         .selectFrom("s")
         .select(columns)
         .where(`s.tenant = :tenant AND ${following}${isActive(filter)}${isOfProvider(filter)}`)
+        .andWhere(ofPresentUser(":tenant", ":userId"))
         .orderBy("s.userId", "DESC")
         .addOrderBy("s.created", "DESC")
         .addOrderBy("s.id", "DESC")
@@ -81,7 +83,10 @@ export function sessionLists(
       .map((filter) => [kindOf(filter), followingOf(filter)]),
   )
   const byId = sessions.statement(
-    sessions.selectFrom("s").select(columns).where("s.tenant = :tenant AND s.id = :id"),
+    sessions
+      .selectFrom("s")
+      .select(columns)
+      .where(`s.tenant = :tenant AND s.id = :id AND ${ofPresentUser("s.tenant", "s.userId")}`),
     "tenant",
     "id",
   )

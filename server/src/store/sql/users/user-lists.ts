@@ -41,11 +41,18 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
   const select = (what: string) => users.selectFrom("u").select(what)
   const userWithEmail = statement<UserRow, Wanted>(select(columns).where(hasEmail), withEmail)
   // Without the hint, the servers read whole rows if most rows of the table are selected.
-  const byIndex = select("COUNT(*)").useIndex("users_created")
-  const count = statement<UserRow, Wanted>(byIndex.where(createdThen), parameters)
+  // Users that are being deleted are few. They are subtracted, because the index does not say which ones they are.
+  const deleted =
+    "SELECT COUNT(*) FROM users d WHERE d.tenant = :tenant AND d.created >= :since AND d.created < :before"
+  const byIndex = select(`COUNT(*) - (${deleted} AND d.deleted >= :earliest)`).useIndex("users_created").withDeleted()
+  const count = statement<UserRow, Wanted>(byIndex.where(createdThen), {
+    ...parameters,
+    earliest: () => users.cell("deleted", first),
+  })
   const countWithEmail = statement<UserRow, Wanted>(select("COUNT(*)").where(hasEmail), withEmail)
   const following = statement<UserRow, Wanted & { after: Position }>(
     select(columns)
+      .useIndex("users_created")
       .where("u.tenant = :tenant AND u.created < :before")
       // The condition is given in two forms, because SQLite finds the place in the index by the first and the servers
       // by the second.

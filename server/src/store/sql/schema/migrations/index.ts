@@ -1,7 +1,8 @@
 import { tables } from "./0001-tables.js"
+import { deletedUsers } from "./0004-deleted-users.js"
 
 /** All migrations, in their order. */
-export const migrations = [tables]
+export const migrations = [tables, deletedUsers]
 
 /**
  * The migrations that builds before the first release had after `0001-tables`, which makes the tables that they made all
