@@ -52,7 +52,7 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
         SELECT 'many', sha256(n::text::bytea), (n % 300)::text, now(), '{}' FROM generate_series(1, 30000) n`)
     }
     if (target !== "sqlite")
-      await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} sessions`)
+      await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} sessions, users`)
   })
   afterAll(async () => {
     await database.close()
@@ -122,7 +122,8 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
     for (let page = 1; page <= 2; page++) {
       recorded.length = 0
       token = (await recordingStore().sessions.list(many, { userId: "many" }, { size: 5, token })).nextToken
-      expect(await rowsRead(recorded[0] as Ran)).toBeLessThanOrEqual(rowsPerStatement + 1)
+      // One more, and the row of the user.
+      expect(await rowsRead(recorded[0] as Ran)).toBeLessThanOrEqual(rowsPerStatement + 2)
     }
   })
 })

@@ -84,6 +84,9 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} ${names.join(", ")}`)
   }
 
+  /** The access to the mark of a user that is being deleted, by which rows of the user are left out. */
+  const mark: Access = { table: "o", type: expect.stringMatching(/^(eq_ref|const)$/), key: "PRIMARY" }
+
   test.each<[string, (store: Store) => Promise<unknown>, Access[]]>([
     ["users.get", (store) => store.users.get(anyone, user.id), [{ table: "u", type: "const", key: "PRIMARY" }]],
     [
@@ -115,16 +118,20 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         { table: "u", type: "const", key: "PRIMARY" },
       ],
     ],
-    ["accounts.get", (store) => store.accounts.get(anyone, account), [{ table: "a", type: "const", key: "PRIMARY" }]],
+    [
+      "accounts.get",
+      (store) => store.accounts.get(anyone, account),
+      [{ table: "a", type: "const", key: "PRIMARY" }, mark],
+    ],
     [
       "tokenRefreshes.get with an account id",
       (store) => store.tokenRefreshes.get(anyone, account),
-      [{ table: "a", type: "const", key: "PRIMARY" }],
+      [{ table: "a", type: "const", key: "PRIMARY" }, mark],
     ],
     [
       "authenticators.get",
       (store) => store.authenticators.get(anyone, authenticator.credentialID),
-      [{ table: "a", type: "const", key: "PRIMARY" }],
+      [{ table: "a", type: "const", key: "PRIMARY" }, mark],
     ],
   ])("%s is one statement that reads one row by a unique index", async (_, call, plan) => {
     recorded.length = 0
@@ -245,8 +252,8 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       await call(recordingStore())
       expect(recorded).toHaveLength(1)
       const [statement] = recorded as [Ran]
-      const [access] = await plans.of(statement)
-      expect(access).toMatchObject({ table, key, type: expect.stringMatching(/^(range|ref|const)$/) })
+      const access = (await plans.of(statement)).find((one) => one.table === table)
+      expect(access).toMatchObject({ key, type: expect.stringMatching(/^(range|ref|const)$/) })
       expect(await plans.sortsRows(statement)).toBe(false)
     })
   })

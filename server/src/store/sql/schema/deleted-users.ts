@@ -6,15 +6,14 @@
  */
 
 /**
- * Returns the condition that the user of a row is not being deleted. The CASE prevents that a database makes a join of
- * it.
+ * Returns the condition that the user of a row is not being deleted. It reads one value by the primary key. With EXISTS
+ * in its place PostgreSQL would read all users that are being deleted.
  *
  * @param tenant the tenant of the row: a column or a parameter.
  * @param userId its user.
  */
 export function ofPresentUser(tenant: string, userId: string): string {
-  const deleted = `SELECT 1 FROM users o WHERE o.tenant = ${tenant} AND o.id = ${userId} AND o.deleted IS NOT NULL`
-  return `CASE WHEN EXISTS (${deleted}) THEN 0 ELSE 1 END = 1`
+  return `(SELECT o.deleted FROM users o WHERE o.tenant = ${tenant} AND o.id = ${userId}) IS NULL`
 }
 
 /**
