@@ -135,7 +135,7 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
     await stop()
     const accounts = Number((await database.query("SELECT COUNT(*) AS n FROM accounts"))[0]?.n)
     expect(await run(rekey, { NEW_KEY: newKey, OLD_KEY: oldKey })).toBe(
-      `rekeyed ${accounts} of ${accounts} accounts\nrekeyed 0 of ${accounts} accounts\n`,
+      `rekeyed ${accounts} of ${accounts} rows\nrekeyed 0 of ${accounts} rows\n`,
     )
     await serve(newKey)
     await expectSignedIn(client.adapter, before)
@@ -145,7 +145,7 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
     await stop()
     await expect(run("authwire doctor", { AUTHWIRE_ENCRYPTION_KEYS: oldKey })).rejects.toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/^wrong +encryption keys +they do not decrypt accounts of default/m),
+      stdout: expect.stringMatching(/^wrong +encryption keys +they do not decrypt rows of default/m),
     })
     await serve(oldKey)
     const { adapter } = client

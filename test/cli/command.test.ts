@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises"
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -10,6 +10,8 @@ describe("authwire", () => {
   let database: TestDatabase
   beforeAll(async () => {
     database = await createDatabase("sqlite")
+    // Makes the file, which `migrate status` does not.
+    await database.query("SELECT 1")
   })
   afterAll(() => database.drop())
 
@@ -65,6 +67,28 @@ describe("authwire", () => {
     const server = await startServer({ databaseUrl: database.url })
     expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(200)
     expect(await server.stop("SIGINT")).toBe(0)
+  })
+
+  test("commands that only read leave a SQLite file as it is, without a write-ahead log if it has none", async () => {
+    const other = await createDatabase("sqlite")
+    const folder = await mkdtemp(join(tmpdir(), "authwire-read-"))
+    const file = join(folder, "a.db")
+    const env = { AUTHWIRE_DATABASE_URL: `sqlite:${file}`, AUTH_SECRET: testSecret }
+    await run(["migrate", "up"], { ...env, AUTHWIRE_DATABASE_URL: other.url })
+    await other.query("PRAGMA journal_mode = DELETE")
+    await other.query("VACUUM INTO ?", [file])
+    const before = await readFile(file)
+    const source = `--url=${other.url}`
+    const commands = [["migrate", "status"], ["export"], ["doctor"], ["keys", "list"], ["tenants", "list"]]
+    for (const command of [...commands, ["import", "--from=authwire", source]]) {
+      expect(await run(command, env)).toMatchObject({ code: 0 })
+    }
+    const [from, into] = [`--url=sqlite:${file}`, `--database-url=${other.url}`]
+    expect(await run(["import", "--from=authwire", from, into, "--apply"], env)).toMatchObject({ code: 0 })
+    expect(await readFile(file)).toEqual(before)
+    expect(await readdir(folder)).toEqual(["a.db"])
+    await rm(folder, { recursive: true })
+    await other.drop()
   })
 
   test("a table of another application that blocks a migration: one line that names it, exit code 1", async () => {

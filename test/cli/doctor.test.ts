@@ -37,13 +37,34 @@ test("a file of SQLite that does not exist is reported and not created", async (
   const folder = mkdtempSync(join(tmpdir(), "authwire-"))
   const file = join(folder, "none.db")
   const { stdout, code } = await doctor({ AUTHWIRE_DATABASE_URL: `sqlite:${file}` })
-  expect(stdout).toMatch(/^wrong +database +there is no file .*none\.db$/m)
+  expect(stdout).toMatch(/^wrong +database .*none\.db \(there is no such file\)/m)
   expect(code).toBe(1)
   const source = await doctor({}, "--from=authwire", `--url=sqlite:${file}`)
-  expect(source.stderr).toBe(`authwire: --url: there is no file ${file}\n`)
+  expect(source.stderr).toMatch(/^authwire: --url: .*\/none\.db \(there is no such file\): .*correct --url\n$/)
   expect(source.code).toBe(1)
   expect(existsSync(file)).toBe(false)
   rmSync(folder, { recursive: true })
+})
+
+test("text that another program has put into SQLite is named, and ends no command", async () => {
+  const own = await createDatabase("sqlite")
+  const env = { AUTHWIRE_DATABASE_URL: own.url, AUTH_SECRET: testSecret }
+  await run(["migrate", "up"], env)
+  const insert = "INSERT INTO users (tenant, id, extra, name) VALUES ('default', ?, '{}', CAST(? AS TEXT))"
+  for (const [id, hex] of Object.entries({ sound: "c3a9", latin1: "41e9", cut: "410042" })) {
+    await own.query(insert, [id, Buffer.from(hex, "hex")])
+  }
+  const { stdout, code } = await doctor(env)
+  expect(stdout).toMatch(/^wrong +text +not UTF-8, or with U\+0000: users\.name at rowid 2, users\.name at rowid 3: /m)
+  expect(code).toBe(1)
+  const message = "users.name is not UTF-8, or has U+0000, at rowid 2"
+  expect(await run(["export"], env)).toMatchObject({ code: 1, stderr: `authwire: --database-url: ${message}\n` })
+  const target = { ...env, AUTHWIRE_DATABASE_URL: database.url }
+  const from = await run(["import", "--from=authwire", `--url=${own.url}`], target)
+  expect(from).toMatchObject({ code: 1, stderr: `authwire: --url: ${message}\n` })
+  await own.query("DELETE FROM users WHERE id <> 'sound'")
+  expect((await doctor(env)).stdout).toMatch(/^ok +text +all of it is UTF-8 without U\+0000$/m)
+  await own.drop()
 })
 
 test("interrupted sign-ups are listed by their ids, and never by their addresses", async () => {

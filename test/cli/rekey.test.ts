@@ -96,7 +96,7 @@ describe("authwire rekey", () => {
     const { code, stdout } = await run(["rekey"], env())
     loading = false
     await load
-    expect(stdout).toMatch(/^rekeyed \d+ of 600 accounts\n$/)
+    expect(stdout).toMatch(/^rekeyed \d+ of 600 rows\n$/)
     expect(code).toBe(0)
     expect(Object.keys(await keyIds())).toHaveLength(1)
     await expectAll()
@@ -111,7 +111,7 @@ describe("authwire rekey", () => {
     const keyless = { ...env(), AUTHWIRE_ENCRYPTION_KEYS: old }
     const { code, stdout } = await run(["rekey"], keyless)
     expect(stdout).toBe(
-      "rekeyed 0 of 600 accounts\n600 accounts cannot be decrypted with the configured keys and were not changed\n",
+      "rekeyed 0 of 600 rows\n600 rows cannot be decrypted with the configured keys and were not changed\n",
     )
     expect(code).toBe(1)
     await expectAll()

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -6,6 +7,7 @@ import { fileURLToPath } from "node:url"
 import { createAuthwireClient } from "@authwire/client"
 import { createDatabase, databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { migrate } from "@authwire/test-support/databases/migrate.js"
+import { createUser, dropUser } from "@authwire/test-support/databases/server-sql.js"
 import { run, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { beforeEach, describe, expect, test } from "@jest/globals"
@@ -77,11 +79,23 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     for (const table of ["cookies WHERE user_id", "logins WHERE user_id", "people WHERE person_id"]) {
       await at.source.query(`DELETE FROM ${table} = 3`)
     }
+    // A dry run tells what would happen to the tenant.
+    for (const [options, last] of [
+      [["--delete"], "to delete"],
+      [[], "only in Authwire"],
+    ] as const) {
+      const dry = await authwire(...options)
+      expect(dry.stdout).toMatch(new RegExp(`^ +to add +to change +${last}\nusers +10 +3 +1$`, "m"))
+      expect(dry.code).toBe(0)
+    }
+    expect(await count("users")).toBe(700)
     const kept = await authwire("--apply")
     expect(kept.stdout).toMatch(/^users +10 +3 +0$/m)
     expect(kept.stdout).toMatch(/^accounts +10 +1 +0$/m)
     expect(kept.stdout).toMatch(/^users +0 +0 +1$/m)
-    expect(kept.stderr).toMatch(/--delete deletes/)
+    expect(kept.stderr).toMatch(
+      /^the tenant has rows that the source does not have: they stay\. --delete deletes them, /,
+    )
     expect(kept.code).toBe(1)
     const deleted = await authwire("--apply", "--delete")
     expect(deleted.stdout).toMatch(/^users +0 +0 +1$/m)
@@ -130,10 +144,16 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     const dry = await run([...importing(), `--url=${url}`, `--report=${report}`], others)
     expect(dry.code).toBe(1)
     expect(dry.stderr).toMatch(/^3 rows have errors: .*--skip; nothing was written\n$/)
-    const findings = readFileSync(report, "utf8")
+    const lines = readFileSync(report, "utf8")
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line))
+    const [conversion] = lines.filter(({ kind }) => kind === "conversion")
+    const example = `user 0: ${expires} → 2030-01-01T00:00:00.000Z`
+    const inDates = { table: "users", property: "emailVerified", what: "number → date", count: 20, example }
+    expect(conversion).toEqual({ kind: "conversion", ...inDates })
+    expect(dry.stdout).toMatch(new RegExp(`^20 +users +emailVerified: number → date +${example}$`, "m"))
+    const findings = lines.filter(({ kind }) => kind !== "conversion")
     expect(findings.map(({ kind, table, row }) => [kind, table, row.replace(/, SHA.*/, "")]).sort()).toEqual([
       ["address-collision", "users", "user 2"],
       ["cannot-sign-in", "users", "user 8"],
@@ -199,36 +219,67 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
       expect(await ids("user_id", "sessions")).toEqual(["0", "1", "2", "3", "4", "7", "8", "9"])
     })
 
-    test("does not take the address of a skipped user for another user", async () => {
+    test("does not take the address of a skipped user for another user, who is skipped too", async () => {
       await at.source.query("UPDATE people SET email = 'person.2@example.com' WHERE person_id = 8")
-      const { stderr, code } = await authwire("--apply", "--delete", "--skip")
-      expect(stderr).toBe(
-        "authwire: the e-mail addresses of some users belong, in Authwire, to users that were skipped: 2; correct these " +
-          "in the source\n",
-      )
-      expect(code).toBe(1)
-      expect(await at.database.query("SELECT email FROM users WHERE id = '2'")).toEqual([
+      const { stdout, stderr, code } = await authwire("--apply", "--delete", "--skip")
+      expect(stdout).toMatch(/^taken +user 8 +the address belongs to user 2 of the tenant$/m)
+      expect(stderr).toMatch(/^every row was compared: .* except for 6 rows of the source that were skipped\n$/)
+      expect(code).toBe(0)
+      expect(await at.database.query("SELECT email FROM users WHERE id IN ('2', '8') ORDER BY id")).toEqual([
         { email: "person.2@example.com" },
+        { email: "person.8@example.com" },
       ])
     })
   })
 
-  test("the error about users that only Authwire has is one line, whatever their ids contain", async () => {
-    await fillForeignTables(at.source, 0, 3)
+  test("what a user that only Authwire has keeps is found before anything is written, by doctor too", async () => {
+    await fillForeignTables(at.source, 0, 1500)
+    const own = "a\u001b[2J\nb"
     await at.database.query(
       "INSERT INTO users (tenant, id, email, email_key, extra) VALUES ('default', ?, ?, ?, '{}')",
-      ["a\u001b[2J\nb", "person.1@example.com", "person.1@example.com"],
+      [...[own, "Person.1400@example.com", "person.1400@example.com"]],
     )
-    const { stderr, code } = await authwire("--apply")
-    expect(stderr).toBe(
-      "authwire: the e-mail addresses of some users belong to users that only Authwire has: a?[2J?b; delete these, or " +
-        "import with --delete\n",
+    await at.database.query(
+      "INSERT INTO accounts (tenant, user_id, type, provider, provider_account_id, extra) VALUES ('default', ?, 'oauth', 'github', 'g3', '{}')",
+      [own],
     )
-    expect(code).toBe(1)
+    const doctor = await run(["doctor", "--from=kysely", `--mapping=${at.folder}/mapping.json`], environment())
+    for (const { stdout, stderr, code } of [doctor, await authwire(), await authwire("--apply")]) {
+      expect(stdout).toMatch(/^error +1 +users +taken: they need the e-mail address or the key of another user/m)
+      expect(stdout).toMatch(/^taken +user 1400 +the address belongs to user a\?\[2J\?b of the tenant$/m)
+      expect(stdout).toMatch(/^taken +account of user 3 with github +the key belongs to user a/m)
+      // That would delete the user.
+      expect(stdout + stderr).not.toContain("--delete")
+      expect(code).toBe(1)
+    }
+    expect(await count("users")).toBe(1)
+    const skipped = await authwire("--apply", "--skip")
+    expect(skipped.stderr).toMatch(/^the tenant has rows that the source does not have: they stay\. /)
+    expect([await count("users"), await count("accounts"), await count("sessions")]).toEqual([1500, 1499, 1499])
+    expect(await count("accounts", "provider_account_id = 'g3' AND user_id = '3'")).toBe(0)
+    // Whoever wants the user to go says so.
+    expect((await authwire("--apply", "--delete")).code).toBe(0)
+    expect([await count("users"), await count("users", "id = '1400'")]).toEqual([1500, 1])
   })
+
+  if (target === "sqlite") {
+    test("a run that fails tells what it has written", async () => {
+      await fillForeignTables(at.source, 0, 2500)
+      await at.database.query(
+        "CREATE TRIGGER full BEFORE INSERT ON users WHEN NEW.id = '2100' BEGIN SELECT RAISE(ABORT, 'full'); END",
+      )
+      const { stdout, stderr, code } = await authwire("--apply")
+      expect(stdout).toMatch(/^users +2000 +0 +0$/m)
+      expect(stderr).toMatch(/^authwire: import: full .*; rows that were written are kept, and the command can be run/)
+      expect(code).toBe(1)
+      expect(await count("users")).toBe(2000)
+    })
+  }
 
   test("export prints every row, and secrets only on request; another database can import them", async () => {
     await fillForeignTables(at.source, 0, 620)
+    await at.source.query("ALTER TABLE people ADD COLUMN password_hash varchar(64)")
+    await at.source.query("UPDATE people SET password_hash = 'a-hash-of-forty-characters-2b-12-xxxxxxxx'")
     await authwire("--apply")
     const lines = async (...args: string[]) =>
       (await run(["export", ...args], environment())).stdout
@@ -247,10 +298,11 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
       created: expect.stringMatching(/^\d{4}-.*Z$/),
       updated: expect.stringMatching(/^\d{4}-.*Z$/),
     })
-    expect(JSON.stringify(rows)).not.toContain("gho_")
-    expect((await lines("--with-secrets")).filter(({ access_token }) => access_token?.startsWith("gho_"))).toHaveLength(
-      620,
-    )
+    expect(JSON.stringify(rows)).not.toMatch(/gho_|a-hash|password_hash/)
+    const complete = await lines("--with-secrets")
+    expect(complete.filter(({ access_token }) => access_token?.startsWith("gho_"))).toHaveLength(620)
+    const isHash = /^a-hash-of-forty-characters-/
+    expect(complete.filter(({ privateExtra }) => isHash.test(privateExtra?.password_hash))).toHaveLength(620)
 
     const other = await createDatabase("sqlite")
     const env = { ...environment(), AUTHWIRE_DATABASE_URL: other.url, AUTHWIRE_SOURCE_URL: at.database.url }
@@ -263,6 +315,27 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     )
     await other.drop()
   })
+
+  if (target !== "sqlite") {
+    test("commands that only read, and an import from Authwire, need no right but to read", async () => {
+      await fillForeignTables(at.source, 0, 10)
+      await authwire("--apply")
+      const name = `reader_${randomBytes(6).toString("hex")}`
+      const url = await createUser(at.database, name, "password", "SELECT")
+      const { AUTHWIRE_SOURCE_URL: source, ...env } = { ...environment(), AUTHWIRE_DATABASE_URL: url }
+      const dryRun = [...importing(), `--url=${source}`]
+      for (const command of [["migrate", "status"], ["doctor"], ["export"], dryRun]) {
+        expect(await run(command, env)).toMatchObject({ code: 0 })
+      }
+      const other = await createDatabase("sqlite")
+      await migrate(other)
+      const args = ["import", "--from=authwire", `--url=${url}`, `--database-url=${other.url}`, "--apply"]
+      expect(await run(args, environment())).toMatchObject({ code: 0 })
+      expect(await other.query("SELECT count(*) AS n FROM users")).toEqual([{ n: 10 }])
+      await other.drop()
+      await dropUser(at.database, name)
+    })
+  }
 
   test("doctor reports the state of both databases", async () => {
     await fillForeignTables(at.source, 0, 10)

@@ -86,6 +86,7 @@ describe("health and reflection", () => {
         if (services?.case !== "listServicesResponse") throw new Error("no list")
         expect(services.value.service.map(({ name }) => name)).toEqual([
           "authwire.v1.UserService",
+          "authwire.v1.PrivateExtraService",
           "authwire.v1.AccountService",
           "authwire.v1.SessionService",
           "authwire.v1.SessionCacheService",

@@ -1,6 +1,7 @@
 import { dirname } from "node:path"
 import type { Logger } from "pino"
 import type { Configuration } from "../config/configuration.js"
+import { fileProblemOf } from "../errors/sqlite-code.js"
 import { StartError } from "../errors/start-error.js"
 import { StoreError } from "../errors/store-error.js"
 import {
@@ -25,7 +26,10 @@ export type DatabaseConfiguration = Configuration<"migrate up"> &
       Configuration,
       "migrate" | "databaseReadUrl" | "databasePoolSize" | "databaseQueueLimit" | "databaseStatementTimeoutMs"
     >
-  >
+  > & {
+    /** Whether the command only reads the database. A file is then neither created nor changed, and nothing is migrated. */
+    readOnly?: boolean
+  }
 
 /** Opens the configured database. Throws StartError if it cannot be reached. */
 export async function openConfiguredDatabase(
@@ -33,10 +37,10 @@ export async function openConfiguredDatabase(
   log: Logger,
   instruments?: Instruments,
 ): Promise<Database> {
-  const { databaseUrl } = configuration
+  const { databaseUrl, readOnly = false } = configuration
   const metrics = instruments?.metrics?.store
   try {
-    if (configuration.dev && databaseUrl.startsWith("sqlite:")) {
+    if (configuration.dev && !readOnly && databaseUrl.startsWith("sqlite:")) {
       makeFolder(dirname(databaseUrl.slice("sqlite:".length)))
     }
     const database = await openDatabase({
@@ -46,6 +50,7 @@ export async function openConfiguredDatabase(
       queueLimit: configuration.databaseQueueLimit,
       statementTimeoutMs: configuration.databaseStatementTimeoutMs,
       connectTimeoutMs: configuration.databaseConnectTimeoutMs,
+      readOnly,
       onRetry(event) {
         metrics?.retried(event)
         log.debug(event, "a write conflicted with other writes: retrying")
@@ -62,6 +67,7 @@ export async function openConfiguredDatabase(
     if (parameters.length > 0) log.warn({ parameters }, "these parameters of --database-url have no effect")
     return database
   } catch (error) {
+    if (error instanceof StartError) throw error
     const cause = causeOf(error)
     const advice =
       advices.find(([pattern]) => pattern.test(cause))?.[1] ?? "is the database running, and is --database-url correct?"
@@ -82,6 +88,8 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
     "--database-url leads to a pooler in transaction mode: use the address of the database itself, or the pooler's mode for sessions",
   ],
   [/ER_BAD_DB|^3D000$/, "create the database first, or correct --database-url"],
+  [/^there is no such file/, "create it with authwire migrate up, or correct --database-url"],
+  [/^the file|^the disk/, "is --database-url correct, and may this user write the file and its folder?"],
 ]
 
 /**
@@ -94,7 +102,7 @@ export async function openMigratedDatabase(
   instruments?: Instruments,
 ): Promise<Database> {
   const database = await openConfiguredDatabase(configuration, log, instruments)
-  const migrates = configuration.dev || configuration.migrate === true
+  const migrates = !configuration.readOnly && (configuration.dev || configuration.migrate === true)
   try {
     if (migrates) {
       for (const name of await applyMigrations(database)) log.info({ migration: name }, "migration applied")
@@ -136,7 +144,7 @@ export function encryptionKeys({
 
 /**
  * Returns the root cause of an error as a code of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. If
- * the statement itself is at fault, as in a migration whose table has another owner, it returns the database's message,
+ * it concerns the file of a SQLite database, it returns what the code means. If the statement itself is at fault, as in a migration whose table has another owner, it returns the database's message,
  * which quotes no value.
  */
 export function causeOf(error: unknown): string {
@@ -145,6 +153,8 @@ export function causeOf(error: unknown): string {
   if (!(cause instanceof Error)) return String(cause)
   const message = cause.message.split("\n", 1)[0] ?? ""
   if (!("code" in cause) || cause.code === undefined) return message
+  const problem = fileProblemOf(cause as { code?: string })
+  if (problem !== undefined) return problem
   return failsBy(cause, "fault") ? `${message} (${cause.code})` : String(cause.code)
 }
 

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { basename } from "node:path"
+import { StartError } from "../errors/start-error.js"
+import { systemCodeOf } from "../errors/system-code.js"
 
 /**
  * Returns the configuration, with the secret of a development service if none was given. The secret is created once in
@@ -18,15 +20,27 @@ export function withDevSecret<T extends { secrets: readonly string[] }>(configur
  * excludes its content.
  */
 export function makeFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  attempt(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }))
   if (basename(folder) === ".authwire") writeOnce(`${folder}/.gitignore`, "*\n")
 }
 
 /** Writes a file that only its owner can read, if it does not exist. */
 function writeOnce(file: string, text: string): void {
+  attempt(file, () => {
+    try {
+      writeFileSync(file, text, { flag: "wx", mode: 0o600 })
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
+    }
+  })
+}
+
+/** Converts an error of the file system into a StartError. */
+function attempt(path: string, work: () => unknown): void {
   try {
-    writeFileSync(file, text, { flag: "wx", mode: 0o600 })
+    work()
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error
+    const advice = "start in a folder that can be written, or set AUTH_SECRET and --database-url"
+    throw new StartError(`cannot create ${path} (${systemCodeOf(error)}): ${advice}`, { cause: error })
   }
 }

@@ -8,6 +8,7 @@ import {
   EventService,
   IntrospectionService,
   PipelineService,
+  PrivateExtraService,
   SessionCacheService,
   SessionService,
   TokenService,
@@ -49,6 +50,7 @@ import { authorizationService } from "../services/authorization.js"
 import { eventService } from "../services/event.js"
 import { healthService } from "../services/health.js"
 import { introspectionService } from "../services/introspection.js"
+import { privateExtraService } from "../services/private-extra.js"
 import { reflectionService } from "../services/reflection.js"
 import { sessionService } from "../services/session.js"
 import { sessionCacheService } from "../services/session-cache.js"
@@ -111,6 +113,7 @@ export function createService(options: ServiceOptions): Router {
   const caches = sessionCaches(options)
   const services = [
     register(UserService, userService({ users, newId: randomUUID })),
+    register(PrivateExtraService, privateExtraService({ users })),
     register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
     register(SessionService, sessionService({ sessions })),
     register(SessionCacheService, sessionCacheService(caches)),

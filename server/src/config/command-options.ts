@@ -25,7 +25,7 @@ export const commandOptions = {
   scopes: {
     value: scopes(),
     isRequired: true,
-    help: "The scopes of the new key, separated by commas, or all. The schema states the scope of each method.",
+    help: "The scopes of the new key, separated by commas. The schema states the scope of each method. all: every scope but users:private.",
     commands: ["keys create"],
   },
   tenant: {
@@ -111,7 +111,7 @@ export const commandOptions = {
   withSecrets: {
     value: boolean(),
     default: "false",
-    help: "Also print the tokens and further fields of accounts, unencrypted.",
+    help: "Also print the tokens and further fields of accounts and the private properties of users, unencrypted.",
     commands: ["export"],
   },
   since: {

@@ -8,7 +8,7 @@ export const secretOptions = {
     flag: false,
     variable: "AUTH_SECRET",
     value: text(),
-    help: "Encrypts and decrypts tokens. It is the AUTH_SECRET of the applications. It is also needed with sessions in the database, because the tokens of providers are encrypted with a key derived from it, unless AUTHWIRE_ENCRYPTION_KEYS is set. Required, with at least 32 bytes, except with --dev, which keeps a random one in .authwire/secret.",
+    help: "Encrypts and decrypts tokens. It is the AUTH_SECRET of the applications. It is also needed with sessions in the database, because the tokens of providers and private properties are encrypted with a key derived from it, unless AUTHWIRE_ENCRYPTION_KEYS is set. Required, with at least 32 bytes, except with --dev, which keeps a random one in .authwire/secret.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
   },
   authSecret1: {
@@ -35,7 +35,7 @@ export const secretOptions = {
   encryptionKeys: {
     flag: false,
     value: encryptionKeys(),
-    help: "Encrypts the tokens of providers in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its newer variants, the newest first.",
+    help: "Encrypts the tokens of providers and the private properties of users in the database: keys of 32 bytes in Base64 or hexadecimal, separated by commas; the first encrypts, all decrypt. Default: derived from AUTH_SECRET and its newer variants, the newest first.",
     commands: ["serve", "rekey", "import", "export", "doctor"],
   },
   tenantSecretsFile: {

@@ -9,6 +9,7 @@ import {
 } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
 import { diagnoseSignUps } from "./sign-ups.js"
+import { diagnoseTexts } from "./texts.js"
 
 /** The oldest database versions that are tested. */
 const oldest = { mysql: [8, 4], mariadb: [10, 11], postgres: [15, 0] } as const
@@ -28,13 +29,17 @@ export async function diagnoseDatabase(
   const facts = await databaseFacts(database)
   const after = Date.now()
   const tables = await diagnoseMigrations(database)
+  const texts = tables.state === "wrong" ? [] : await diagnoseTexts(database)
+  // Text that the driver cannot read would end the process in the other checks.
+  const isReadable = tables.state !== "wrong" && texts.every(({ state }) => state === "ok")
   return [
     diagnoseVersion(database, facts),
     ...diagnoseSettings(facts.settings),
     diagnoseClock(facts.clock, before, after),
     tables,
-    ...(tables.state === "wrong" ? [] : await diagnoseKeys(database, encryptionKeys)),
-    ...(tables.state === "wrong" ? [] : [await diagnoseSignUps(database, after)]),
+    ...texts,
+    ...(isReadable ? await diagnoseKeys(database, encryptionKeys) : []),
+    ...(isReadable ? [await diagnoseSignUps(database, after)] : []),
   ]
 }
 
@@ -71,7 +76,10 @@ const rules: Readonly<Record<string, Rule>> = {
   server_encoding: { is: "UTF8", wrong: "must be UTF8: other encodings cannot represent all characters" },
   fsync: { is: "on", warning: "should be on: otherwise a crash of the machine may lose the database" },
   synchronous_commit: { not: "off", warning: "should not be off: otherwise a crash loses the last commits" },
-  journal_mode: { is: "wal", warning: "should be wal: otherwise readers wait for writers" },
+  journal_mode: {
+    is: "wal",
+    warning: "should be wal, which authwire serve turns on: otherwise readers wait for writers",
+  },
 }
 
 function diagnoseSettings(settings: DatabaseFacts["settings"]): Diagnosis[] {
@@ -114,20 +122,21 @@ async function diagnoseMigrations(database: Database): Promise<Diagnosis> {
   return { state: "ok", what, detail: `${all.length} applied, none pending` }
 }
 
-/** Checks whether the first accounts of every tenant can be decrypted. Throws StoreError if they cannot be read. */
+/** Checks whether the first users and accounts of every tenant can be decrypted. Throws StoreError if they cannot be read. */
 async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[]): Promise<Diagnosis[]> {
   const what = "encryption keys"
   const tenants = await tenantStore(database).list({})
   const broken: string[] = []
   for (const { name } of tenants) {
     try {
-      for await (const _rows of bulk(database, { tenant: name, encryptionKeys }).accounts.pages()) break
+      const { users, accounts } = bulk(database, { tenant: name, encryptionKeys })
+      for (const table of [users, accounts]) for await (const _rows of table.pages()) break
     } catch (error) {
       if (!(error instanceof StoreError && error.reason === "ENCRYPTION_KEY_MISSING")) throw error
       broken.push(name)
     }
   }
-  if (broken.length === 0) return [{ state: "ok", what, detail: "they decrypt the first accounts of every tenant" }]
-  const detail = `they do not decrypt accounts of ${broken.join(", ")}: give the keys that encrypted them, the newest first`
+  if (broken.length === 0) return [{ state: "ok", what, detail: "they decrypt the first rows of every tenant" }]
+  const detail = `they do not decrypt rows of ${broken.join(", ")}: give the keys that encrypted them, the newest first`
   return [{ state: "wrong", what, detail }]
 }

@@ -17,7 +17,13 @@ export function authwireOrigin(
     async *pages<N extends BulkName>(name: N): AsyncGenerator<Page<BulkRows[N]>> {
       for await (const rows of tables[name].pages()) {
         const items = () =>
-          rows.map((row) => ({ row, key: keyDigest[name](row), label: labelOf[name](row), faults: [] }))
+          rows.map((row) => ({
+            row,
+            key: keyDigest[name](row),
+            label: labelOf[name](row),
+            faults: [],
+            conversions: [],
+          }))
         yield { length: rows.length, source: undefined, items }
       }
     },

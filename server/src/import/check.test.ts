@@ -27,7 +27,7 @@ const origin: Origin = {
 function user(n: number): Item<BulkRows["users"]> {
   const email = `${n}@example.com`
   const row = { tenant: "default", id: `user-${n}`, email, emailKey: email, extra: {} }
-  return { row, key: keyDigest.users(row), label: "", faults: [] }
+  return { row, key: keyDigest.users(row), label: "", faults: [], conversions: [] }
 }
 
 /** Returns the memory that is in use after garbage collection, in MiB. */

@@ -1,7 +1,8 @@
 import { type BulkName, type BulkRows, bulkNames } from "../store/sql/index.js"
 import { ahead } from "./ahead.js"
+import { Claims, type Target } from "./claims.js"
 import { digestOf, foldedDigest } from "./digest.js"
-import { Facts, type KeySet, type PageFacts, type StoredFacts } from "./facts.js"
+import { Facts, firstOf, type PageFacts, type StoredFacts } from "./facts.js"
 import { type Finding, Findings } from "./findings.js"
 import { type Item, keyDigest, type Origin, type Page, type Range } from "./item.js"
 
@@ -60,6 +61,8 @@ export interface CheckOptions {
   /** Called after each page with its number of rows. Some pages are read twice. */
   onRows?: ((count: number) => void) | undefined
   remembered?: Remembered | undefined
+  /** The tenant into which the rows will be copied. Without it, the rows are only compared with each other. */
+  target?: Target | undefined
 }
 
 /**
@@ -78,7 +81,7 @@ export async function check(origin: Origin, options: CheckOptions = {}): Promise
 async function checkInto(
   facts: Facts,
   origin: Origin,
-  { onFinding, onRows = () => {}, remembered }: CheckOptions,
+  { onFinding, onRows = () => {}, remembered, target }: CheckOptions,
 ): Promise<Check> {
   const findings = new Findings(onFinding)
   const counts = () => Object.fromEntries(bulkNames.map((name) => [name, 0])) as Record<BulkName, number>
@@ -86,8 +89,8 @@ async function checkInto(
   const pages = Object.fromEntries(bulkNames.map((name) => [name, []])) as unknown as Record<BulkName, CheckedPage[]>
   /** The ranges of the users' table that contain users without an e-mail address; undefined for the whole table. */
   let unaddressed: Range[] | undefined = []
-  /** Users that cannot be imported because another user has the same address. */
-  const collidingUsers = new Set<bigint>()
+  /** Rows that cannot be imported because another user, of the origin or of the tenant, has their address or their key. */
+  const rejected = Object.fromEntries(bulkNames.map((name) => [name, new Set()])) as Record<BulkName, Set<bigint>>
 
   async function* read<N extends BulkName>(name: N, ranges?: readonly Range[]): AsyncGenerator<Page<BulkRows[N]>> {
     for await (const page of ahead(origin.pages(name, ranges))) {
@@ -96,7 +99,7 @@ async function checkInto(
     }
   }
 
-  const hasUser = (id: bigint) => facts.keys.users.has(id) && !collidingUsers.has(id)
+  const hasUser = (id: bigint) => facts.keys.users.has(id) && !rejected.users.has(id)
 
   /** Accepts only the first of the rows with the same key, and the first of the users with the same address. */
   function gate<N extends BulkName>(name: N, onRepeated: (kind: "duplicate" | "address-collision") => void = () => {}) {
@@ -110,14 +113,18 @@ async function checkInto(
         : emailKey !== undefined && !first.address(() => digestOf(emailKey))
           ? "address-collision"
           : undefined
-      if (repetition === undefined) return row
+      if (repetition === undefined) return rejected[name].size > 0 && rejected[name].has(item.key) ? undefined : row
       onRepeated(repetition)
       return undefined
     }
   }
 
   /** Examines every row of a page. */
-  function examine<N extends BulkName>(name: N, page: Page<BulkRows[N]>): Learned {
+  function examine<N extends BulkName>(
+    name: N,
+    { source }: Page<BulkRows[N]>,
+    items: readonly Item<BulkRows[N]>[],
+  ): Learned {
     const keys: bigint[] = []
     const addresses: bigint[] = []
     const foldedIds: bigint[] = []
@@ -128,7 +135,9 @@ async function checkInto(
       isSound = false
       findings.add(finding)
     }
-    for (const { row, key, label, faults } of page.items(false)) {
+    for (const item of items) {
+      const { row, key, label, faults } = item
+      findings.convert(name, item)
       for (const { kind, detail } of faults) add({ kind, table: name, row: label, detail })
       if (row === undefined) {
         skippedKeys.push(key)
@@ -152,8 +161,8 @@ async function checkInto(
       if (emailKey === undefined) lacksAddress = true
       else addresses.push(digestOf(emailKey))
     }
-    if (lacksAddress && page.source === undefined) unaddressed = undefined
-    else if (lacksAddress && page.source !== undefined) unaddressed?.push(page.source.range)
+    if (lacksAddress && source === undefined) unaddressed = undefined
+    else if (lacksAddress && source !== undefined) unaddressed?.push(source.range)
     facts.skipped[name].add(BigInt64Array.from(skippedKeys))
     skipped[name] += skippedKeys.length
     const [k, a, f, o] = [keys, addresses, foldedIds, owners].map((digests) => BigInt64Array.from(digests))
@@ -194,9 +203,28 @@ async function checkInto(
           row: item.label,
           detail: "only the first of them can be imported",
         })
-        if (repetition === "address-collision") collidingUsers.add(item.key)
+        if (repetition === "address-collision") rejected.users.add(item.key)
       }
     }
+  }
+
+  /** Rejects the rows that need what a user of the tenant keeps, because the origin does not have that user or skips it. */
+  function rejectTaken<N extends BulkName>(name: N, claims: Claims<N>) {
+    const keeps = (id: string) => {
+      const user = digestOf(id)
+      if (hasUser(user)) return false
+      return !target?.deletes || facts.keys.users.has(user) || facts.skipped.users.has(user)
+    }
+    const unmet = claims.unmet(keeps, (key) => facts.keys[name].has(key) && !rejected[name].has(key))
+    const what = name === "users" ? "address" : "key"
+    for (const [key, { row, holder }] of unmet) {
+      rejected[name].add(key)
+      accepted[name]--
+      skipped[name]++
+      findings.add({ kind: "taken", table: name, row, detail: `the ${what} belongs to user ${holder} of the tenant` })
+    }
+    if (unmet.size === 0) return
+    for (const page of pages[name]) if (page.facts.read().keys.some((key) => unmet.has(key))) page.state = "faulty"
   }
 
   /** Returns the ranges of the pages of a table that have one of these states. */
@@ -206,14 +234,22 @@ async function checkInto(
   }
 
   for (const name of bulkNames) {
+    const claims = new Claims(name, target?.holders)
     for await (const page of read(name, remembered?.[name].ranges)) {
-      const learned = recall(name, page) ?? examine(name, page)
+      let learned = recall(name, page)
+      if (learned === undefined) {
+        await page.verify?.()
+        const items = page.items(false)
+        learned = examine(name, page, items)
+        await claims.add(items)
+      }
       facts.add(name, learned.facts)
       accepted[name] += learned.facts.keys.length
       if (page.source === undefined) continue
       pages[name].push({ ...page.source, state: learned.state, facts: learned.stored ?? facts.store(learned.facts) })
     }
     await findRepeated(name)
+    rejectTaken(name, claims)
   }
 
   if (unaddressed === undefined || unaddressed.length > 0) {
@@ -234,16 +270,15 @@ async function checkInto(
     gate: (name) => gate(name),
     has: (name, row) => {
       const digest = keyDigest[name](row)
-      return facts.keys[name].has(digest) && !(name === "users" && collidingUsers.has(digest))
+      return facts.keys[name].has(digest) && !rejected[name].has(digest)
     },
     skips: (name, row) => {
       const digest = keyDigest[name](row)
-      if (facts.keys[name].has(digest)) return name === "users" && collidingUsers.has(digest)
-      return facts.skipped[name].has(digest)
+      return facts.keys[name].has(digest) ? rejected[name].has(digest) : facts.skipped[name].has(digest)
     },
     mayHaveSurplus(name) {
       const before = remembered?.[name]
-      if (!before?.isComplete || collidingUsers.size > 0) return true
+      if (!before?.isComplete || rejected.users.size > 0) return true
       const there = new Set(pages[name].filter(({ state }) => state === "copied").map(({ digest }) => digest))
       for (const [digest, known] of before.pages) {
         if (!there.has(digest) && known.read().keys.some((key) => !facts.keys[name].has(key))) return true
@@ -260,20 +295,4 @@ interface Learned {
   facts: PageFacts
   /** The stored facts, if an earlier run stored them. */
   stored?: StoredFacts | undefined
-}
-
-/**
- * Returns a function that tells whether a key occurs for the first time. It remembers only the keys that occur more
- * than once.
- */
-function firstOf(set: KeySet): (digest: () => bigint) => boolean {
-  const seen = new Set<bigint>()
-  return (digest) => {
-    if (set.repeated().size === 0) return true
-    const key = digest()
-    if (!set.repeated().has(key)) return true
-    if (seen.has(key)) return false
-    seen.add(key)
-    return true
-  }
 }

@@ -1,15 +1,17 @@
 import { hash } from "node:crypto"
-import { closeSync, existsSync, openSync, renameSync } from "node:fs"
+import { accessSync, closeSync, constants, existsSync, openSync, renameSync } from "node:fs"
 import { createRequire } from "node:module"
+import { dirname } from "node:path"
 import { deserialize, serialize } from "node:v8"
 import type Libsql from "libsql"
 import { StartError } from "../errors/start-error.js"
+import { systemCodeOf } from "../errors/system-code.js"
 import { type Bulk, type BulkName, bulkNames, type Cipher } from "../store/sql/index.js"
 import type { Check, Remembered, RememberedTable } from "./check.js"
 import type { AllDifferences, Differences } from "./copy.js"
 import type { PageFacts, StoredFacts } from "./facts.js"
 import type { Origin, Range } from "./item.js"
-import { openSqlite } from "./sqlite.js"
+import { openSqlite, openSqliteToRead } from "./sqlite.js"
 
 const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
 
@@ -55,7 +57,13 @@ export interface Checkpoint {
   close(): void
 }
 
+/** Throws StartError if the file cannot be written, which would otherwise be noticed after all rows were copied. */
 export function checkpoint({ file, origin, target, cipher }: CheckpointOptions): Checkpoint {
+  try {
+    accessSync(dirname(file), constants.W_OK)
+  } catch (error) {
+    throw new StartError(`--checkpoint: cannot write ${file} (${systemCodeOf(error)})`, { cause: error })
+  }
   const context = (name: BulkName) => ["import checkpoint", name]
 
   async function conditionNow(): Promise<string | undefined> {
@@ -75,7 +83,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
   /** Returns the rows of a statement, as arrays. */
   function rows(sql: string, ...parameters: string[]): unknown[][] {
     try {
-      opened ??= openSqlite(file, { readonly: true })
+      opened ??= openSqliteToRead(file)
       return opened.prepare(sql).raw().all(parameters) as unknown[][]
     } catch (error) {
       throw unreadable(error)

@@ -36,9 +36,11 @@ export interface CopyOptions {
 export interface Copy {
   /**
    * Makes the database equal to the origin. Compares every row and writes those that differ, with one transaction per
-   * page. The copy may therefore be interrupted at any time and started again. Returns the differences that it removed.
+   * page. The copy may therefore be interrupted at any time and started again.
    */
-  write(): Promise<AllDifferences>
+  write(): Promise<void>
+  /** The differences that `write` has removed, also if it failed. */
+  readonly written: AllDifferences
   /**
    * Compares every row again and writes nothing. Sets the state of the identical `sound` pages of the check to
    * `copied`.
@@ -69,17 +71,10 @@ export function copy(
     } catch (error) {
       if (!failsBy(error, "duplicate")) throw error
       const kept = await addresses.free([...difference.missing, ...difference.changed], mayClear)
-      const skipped = kept.filter(isSkippedUser)
-      if (skipped.length > 0) {
-        throw new StartError(
-          `the e-mail addresses of some users belong, in Authwire, to users that were skipped: ${skipped.join(", ")}; ` +
-            "correct these in the source",
-        )
-      }
       if (kept.length > 0) {
         throw new StartError(
-          `the e-mail addresses of some users belong to users that only Authwire has: ${kept.join(", ")}; ` +
-            "delete these, or import with --delete",
+          `since the check, other users of the tenant got e-mail addresses of the source: ${kept.join(", ")}; ` +
+            "run the command again, which reports them",
         )
       }
       await target.users.write(difference)
@@ -98,7 +93,7 @@ export function copy(
       const known = soundPage(name, page)
       const items = page.items(known !== undefined)
       const rows = known === undefined ? items.map(admit) : items.map(({ row }) => row)
-      yield { rows: rows.filter((row) => row !== undefined), known }
+      yield { rows: rows.filter((row) => row !== undefined), known, verify: page.verify }
       onRows(page.length)
     }
   }
@@ -115,20 +110,20 @@ export function copy(
     }
   }
 
-  async function writePages<N extends BulkName>(name: N): Promise<Pick<Differences, "missing" | "changed">> {
-    const differences = { missing: 0, changed: 0 }
+  async function writePages<N extends BulkName>(name: N) {
     for await (const difference of ahead(differencesOf(name))) {
-      differences.missing += difference.missing.length
-      differences.changed += difference.changed.length
       if (name === "users") await writeUsers(difference as Parameters<Bulk["users"]["write"]>[0])
       else await target[name].write(difference)
+      written[name].missing += difference.missing.length
+      written[name].changed += difference.changed.length
     }
-    return differences
   }
 
   async function comparePages<N extends BulkName>(name: N): Promise<Pick<Differences, "missing" | "changed">> {
     const differences = { missing: 0, changed: 0 }
-    for await (const { rows, known } of pages(name)) {
+    for await (const { rows, known, verify } of pages(name)) {
+      // A page that has not changed since the check was verified there.
+      if (known === undefined) await verify?.()
       const { missing, changed } = await target[name].differences(rows)
       differences.missing += missing.length
       differences.changed += changed.length
@@ -137,15 +132,13 @@ export function copy(
     return differences
   }
 
-  async function deleteSurplus<N extends BulkName>(name: N): Promise<number> {
-    if (!check.mayHaveSurplus(name)) return 0
-    let deleted = 0
+  async function deleteSurplus<N extends BulkName>(name: N) {
+    if (!check.mayHaveSurplus(name)) return
     for await (const keys of target[name].keys()) {
       const surplus = keys.filter((key) => !check.has(name, key) && !isKept(name, key))
       await target[name].delete(surplus)
-      deleted += surplus.length
+      written[name].surplus += surplus.length
     }
-    return deleted
   }
 
   async function countKept<N extends BulkName>(name: N): Promise<number> {
@@ -158,17 +151,19 @@ export function copy(
   const none = () => ({ missing: 0, changed: 0, surplus: 0, kept: 0 })
   const differences = (): AllDifferences =>
     Object.fromEntries(bulkNames.map((name) => [name, none()])) as AllDifferences
+  const written = differences()
 
   return {
+    written,
+
     async write() {
-      const done = differences()
       const [, ...children] = bulkNames
       try {
         // Rows that belong to a surplus user are deleted first. The users are deleted last, because no remaining row
         // refers to them then.
-        if (deletes) for (const name of children) done[name].surplus = await deleteSurplus(name)
-        for (const name of bulkNames) Object.assign(done[name], await writePages(name))
-        if (deletes) done.users.surplus = await deleteSurplus("users")
+        if (deletes) for (const name of children) await deleteSurplus(name)
+        for (const name of bulkNames) await writePages(name)
+        if (deletes) await deleteSurplus("users")
       } catch (error) {
         if (!failsBy(error, "no-parent") && !failsBy(error, "duplicate")) throw error
         throw new StartError(
@@ -176,7 +171,6 @@ export function copy(
           { cause: error },
         )
       }
-      return done
     },
 
     async compare() {

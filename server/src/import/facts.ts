@@ -136,6 +136,22 @@ export class KeySet {
 }
 
 /**
+ * Returns a function that tells whether a key occurs for the first time. It remembers only the keys that occur more
+ * than once.
+ */
+export function firstOf(set: KeySet): (digest: () => bigint) => boolean {
+  const seen = new Set<bigint>()
+  return (digest) => {
+    if (set.repeated().size === 0) return true
+    const key = digest()
+    if (!set.repeated().has(key)) return true
+    if (seen.has(key)) return false
+    seen.add(key)
+    return true
+  }
+}
+
+/**
  * Opens a file that is unlinked at once, so that nothing of it remains, however the process ends. Nothing has to survive
  * the process, so nothing is committed.
  */

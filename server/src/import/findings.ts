@@ -1,22 +1,35 @@
 import { type BulkName, bulkNames } from "../store/sql/index.js"
+import type { Conversion, Item } from "./item.js"
 
-/** The kinds of findings about rows. An error excludes the row and stops the import. A warning does not stop it. */
+/**
+ * The kinds of findings about rows. An error excludes the row and stops the import. A warning does not stop it. Those by
+ * which one user may be taken for another come first.
+ */
 export const findingKinds = {
-  invalid: { severity: "error", meaning: "violate a rule of Authwire" },
-  duplicate: { severity: "error", meaning: "have the same key as a row before them" },
   "address-collision": {
     severity: "error",
     meaning: "have the same e-mail address as a user before them, ignoring ASCII case and white space",
   },
-  orphan: {
+  taken: {
+    severity: "error",
+    meaning: "need the e-mail address or the key of another user of the tenant, who is not imported",
+  },
+  "unreachable-address": {
     severity: "warning",
-    meaning: "belong to a user that does not exist or cannot be imported, and are left out",
+    meaning: "have an e-mail address that Auth.js changes (NFKC, lower case), so that it asks for another user",
   },
   "folded-reference": {
     severity: "warning",
     meaning: "name a user whose id differs in case, accents or spaces, and are left out",
   },
+  duplicate: { severity: "error", meaning: "have the same key as a row before them" },
+  invalid: { severity: "error", meaning: "violate a rule of Authwire" },
+  omitted: { severity: "warning", meaning: "have a value that Authwire rejects, and that the mapping leaves out" },
   truncated: { severity: "warning", meaning: "have a value that fills its column and may have been cut" },
+  orphan: {
+    severity: "warning",
+    meaning: "belong to a user that does not exist or cannot be imported, and are left out",
+  },
   "cannot-sign-in": {
     severity: "warning",
     meaning: "have no e-mail address, no account and no passkey, so the user cannot sign in again",
@@ -42,11 +55,26 @@ export interface FindingSummary {
   examples: Finding[]
 }
 
+/** The number of values of a property that were converted in the same way, with the first of them. */
+export interface ConversionSummary {
+  table: BulkName
+  property: string
+  /** The kinds before and after, such as `number → date`. */
+  what: string
+  count: number
+  /** The first row, and its values where they may be shown. */
+  example: string
+}
+
+/** The properties that decide whom an application trusts, and for how long. */
+const trusted: readonly string[] = ["emailVerified", "expires"]
+
 const maxExamples = 5
 
 /** Counts findings and passes each to `onFinding`. Only the first examples of each kind are kept. */
 export class Findings {
   readonly #summaries = new Map<string, FindingSummary>()
+  readonly #conversions = new Map<string, ConversionSummary>()
   readonly #onFinding: (finding: Finding) => void
 
   constructor(onFinding: (finding: Finding) => void = () => {}) {
@@ -63,6 +91,22 @@ export class Findings {
     this.#onFinding(finding)
   }
 
+  /** Counts the conversions of a row. */
+  convert(table: BulkName, item: Pick<Item<unknown>, "label" | "conversions">): void {
+    for (const { property, what, ...values } of item.conversions) {
+      const name = `${table} ${property} ${what}`
+      const known = this.#conversions.get(name)
+      if (known !== undefined) known.count++
+      else this.#conversions.set(name, { table, property, what, count: 1, example: item.label + shown(values) })
+    }
+  }
+
+  /** Returns the conversions, those of properties that decide about trust first. */
+  conversions(): ConversionSummary[] {
+    const rank = ({ property }: ConversionSummary) => (trusted.includes(property) ? 0 : 1)
+    return [...this.#conversions.values()].sort((one, other) => rank(one) - rank(other))
+  }
+
   /** Returns the summaries in the order of the kinds, then of the tables. */
   summaries(): FindingSummary[] {
     return (Object.keys(findingKinds) as FindingKind[]).flatMap((kind) =>
@@ -76,4 +120,13 @@ export class Findings {
       0,
     )
   }
+}
+
+function shown(values: Pick<Conversion, "from" | "to">): string {
+  if (!("from" in values)) return ""
+  const [from, to] = [values.from, values.to].map((value) => {
+    if (value instanceof Uint8Array) return `X'${Buffer.from(value).toString("hex")}'`
+    return value instanceof Date ? value.toISOString() : String(value ?? null)
+  })
+  return `: ${from} → ${to}`
 }

@@ -10,11 +10,22 @@ export interface Item<Row> {
   /** Identifies the row for people. It contains ids of users, but never an address or a token. */
   readonly label: string
   faults: Fault[]
+  conversions: readonly Conversion[]
+}
+
+/** A value of a row that has become a value of another kind. */
+export interface Conversion {
+  property: string
+  /** The kinds before and after, such as `number → date`. */
+  what: string
+  /** The values before and after, where they may be shown. */
+  from?: unknown
+  to?: unknown
 }
 
 /** One fault of one row. */
 export interface Fault {
-  kind: "invalid" | "truncated"
+  kind: "invalid" | "truncated" | "omitted" | "unreachable-address"
   /** The property, and the rule that it violates. */
   detail: string
 }
@@ -35,6 +46,11 @@ export interface Page<Row> {
   readonly source: { range: Range; digest: string } | undefined
   /** @param isSound - Whether a page with this digest was read before without faults. Its rows are then not checked. */
   items(isSound: boolean): Item<Row>[]
+  /**
+   * Compares what was read with the digests that the database of the origin computes itself. Throws StartError if they
+   * differ. Without it, the origin cannot tell.
+   */
+  readonly verify?: () => Promise<void>
 }
 
 /** A database from which rows are imported. */

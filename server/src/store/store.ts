@@ -8,6 +8,7 @@ import type {
   CachingProcess,
   EventHistory,
   EventPosition,
+  Extra,
   KeptSessions,
   KeptTokens,
   ListedAccount,
@@ -130,7 +131,7 @@ export interface Store {
   ): Promise<Uint8Array>
   /**
    * Bypasses the queue and runs a write that changes nothing. Throws DATABASE_UNAVAILABLE if the database does not
-   * answer in time or does not accept writes. The message says which.
+   * answer in time, does not accept writes, or lacks a table. The message says which.
    */
   ping(waiter: Waiter): Promise<void>
   /** Closes all connections. Active work fails. May be called more than once. */
@@ -153,6 +154,11 @@ export interface UserStore {
   /** Returns the user that holds the address. A provisional user does not hold it. */
   getByEmail(caller: Caller, email: string): Promise<User | null>
   getByAccount(caller: Caller, key: AccountKey): Promise<User | null>
+  /**
+   * Returns the private properties of a user, `{}` if it has none. Nothing else returns them, and no method changes them:
+   * only an import writes them. Throws ENCRYPTION_KEY_MISSING.
+   */
+  getPrivateExtra(caller: Caller, id: string): Promise<Extra | null>
   /**
    * Returns the user as it is now. A cleared `email`, `name` or `image` reads back as null (see Extra). Throws
    * EMAIL_ALREADY_EXISTS and INVALID_FIELD (`extra`). May run its transaction more than once.

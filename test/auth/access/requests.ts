@@ -15,6 +15,7 @@ const requests: Record<string, object> = {
   UpdateUser: { id: "here", name: "changed", updateMask: { paths: ["name"] } },
   DeleteUser: { id: "here" },
   GetUser: { id: "here" },
+  GetPrivateExtra: { userId: "here" },
   LinkAccount: { provider: "q", providerAccountId: "b", type: AccountType.OAUTH, userId: "here" },
   UnlinkAccount: { provider: "p", providerAccountId: "a" },
   GetAccessToken: { userId: "other", provider: "p", providerAccountId: "due" },

@@ -45,18 +45,26 @@ export async function lockTable(database: TestDatabase, table: string): Promise<
   return () => database.query("UNLOCK TABLES")
 }
 
-/** Creates a server user with all privileges on the database. Returns the database's URL with that user. */
-export async function createUser(database: TestDatabase, name: string, password: string): Promise<string> {
+/**
+ * Creates a server user with all privileges on the database, or with the right to read the existing tables. Returns the
+ * database's URL with that user.
+ */
+export async function createUser(
+  database: TestDatabase,
+  name: string,
+  password: string,
+  rights: "ALL" | "SELECT" = "ALL",
+): Promise<string> {
   if (database.target === "postgres") {
     await database.query(`CREATE ROLE "${name}" LOGIN PASSWORD '${password}'`)
-    await database.query(`ALTER DATABASE ${nameOf(database)} OWNER TO "${name}"`)
+    if (rights === "ALL") await database.query(`ALTER DATABASE ${nameOf(database)} OWNER TO "${name}"`)
     // Grants access to the existing objects.
     for (const kind of ["TABLES", "SEQUENCES"]) {
-      await database.query(`GRANT ALL ON ALL ${kind} IN SCHEMA public TO "${name}"`)
+      await database.query(`GRANT ${rights} ON ALL ${kind} IN SCHEMA public TO "${name}"`)
     }
   } else {
     await database.query(`CREATE USER '${name}'@'%' IDENTIFIED BY '${password}'`)
-    await database.query(`GRANT ALL ON ${nameOf(database)}.* TO '${name}'@'%'`)
+    await database.query(`GRANT ${rights} ON ${nameOf(database)}.* TO '${name}'@'%'`)
   }
   const user = { username: encodeURIComponent(name), password: encodeURIComponent(password) }
   return Object.assign(new URL(database.url), user).href

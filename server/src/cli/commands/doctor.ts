@@ -6,8 +6,9 @@ import { diagnoseService } from "../../doctor/service.js"
 import { diagnoseTls } from "../../doctor/tls.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
+import { type Database, holders } from "../../store/sql/index.js"
 import { checkReport } from "./import-report.js"
-import { checkOrigin, missingFile, openOrigin } from "./import-source.js"
+import { checkOrigin, openOrigin } from "./import-source.js"
 import { type CommandOutput, table } from "./output.js"
 import { withStartError } from "./with-database.js"
 
@@ -20,54 +21,60 @@ import { withStartError } from "./with-database.js"
 export async function doctor(configuration: Configuration<"doctor">, { print }: CommandOutput): Promise<number> {
   const { tlsCert: cert, tlsKey: key, tlsClientCa: clientCa } = configuration
   // Without --dev, which would create files and a database.
-  const complete = { ...configuration, dev: false }
+  const complete = { ...configuration, dev: false, readOnly: true }
   const log = createLog(configuration)
   const files = cert === undefined || key === undefined ? undefined : { cert, key, clientCa }
   const { adapterUrl: url, adapterApiKey: apiKey } = configuration
-  const diagnoses: Diagnosis[] = [
-    ...(await diagnoseInstallation()),
-    ...diagnoseTls(files, Date.now()),
-    ...(url === undefined ? [] : await diagnoseService({ url, apiKey })),
-  ]
-  print(
-    table(
-      ["", "what", "result"],
-      diagnoses.map(({ state, what, detail }) => [state, what, detail]),
-    ),
-  )
-  let isWell = diagnoses.every(({ state }) => state !== "wrong")
-  if (configuration.from !== undefined) {
-    const origin = await openOrigin(complete, log)
-    try {
-      const { check, rows } = await withStartError("doctor", () => checkOrigin(origin, configuration.report))
-      print(`\n${checkReport(origin, check, rows)}`)
-      isWell &&= check.findings.errors === 0
-      check.close()
-    } finally {
-      await origin.close()
-    }
+  const options: Diagnosis = { state: "ok", what: "options", detail: "the given options are valid" }
+  const opened = await openConfiguredDatabase(complete, log).catch((error: unknown): Diagnosis => {
+    if (!(error instanceof StartError)) throw error
+    return { state: "wrong", what: "database", detail: error.message }
+  })
+  const database = "state" in opened ? undefined : opened
+  try {
+    const found = database === undefined ? [opened as Diagnosis] : await diagnose(database)
+    const diagnoses: Diagnosis[] = [
+      options,
+      ...found,
+      ...diagnoseTls(files, Date.now()),
+      ...(url === undefined ? [] : await diagnoseService({ url, apiKey })),
+    ]
+    print(
+      table(
+        ["", "what", "result"],
+        diagnoses.map(({ state, what, detail }) => [state, what, detail]),
+      ),
+    )
+    const isWell = diagnoses.every(({ state }) => state !== "wrong")
+    if (configuration.from === undefined) return isWell ? 0 : 1
+    const hasTables = found.some(({ state, what }) => what === "migrations" && state !== "wrong")
+    return (await diagnoseSource(hasTables ? database : undefined)) && isWell ? 0 : 1
+  } finally {
+    await database?.close()
   }
-  return isWell ? 0 : 1
 
-  async function diagnoseInstallation(): Promise<Diagnosis[]> {
-    const options: Diagnosis = { state: "ok", what: "options", detail: "the given options are valid" }
-    const missing = missingFile(complete.databaseUrl)
-    if (missing !== undefined) {
-      return [options, { state: "wrong", what: "database", detail: `there is no file ${missing}` }]
-    }
+  async function diagnose(database: Database): Promise<Diagnosis[]> {
     try {
-      const database = await openConfiguredDatabase(complete, log)
-      try {
-        const found = await withStartError("the database", () =>
-          diagnoseDatabase(database, { encryptionKeys: encryptionKeys(complete) }),
-        )
-        return [options, ...found]
-      } finally {
-        await database.close()
-      }
+      return await withStartError("the database", () =>
+        diagnoseDatabase(database, { encryptionKeys: encryptionKeys(complete) }),
+      )
     } catch (error) {
       if (!(error instanceof StartError)) throw error
-      return [options, { state: "wrong", what: "database", detail: error.message }]
+      return [{ state: "wrong", what: "database", detail: error.message }]
+    }
+  }
+
+  /** Returns whether the rows of the source have no errors. */
+  async function diagnoseSource(target: Database | undefined): Promise<boolean> {
+    const origin = await openOrigin(complete, log)
+    try {
+      const options = { target: target && { holders: holders(target, configuration.tenant), deletes: false } }
+      const { check, rows } = await withStartError("doctor", () => checkOrigin(origin, configuration.report, options))
+      print(`\n${checkReport(origin, check, rows)}`)
+      check.close()
+      return check.findings.errors === 0
+    } finally {
+      await origin.close()
     }
   }
 }

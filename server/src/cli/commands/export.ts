@@ -5,16 +5,17 @@ import { exportLine } from "../../import/export-line.js"
 import { bulk, bulkNames } from "../../store/sql/index.js"
 import { bulkTimeoutMs } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
-import { requireTenant, withDatabase } from "./with-database.js"
+import { requireReadableTexts, requireTenant, withDatabase } from "./with-database.js"
 
 /** `authwire export`: prints all data of a tenant, as one JSON object per line. Throws StartError. */
 export async function exportTenant(given: Configuration<"export">, { print }: CommandOutput): Promise<undefined> {
-  const configuration = { ...withDevSecret(given), databaseStatementTimeoutMs: bulkTimeoutMs }
+  const configuration = { ...withDevSecret(given), databaseStatementTimeoutMs: bulkTimeoutMs, readOnly: true }
   const { tenant, withSecrets } = configuration
   await withDatabase(
     configuration,
     async (database) => {
       await requireTenant(database, tenant)
+      await requireReadableTexts(database)
       const tables = bulk(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
       for (const name of bulkNames) {
         for await (const rows of tables[name].pages()) {

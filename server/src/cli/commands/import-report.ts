@@ -5,7 +5,7 @@ import type { Origin } from "../../import/item.js"
 import { bulkNames } from "../../store/sql/index.js"
 import { table } from "./output.js"
 
-/** Formats the report of a dry run: the number of rows, the findings, and the first rows of each kind of finding. */
+/** Formats the report of a dry run: the number of rows, the findings with the first rows of each kind, and the conversions. */
 export function checkReport({ notes }: Origin, { findings, accepted }: Check, rows: Record<string, number>): string {
   const counts = table(
     ["", "rows", "importable"],
@@ -20,11 +20,15 @@ export function checkReport({ notes }: Origin, { findings, accepted }: Check, ro
     ...shown.map(({ row, detail }) => [kind, row, detail]),
     ...(count > shown.length ? [[kind, `and ${count - shown.length} more`, "--report FILE writes all of them"]] : []),
   ])
+  const conversions = findings.conversions().map(({ table: name, property, what, count, example }) => {
+    return [String(count), name, `${property}: ${what}`, example]
+  })
   return [
     counts,
-    ...(notes.length === 0 ? [] : ["\n", ...notes.map((note) => `note: ${note}\n`)]),
     ...(found.length === 0 ? [] : ["\n", table(["", "rows", "of", "what"], found)]),
     ...(examples.length === 0 ? [] : ["\n", table(["what", "row", "why"], examples)]),
+    ...(conversions.length === 0 ? [] : ["\n", table(["values", "of", "conversion", "first"], conversions)]),
+    ...(notes.length === 0 ? [] : ["\n", ...notes.map((note) => `note: ${note}\n`)]),
   ].join("")
 }
 

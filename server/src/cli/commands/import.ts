@@ -5,12 +5,12 @@ import type { Check } from "../../import/check.js"
 import { type Checkpoint, type Compared, checkpoint } from "../../import/checkpoint.js"
 import { copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
-import { bulk, createCipher, type Database } from "../../store/sql/index.js"
+import { bulk, bulkNames, createCipher, type Database, holders } from "../../store/sql/index.js"
 import { checkReport, differencesReport, rememberedReport } from "./import-report.js"
 import { bulkTimeoutMs, checkOrigin, openOrigin } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
 import { withProgress } from "./progress.js"
-import { requireTenant, withDatabase, withStartError } from "./with-database.js"
+import { requireReadableTexts, requireTenant, withDatabase, withStartError } from "./with-database.js"
 
 /**
  * `authwire import`: reads the data that an adapter has written and reports on it. With `--apply` it makes the tenant's
@@ -19,11 +19,13 @@ import { requireTenant, withDatabase, withStartError } from "./with-database.js"
  * @returns The exit code: 1 if errors keep rows from being imported, or if the comparison finds a difference.
  */
 export async function importPeer(configuration: Configuration<"import">, output: CommandOutput): Promise<number> {
-  const complete = { ...withDevSecret(configuration), databaseStatementTimeoutMs: bulkTimeoutMs }
+  const readOnly = !configuration.apply
+  const complete = { ...withDevSecret(configuration), databaseStatementTimeoutMs: bulkTimeoutMs, readOnly }
   return withDatabase(
     complete,
     async (database, log) => {
       await requireTenant(database, complete.tenant)
+      await requireReadableTexts(database)
       const origin = await openOrigin(complete, log)
       try {
         return await importFrom(origin, database, complete, output)
@@ -46,7 +48,10 @@ async function importFrom(
   try {
     const before = await withStartError("--checkpoint", async () => noted?.read())
     const remembered = typeof before === "object" ? before : undefined
-    const { check, rows, total } = await checkOrigin(origin, configuration.report, remembered)
+    const { check, rows, total } = await checkOrigin(origin, configuration.report, {
+      remembered,
+      target: { holders: holders(database, configuration.tenant), deletes: configuration.delete },
+    })
     try {
       print(checkReport(origin, check, rows))
       if (before === "stale")
@@ -58,13 +63,15 @@ async function importFrom(
         say(`${faulty}: correct ${them} in the source, or skip ${them} with --skip; nothing was written\n`)
         return 1
       }
+      const parts = { origin, database, check, total, noted }
       if (!configuration.apply) {
+        await preview(parts, configuration, output)
         say("dry run: nothing was written; use --apply to write\n")
         return 0
       }
       return await withStartError(
         "import",
-        () => write({ origin, database, check, total, noted }, configuration, output),
+        () => write(parts, configuration, output),
         "; rows that were written are kept, and the command can be run again",
       )
     } finally {
@@ -75,7 +82,7 @@ async function importFrom(
   }
 }
 
-interface Written {
+interface Parts {
   origin: Origin
   database: Database
   check: Check
@@ -83,11 +90,8 @@ interface Written {
   noted: Checkpoint | undefined
 }
 
-async function write(
-  { total, noted, ...parts }: Written,
-  configuration: Configuration<"import">,
-  { print, say }: CommandOutput,
-): Promise<number> {
+/** Returns the copy, and a function that runs a part of it with a progress bar. */
+function copying({ total, ...parts }: Parts, configuration: Configuration<"import">) {
   const { tenant, delete: deletes } = configuration
   let advance = (_count: number) => {}
   const work = copy(parts, {
@@ -101,21 +105,51 @@ async function write(
       advance = one
       return run()
     })
-  const written = await phase("writing  ", work.write)
-  print(`\n${differencesReport(written, ["added", "changed", "deleted"])}`)
+  return { work, phase }
+}
+
+/** Prints what a run would change in a tenant that has rows already. */
+async function preview(parts: Parts, configuration: Configuration<"import">, { print }: CommandOutput): Promise<void> {
+  const { tenant, delete: deletes } = configuration
+  const target = bulk(parts.database, { tenant, encryptionKeys: encryptionKeys(configuration) })
+  const counts = await Promise.all(bulkNames.map((name) => target[name].count()))
+  if (counts.every((count) => count === 0)) return
+  const { work, phase } = copying(parts, configuration)
+  const found = await phase("comparing", work.compare)
+  print(`\n${differencesReport(found, ["to add", "to change", deletes ? "to delete" : "only in Authwire"])}`)
+}
+
+async function write(
+  parts: Parts,
+  configuration: Configuration<"import">,
+  { print, say }: CommandOutput,
+): Promise<number> {
+  const { noted } = parts
+  const { work, phase } = copying(parts, configuration)
+  try {
+    await phase("writing  ", work.write)
+  } finally {
+    // Also if the copy failed.
+    print(`\n${differencesReport(work.written, ["added", "changed", "deleted"])}`)
+  }
   const { found, obstacle } = await phase("comparing", async (): Promise<Compared> => {
     return noted === undefined ? { found: await work.compare() } : noted.write(parts.check, work.compare)
   })
   if (obstacle !== undefined) say(`--checkpoint: nothing was recorded, because ${obstacle}\n`)
-  const differ = Object.values(found).some(({ missing, changed, surplus }) => missing + changed + surplus !== 0)
-  if (!differ) {
+  const all = Object.values(found)
+  const differ = all.some(({ missing, changed }) => missing + changed !== 0)
+  const hasMore = all.some(({ surplus }) => surplus !== 0)
+  if (!differ && !hasMore) {
     say(`every row was compared: source and target are equal${exceptSkipped(parts.check)}\n`)
     return 0
   }
   print(`\n${differencesReport(found, ["missing", "different", "only in Authwire"])}`)
-  say(
-    "source and target differ: run the command again if the source has changed meanwhile; --delete deletes the rows that only Authwire has\n",
-  )
+  if (differ) say("source and target differ: run the command again if the source has changed meanwhile\n")
+  if (hasMore) {
+    say(
+      "the tenant has rows that the source does not have: they stay. --delete deletes them, and with them users who signed up in Authwire\n",
+    )
+  }
   return 1
 }
 

@@ -65,7 +65,7 @@ export async function listKeys(
   configuration: Configuration<"keys list">,
   { print }: CommandOutput,
 ): Promise<undefined> {
-  const all = await withDatabase(configuration, (database) => apiKeyStore(database).list({}))
+  const all = await withDatabase({ ...configuration, readOnly: true }, (database) => apiKeyStore(database).list({}))
   const now = new Date()
   const date = (time: Date | undefined) => time?.toISOString().replace(/\.\d+Z$/, "Z") ?? "never"
   const head = ["id", "name", "tenant", "scopes", "certificate", "created", "expires", "state"]

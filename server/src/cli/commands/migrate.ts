@@ -17,7 +17,8 @@ type Direction = "up" | "down" | "status"
 export const migrate =
   (direction: Direction) =>
   async (configuration: Configuration<`migrate ${Direction}`>, output: CommandOutput): Promise<undefined> => {
-    const database = await openConfiguredDatabase(configuration, createLog(configuration))
+    const readOnly = direction === "status"
+    const database = await openConfiguredDatabase({ ...configuration, readOnly }, createLog(configuration))
     try {
       await withStartError(`migrate ${direction}`, () => run(direction, database, output))
     } finally {

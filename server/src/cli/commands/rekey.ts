@@ -9,7 +9,7 @@ import { withDatabase } from "./with-database.js"
  * `authwire rekey`: encrypts everything with the first key, while the service keeps running. Throws StartError if the
  * database cannot be reached.
  *
- * @returns The exit code: 1 if some accounts could not be decrypted.
+ * @returns The exit code: 1 if some rows could not be decrypted.
  */
 export async function rekey(given: Configuration<"rekey">, { print }: CommandOutput): Promise<number> {
   const configuration = withDevSecret(given)
@@ -20,11 +20,11 @@ export async function rekey(given: Configuration<"rekey">, { print }: CommandOut
         encryptionKeys: encryptionKeys(configuration),
         onProgress: (progress) => log.info(progress, "rekeying"),
       }),
-    { what: "rekey", advice: "; accounts that were rekeyed are kept, and the command can be run again" },
+    { what: "rekey", advice: "; rows that were rekeyed are kept, and the command can be run again" },
   )
-  print(`rekeyed ${resealed} of ${seen} accounts\n`)
+  print(`rekeyed ${resealed} of ${seen} rows\n`)
   if (unreadable === 0) return 0
-  const [accounts, were] = unreadable === 1 ? ["account", "was"] : ["accounts", "were"]
-  print(`${unreadable} ${accounts} cannot be decrypted with the configured keys and ${were} not changed\n`)
+  const [rows, were] = unreadable === 1 ? ["row", "was"] : ["rows", "were"]
+  print(`${unreadable} ${rows} cannot be decrypted with the configured keys and ${were} not changed\n`)
   return 1
 }

@@ -34,7 +34,7 @@ export async function listTenants(
   configuration: Configuration<"tenants list">,
   { print }: CommandOutput,
 ): Promise<undefined> {
-  const all = await withDatabase(configuration, (database) => tenantStore(database).list({}))
+  const all = await withDatabase({ ...configuration, readOnly: true }, (database) => tenantStore(database).list({}))
   const rows = all.map((tenant) => [tenant.name, tenant.created.toISOString().replace(/\.\d+Z$/, "Z")])
   print(table(["name", "created"], rows))
 }

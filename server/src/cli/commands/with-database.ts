@@ -3,7 +3,7 @@ import { causeOf, type DatabaseConfiguration, openMigratedDatabase } from "../..
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
-import { type Database, tenantStore } from "../../store/sql/index.js"
+import { brokenTexts, type Database, tenantStore } from "../../store/sql/index.js"
 
 /**
  * Opens the database for one task of a command. The migrations must be applied. Throws StartError; an error of the task
@@ -38,4 +38,11 @@ export async function requireTenant(database: Database, tenant: string): Promise
   const all = await withStartError("the database", () => tenantStore(database).list({}))
   if (all.some(({ name }) => name === tenant)) return
   throw new StartError(`there is no tenant ${tenant}: create it with: authwire tenants create ${tenant}`)
+}
+
+/** Throws StartError if the driver cannot read some text of the database. Reads every row of SQLite. */
+export async function requireReadableTexts(database: Database, option = "--database-url"): Promise<void> {
+  for await (const { table, column, rowid } of brokenTexts(database)) {
+    throw new StartError(`${option}: ${table}.${column} is not UTF-8, or has U+0000, at rowid ${rowid}`)
+  }
 }

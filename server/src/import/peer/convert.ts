@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import { type BulkName, type BulkRows, emailKey } from "../../store/sql/index.js"
+import { type BulkName, type BulkRows, emailKey, jsonText } from "../../store/sql/index.js"
 import type { Account, AccountType, Authenticator, Session, User, VerificationToken } from "../../store/types.js"
 import type { Fault } from "../item.js"
 import type { RawRow } from "./raw-row.js"
@@ -24,9 +24,11 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       // list.
       extra: raw.extra(["email", "name", "image"]),
     }
+    const hidden = raw.privateExtra()
     raw.checkLengths(["image"])
-    if (!isSound) check(raw, () => brokenRules.users(user))
-    return { ...user, tenant, emailKey: emailKey(user.email) }
+    if (isUnreachable(user.email)) raw.faults.push(unreachable)
+    if (!isSound) check(raw, user, () => [...brokenRules.users(user), ...brokenRules.privateExtra(hidden)])
+    return { ...user, tenant, emailKey: emailKey(user.email), privateExtra: hidden && jsonText(hidden) }
   },
 
   accounts(raw, tenant, isSound) {
@@ -38,7 +40,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       provider: raw.required("provider", raw.text("provider"), ""),
       providerAccountId: raw.required("providerAccountId", raw.text("providerAccountId"), ""),
       access_token: raw.text("access_token"),
-      token_type: raw.text("token_type")?.toLowerCase(),
+      token_type: raw.lowerCase("token_type"),
       id_token: raw.text("id_token"),
       refresh_token: raw.text("refresh_token"),
       scope: raw.text("scope"),
@@ -57,7 +59,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       ]),
     }
     raw.checkLengths(["access_token", "id_token", "refresh_token", "scope", "providerAccountId"])
-    if (!isSound) check(raw, () => brokenRules.accounts(account))
+    if (!isSound) check(raw, account, () => brokenRules.accounts(account))
     return { ...account, tenant }
   },
 
@@ -68,7 +70,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       expires: raw.required("expires", raw.date("expires"), new Date(0)),
       extra: raw.extra([]),
     }
-    if (!isSound) check(raw, () => brokenRules.sessions(session))
+    if (!isSound) check(raw, session, () => brokenRules.sessions(session))
     const { sessionToken, ...rest } = session
     return { ...rest, tenant, tokenHash: hash("sha256", sessionToken, "buffer") }
   },
@@ -79,7 +81,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       token: raw.required("token", raw.text("token"), ""),
       expires: raw.required("expires", raw.date("expires"), new Date(0)),
     }
-    if (!isSound) check(raw, () => brokenRules.verificationTokens(verificationToken))
+    if (!isSound) check(raw, verificationToken, () => brokenRules.verificationTokens(verificationToken))
     const { token, ...rest } = verificationToken
     return { ...rest, tenant, tokenHash: hash("sha256", token, "buffer") }
   },
@@ -97,13 +99,29 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       extra: raw.extra(["transports"]),
     }
     raw.checkLengths(["credentialID", "credentialPublicKey", "providerAccountId"])
-    if (!isSound) check(raw, () => brokenRules.authenticators(authenticator))
+    if (!isSound) check(raw, authenticator, () => brokenRules.authenticators(authenticator))
     return { ...authenticator, tenant }
   },
 }
 
-/** Checks the rules, unless a value could not be read: then there is a fault already. */
-function check(raw: RawRow, rules: () => string[]): void {
+const unreachable: Fault = {
+  kind: "unreachable-address",
+  detail: "email is another address to Auth.js, and is imported unchanged",
+}
+
+/** Whether Auth.js changes an address before it looks for its user, more than Authwire does when it compares. */
+function isUnreachable(email = ""): boolean {
+  return /\P{ASCII}/u.test(email) && emailKey(email.normalize("NFKC").toLowerCase()) !== emailKey(email)
+}
+
+/**
+ * Checks the rules, unless a value could not be read: then there is a fault already. Leaves out the values for which the
+ * mapping says so.
+ */
+function check(raw: RawRow, row: object, rules: () => string[]): void {
   if (raw.faults.some(({ kind }) => kind === "invalid")) return
-  raw.faults.push(...rules().map((detail): Fault => ({ kind: "invalid", detail })))
+  for (const detail of rules()) {
+    const omitted = raw.breach(detail)
+    if (omitted !== undefined) Object.assign(row, { [omitted]: undefined })
+  }
 }

@@ -25,6 +25,12 @@ test.each([
   ['{"tables": {"user": "x"}}', /tables: .*user/],
   ['{"columns": {"users": {"nick": "x"}}}', /columns\.users: .*nick/],
   ['{"ignore": {"users": "x"}}', /ignore\.users: .*array/],
+  [
+    '{"columns": {"users": {"email": {"column": "x", "whenInvalid": "omit"}}}}',
+    /users\.email: cannot have whenInvalid/,
+  ],
+  ['{"columns": {"accounts": {"type": {"column": "x", "whenInvalid": "omit"}}}}', /accounts\.type: cannot have when/],
+  ['{"private": {"sessions": ["x"]}}', /private: .*sessions/],
   ['{"timezone": "Europe/Vienna"}', /timezone: must be an offset/],
 ])("%s is rejected by its path and the rule", (text, message) => {
   expect(() => read(text)).toThrow(message)

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { z } from "zod"
 import { StartError } from "../../errors/start-error.js"
-import { bulkNames } from "../../store/sql/index.js"
+import { type BulkName, bulkNames } from "../../store/sql/index.js"
 import { fields } from "./layouts.js"
 
 const name = z.string().min(1, "must not be empty")
@@ -19,13 +19,29 @@ const columnForm = z.union(
       whenTrue: name.optional(),
       /** How the values are stored: the 16 bytes of a UUID, or a time in another unit than seconds. */
       as: z.enum(["uuid", "milliseconds"]).optional(),
+      /** What happens to a value that Authwire rejects. Without it, its row is not imported. */
+      whenInvalid: z.literal("omit").optional(),
     }),
     z.strictObject({ constant: z.string() }),
   ],
-  "must be the name of a column, or an object with column and whenTrue or as, or with constant",
+  "must be the name of a column, or an object with column and whenTrue, whenInvalid or as, or with constant",
 )
 
 export type MappedColumn = z.output<typeof columnForm>
+
+/** A row is nothing without its required properties, and a user whose address was left out would be another user. */
+function formOf(table: BulkName, field: string) {
+  if (fields[table][field] === "optional" && field !== "email") return columnForm
+  return columnForm.refine(
+    (mapped) => typeof mapped === "string" || !("whenInvalid" in mapped),
+    "cannot have whenInvalid: it is required, or an address",
+  )
+}
+
+/** For each table, names of its columns. */
+const columnLists = z
+  .strictObject(Object.fromEntries(bulkNames.map((table) => [table, z.array(name).optional()])))
+  .default({})
 
 /** Names that differ from those in the adapter's documentation. */
 const mappingForm = z.strictObject({
@@ -38,14 +54,20 @@ const mappingForm = z.strictObject({
         bulkNames.map((table) => [
           table,
           z
-            .strictObject(Object.fromEntries(Object.keys(fields[table]).map((field) => [field, columnForm.optional()])))
+            .strictObject(
+              Object.fromEntries(Object.keys(fields[table]).map((field) => [field, formOf(table, field).optional()])),
+            )
             .optional(),
         ]),
       ),
     )
     .default({}),
-  /** For each table, the columns that are not imported. */
-  ignore: z.strictObject(Object.fromEntries(bulkNames.map((table) => [table, z.array(name).optional()]))).default({}),
+  /** The columns that are stored in `extra`, whatever their names look like. */
+  keep: columnLists,
+  /** The columns whose values only PrivateExtraService.GetPrivateExtra returns. */
+  private: z.strictObject({ users: z.array(name).optional() }).default({}),
+  /** The columns that are not imported. */
+  ignore: columnLists,
   /** The time zone of dates that are stored without one. */
   timezone: z
     .string()

@@ -1,8 +1,11 @@
-import { createConnection, type RowDataPacket } from "mysql2/promise"
+import { createConnection, type RowDataPacket, type TypeCast } from "mysql2/promise"
 import { connectionOptions, type ServerLocation } from "../../store/sql/index.js"
-import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
+import { type Dialect, pageStatement, pagingKey, repeatedStatement, type Source, type SourceColumn } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `\`${name.replaceAll("`", "``")}\``, parameter: () => "?" }
+
+/** Reads floating-point numbers as the server writes them. The other types are read as the options say. */
+const typeCast: TypeCast = (field, next) => (/^(FLOAT|DOUBLE)$/.test(field.type) ? field.string() : next())
 
 /**
  * Opens a MySQL or MariaDB database. The session keeps the server's time zone, which is the time zone that the peer's
@@ -22,11 +25,14 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
   connection.on("error", () => {})
   const rows = async (sql: string, parameters: unknown[] = []) =>
     (await connection.query<RowDataPacket[]>(sql, parameters))[0]
+  const { quote } = dialect
   // One state of the database for all reads. The server rejects a statement that writes.
   await connection.query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
   await connection.query("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 
   return {
+    digestAlgorithm: "sha256",
+
     tables: async () =>
       (await rows("SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")).map(
         ({ name }) => String(name),
@@ -45,7 +51,6 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
         [name],
       )
       const key = pagingKey(
-        name,
         indexes.map((row) => ({
           index: String(row.name),
           column: String(row.column),
@@ -61,17 +66,37 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
           type: String(row.type).toLowerCase(),
           maxLength: row.length === null ? undefined : Number(row.length),
           folds: row.collation !== null && !/^binary$|_0900_bin$/.test(String(row.collation)),
+          isOpaque: /^(geom|point|line|polygon|multi|vector)/i.test(String(row.type)),
         })),
       }
     },
 
-    count: async (name) => Number((await rows(`SELECT COUNT(*) AS n FROM ${dialect.quote(name)}`))[0]?.n),
+    count: async (name) => Number((await rows(`SELECT COUNT(*) AS n FROM ${quote(name)}`))[0]?.n),
+    isUnique: async (name, columns) => (await rows(repeatedStatement(quote(name), columns.map(quote)))).length === 0,
 
     async page(table, range, limit) {
-      const { sql, parameters } = pageStatement(dialect, table, range, limit)
-      return (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true }, parameters))[0]
+      const select = [...table.columns.map((column) => quote(column.name)), ...table.key.map(quote)]
+      const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
+      return (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true, typeCast }, parameters))[0]
+    },
+
+    async digests(table, range, limit) {
+      const written = table.columns.filter(({ isOpaque }) => !isOpaque).map(writtenAs)
+      const select = [`SHA2(CONCAT(${written.join(", ")}), 256)`]
+      const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
+      const [found] = await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true }, parameters)
+      return found.map(([digest]) => digest)
     },
 
     close: () => connection.end(),
   }
+}
+
+/** Returns an expression for a cell as `rowDigest` writes it. */
+function writtenAs({ name, type }: SourceColumn): string {
+  const cell = dialect.quote(name)
+  // The server sends other values as text in UTF-8, and integers without the zeros that fill a column.
+  const text = /zerofill/.test(type) ? `(${cell} + 0)` : cell
+  const value = /^(bit|binary|varbinary|\w*blob)/.test(type) ? cell : `CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`
+  return `IFNULL(CONCAT(OCTET_LENGTH(${value}), ':', ${value}), '-')`
 }

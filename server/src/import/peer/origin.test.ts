@@ -1,6 +1,6 @@
 import { createDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 import type { BulkRows } from "../../store/sql/index.js"
 import type { Item } from "../item.js"
 import { type Mapping, noMapping } from "./mapping.js"
@@ -12,17 +12,21 @@ const tables = `
   CREATE TABLE account (userId text, type text, provider text, providerAccountId text, PRIMARY KEY (provider, providerAccountId));
   CREATE TABLE session (sessionToken text PRIMARY KEY, userId text, expires integer)`
 
-/** Reads the users of a table that these columns and rows define. */
-async function usersOf(columns: string, rows: unknown[][], mapping: Partial<Mapping> = {}) {
+/** Opens a database with a table of users that these columns and rows define. */
+async function originOf(columns: string, rows: unknown[][], mapping: Partial<Mapping> = {}, others = tables) {
   const database = await createDatabase("sqlite")
   later(() => database.drop())
-  for (const sql of [`CREATE TABLE user (${columns})`, ...tables.split(";")]) await database.query(sql)
+  for (const sql of [`CREATE TABLE user (${columns})`, ...others.split(";")]) await database.query(sql)
   for (const row of rows) await database.query(`INSERT INTO user VALUES (${row.map(() => "?").join(", ")})`, row)
   const source = await openSource(database.url)
   later(() => source.close())
-  const origin = await peerOrigin(source, { peer: "drizzle", mapping: { ...noMapping, ...mapping }, tenant: "default" })
+  return peerOrigin(source, { peer: "drizzle", mapping: { ...noMapping, ...mapping }, tenant: "default" })
+}
+
+/** Reads the users of such a table. */
+async function usersOf(...given: Parameters<typeof originOf>) {
   const items: Item<BulkRows["users"]>[] = []
-  for await (const page of origin.pages("users")) items.push(...page.items(false))
+  for await (const page of (await originOf(...given)).pages("users")) items.push(...page.items(false))
   return items
 }
 const verifiedOf = (items: Item<BulkRows["users"]>[]) =>
@@ -98,4 +102,108 @@ test("ids that are the bytes of a UUID, times in milliseconds, and a property wi
   const mapping = { columns: { users: { id: { column: "id", as: "uuid" as const }, name: { constant: "Ada" } } } }
   const [item] = await usersOf("id blob PRIMARY KEY", [[Buffer.from(id, "hex")]], mapping)
   expect(item?.row).toMatchObject({ id: "00112233-4455-6677-8899-aabbccddeeff", name: "Ada" })
+})
+
+test("a value that Authwire rejects costs only itself if the mapping says so, and is named", async () => {
+  const columns = "id text PRIMARY KEY, emailVerified integer, name text"
+  const rows = [
+    ["u1", 1, "n".repeat(70_000)],
+    ["u2", null, "Ada"],
+  ]
+  const omitted = (...names: string[]) => ({
+    columns: { users: Object.fromEntries(names.map((column) => [column, { column, whenInvalid: "omit" as const }])) },
+  })
+  const read = async (mapping: Partial<Mapping>) =>
+    (await usersOf(columns, rows, mapping)).map(({ row, faults }) => [
+      row && [row.name, row.emailVerified, row.extra],
+      faults.map(({ kind, detail }) => `${kind} ${/^\w+/.exec(detail)?.[0]}`),
+    ])
+  const sound = [["Ada", undefined, {}], []]
+  expect(await read({})).toEqual([[undefined, ["invalid emailVerified"]], sound])
+  expect(await read(omitted("emailVerified"))).toEqual([[undefined, ["omitted emailVerified", "invalid name"]], sound])
+  expect(await read(omitted("emailVerified", "name"))).toEqual([
+    [
+      [undefined, undefined, {}],
+      ["omitted emailVerified", "omitted name"],
+    ],
+    sound,
+  ])
+})
+
+test.each([
+  ["id blob PRIMARY KEY", [Buffer.from([0xff])], "row of user with rowid = 1"],
+  ["id blob PRIMARY KEY) WITHOUT ROWID --", [Buffer.from([0xff])], "row of user with id = X'ff'"],
+  ["id real PRIMARY KEY) WITHOUT ROWID --", [1.5], "row of user with id = 1.5"],
+  [
+    "id text, email text PRIMARY KEY) WITHOUT ROWID --",
+    [null, "a@b"],
+    "row of user with SHA-256 of email = 7508d8b5018e…",
+  ],
+])("a row whose id cannot be read has a label that finds it, without an address: %s", async (columns, row, label) => {
+  const [item] = await usersOf(columns, [row])
+  expect(item?.row).toBeUndefined()
+  expect(item?.label).toBe(label)
+})
+
+describe("columns that the contract does not define", () => {
+  const columns = "id text PRIMARY KEY, nickname text, passwordHash text, totp_secret text, tokens_left integer"
+  const row = ["u", "Ada", "$2b$12$x", null, 7]
+  const splitOf = async (mapping: Partial<Mapping> = {}) => {
+    const [item] = await usersOf(columns, [row], mapping)
+    expect(item?.faults).toEqual([])
+    return [item?.row?.extra, JSON.parse(item?.row?.privateExtra ?? "null")]
+  }
+
+  test("are private if they look like secrets, unless the mapping has a word for them", async () => {
+    const [nickname, passwordHash, totp_secret, tokens_left] = ["Ada", "$2b$12$x", null, 7]
+    expect(await splitOf()).toEqual([{ nickname }, { passwordHash, totp_secret, tokens_left }])
+    const mapping = {
+      keep: { users: ["tokens_left"] },
+      private: { users: ["nickname"] },
+      ignore: { users: ["totp_secret"] },
+    }
+    expect(await splitOf(mapping)).toEqual([{ tokens_left }, { nickname, passwordHash }])
+    const none = { keep: { users: ["tokens_left"] }, ignore: { users: ["totp_secret", "passwordHash"] } }
+    expect(await splitOf(none)).toEqual([{ nickname, tokens_left }, null])
+  })
+
+  test("are named with what happens to them; secrets of accounts are kept, and those of sessions are not", async () => {
+    const others = tables.replace("provider text", "oauth_token_secret text, provider text")
+    const { notes } = await originOf(
+      columns,
+      [],
+      { ignore: { users: ["nickname"] } },
+      others.replace("expires", "accessToken text, device text, expires"),
+    )
+    const what = "columns that the contract does not define"
+    expect(notes.filter((note) => note.includes(what))).toEqual([
+      `user: ${what} are stored as private properties: passwordHash, totp_secret, tokens_left`,
+      `user: ${what} are not imported: nickname`,
+      `account: ${what} are stored in extra: oauth_token_secret`,
+      `session: ${what} are stored in extra: device`,
+      `session: ${what} are not imported: accessToken`,
+    ])
+    // A checkpoint of other decisions is not used.
+    const layouts = [{}, { private: { users: ["nickname"] } }, { keep: { users: ["totp_secret"] } }]
+    const all = await Promise.all(layouts.map(async (mapping) => (await originOf(columns, [], mapping)).layout))
+    expect(new Set(all).size).toBe(3)
+  })
+
+  test.each([
+    [{ private: { users: ["pasword"] } }, "the table user has no column pasword"],
+    [{ keep: { users: ["x"] }, ignore: { users: ["x"] } }, "ignore.users: x is in keep too"],
+  ])("a mapping that names another column, or has two words for one, is rejected: %j", async (mapping, message) => {
+    await expect(usersOf(columns, [], mapping)).rejects.toThrow(message)
+  })
+
+  test("a word for a name that is almost one of the contract is an answer too", async () => {
+    const [item] = await usersOf("id text PRIMARY KEY, Emails text", [["u", "x"]], { private: { users: ["Emails"] } })
+    expect(item?.row).toMatchObject({ email: undefined, extra: {}, privateExtra: '{"Emails":"x"}' })
+  })
+
+  test("a private property that JSON cannot hold, or that is too large, is a finding without its value", async () => {
+    const [item] = await usersOf("id text PRIMARY KEY, secret text", [["u", "s".repeat(70_000)]])
+    expect(item?.row).toBeUndefined()
+    expect(item?.faults.map(({ detail }) => detail)).toEqual(["private_extra must not exceed 65536 bytes as JSON"])
+  })
 })

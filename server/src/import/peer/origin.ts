@@ -4,11 +4,16 @@ import type { Peer } from "../../config/origins.js"
 import { StartError } from "../../errors/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
 import { type Item, keyDigest, labelOf, type Origin, type Page, type Range } from "../item.js"
+import { disagreement } from "./agreement.js"
 import { convert } from "./convert.js"
+import { kindOfType } from "./kinds.js"
 import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
 import type { Mapping } from "./mapping.js"
-import { RawRow, type ReadColumn } from "./raw-row.js"
+import { RawRow, type ReadColumn, snakeCase } from "./raw-row.js"
+import { rowDigest } from "./row-digest.js"
+import { rowLabel } from "./row-label.js"
 import type { Source, SourceTable } from "./source.js"
+import { type Decision, decisions, defaultFor, wordsOf } from "./unknown-columns.js"
 import { dateOf, jsonReader } from "./values.js"
 
 export interface PeerOptions {
@@ -37,25 +42,28 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
           `it is meant, for example ${example}, or name another one`,
       )
     }
-    if (there.includes(table)) plans.set(name, planOf(name, await source.describe(table), mapping))
+    if (there.includes(table)) plans.set(name, await keyed(name, planOf(name, await source.describe(table), mapping)))
     else if (mapping.tables[name] !== undefined || requiredTables.includes(name)) {
       throw new StartError(
         `--url: there is no table ${table} for ${name}, only ${there.sort().join(", ") || "none"}; see --mapping`,
       )
     } else notes.push(`there is no table ${table}: no ${name} are imported`)
   }
-  for (const [name, { table, columns }] of plans) {
-    const folding = keyFields[name].filter((field) => columns.find((column) => column.field === field)?.folds)
-    if (folding.length > 0) {
-      notes.push(
-        `${table.name}: the database treats some different values of ${folding.join(" and ")} as equal (case, accents or ` +
-          "trailing spaces), and may have merged two of them; Authwire compares bytes",
-      )
+  const folding: string[] = []
+  for (const [name, { table, columns, decided }] of plans) {
+    const keys = columns.filter(({ field, folds }) => folds && field !== undefined && keyFields[name].includes(field))
+    folding.push(...keys.map((column) => `${table.name}.${column.name}`))
+    for (const decision of decisions) {
+      const those = [...decided].filter(([, one]) => one === decision).map(([column]) => column)
+      if (those.length === 0) continue
+      notes.push(`${table.name}: columns that the contract does not define ${meanings[decision]}: ${those.join(", ")}`)
     }
-    const others = columns.filter(({ field }) => field === undefined).map((column) => column.name)
-    if (others.length === 0) continue
-    const where = name === "verificationTokens" ? "are not imported" : "are stored in extra"
-    notes.push(`${table.name}: columns that the contract does not define ${where}: ${others.join(", ")}`)
+  }
+  if (folding.length > 0) {
+    notes.unshift(
+      `the database treats some different values of ${folding.join(", ")} as equal (case, accents or trailing spaces), ` +
+        "and may have merged two users; Authwire compares bytes",
+    )
   }
 
   return {
@@ -80,44 +88,79 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
     close: () => source.close(),
   }
 
+  /** Returns the plan with a key to page by: for a view, the columns by which Auth.js looks rows up. */
+  async function keyed(name: BulkName, plan: Plan): Promise<Plan> {
+    const { table, columns } = plan
+    if (table.key.length > 0) return plan
+    const key = keyFields[name].flatMap((field) => columns.find((column) => column.field === field)?.name ?? [])
+    if (key.length > 0 && (await source.isUnique(table.name, key))) return { ...plan, table: { ...table, key } }
+    const obstacle = `, and several rows have the same ${key.join(" and ")}, or null`
+    throw new StartError(`--url: ${table.name} has no unique key to read it by${key.length > 0 ? obstacle : ""}`)
+  }
+
   async function* pagesOf<N extends BulkName>(
     name: N,
-    { table, columns, constants }: Plan,
+    plan: Plan,
     { after, upTo }: Range,
   ): AsyncGenerator<Page<BulkRows[N]>> {
+    const { table, columns } = plan
     // A range that was one page is read with one statement, even if it has grown a little.
     const limit = upTo === undefined ? pageSize : 2 * pageSize
     for (let from = after; ; ) {
       const rows = await source.page(table, { after: from, upTo }, limit)
       const isLast = rows.length < limit
       const range = { after: from, upTo: isLast ? upTo : rows.at(-1)?.slice(table.columns.length) }
-      if (rows.length > 0) {
+      const verify = async () => {
+        const digests = await source.digests(table, range, limit)
+        const index = rows.findIndex((cells, n) => rowDigest(columns, cells, source.digestAlgorithm) !== digests[n])
+        if (index < 0 && digests.length === rows.length) return
+        const cells = rows.at(index)
+        throw new StartError(
+          `--url: ${table.name}: the digest that the database computes is not that of what was read: ` +
+            `${cells === undefined ? "no row" : itemOf(name, plan, cells, true).label}; run the command again if the source ` +
+            "has changed meanwhile",
+        )
+      }
+      if (rows.length === 0) await verify()
+      else {
         yield {
           length: rows.length,
           source: { range, digest: hash("sha256", serialize(rows), "base64") },
-          items: (isSound) =>
-            rows.map((cells) => itemOf(name, new RawRow(columns, cells, mapping.timezone, constants), tenant, isSound)),
+          items: (isSound) => rows.map((cells) => itemOf(name, plan, cells, isSound)),
+          verify,
         }
       }
       if (isLast) return
       from = range.upTo
     }
   }
-}
 
-function itemOf<N extends BulkName>(name: N, raw: RawRow, tenant: string, isSound: boolean): Item<BulkRows[N]> {
-  const row = convert[name](raw, tenant, isSound)
-  const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
-  return {
-    row: isValid ? row : undefined,
-    // Getters, because a page that is read again needs few of the keys and labels.
-    get key() {
-      return keyDigest[name](row)
-    },
-    get label() {
-      return labelOf[name](row)
-    },
-    faults: raw.faults,
+  function itemOf<N extends BulkName>(
+    name: N,
+    { table, columns, constants }: Plan,
+    cells: readonly unknown[],
+    isSound: boolean,
+  ): Item<BulkRows[N]> {
+    const parsed = cells.map((cell, index) => (cell === null ? null : (columns[index]?.parse?.(cell) ?? cell)))
+    const raw = new RawRow(columns, parsed, mapping.timezone, constants)
+    const row = convert[name](raw, tenant, isSound)
+    const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
+    const item: Item<BulkRows[N]> = {
+      row: isValid ? row : undefined,
+      // Getters, because a page that is read again needs few of the keys and labels.
+      get key() {
+        return keyDigest[name](row)
+      },
+      get label() {
+        if (![...keyFields[name], "userId"].some((field) => raw.unreadable.has(field))) return labelOf[name](row)
+        return rowLabel(table, columns, cells.slice(table.columns.length))
+      },
+      faults: raw.faults,
+      conversions: raw.conversions,
+    }
+    const differs = item.row && disagreement(columns, parsed, { ...item.row }, raw.omitted)
+    if (differs === undefined) return item
+    throw new StartError(`--url: ${table.name}: ${differs} is not what was read: ${item.label}`)
   }
 }
 
@@ -128,19 +171,28 @@ interface Plan {
   columns: ReadColumn[]
   /** The values of properties without a column. */
   constants: Readonly<Record<string, string>>
+  /** What happens to each column that the contract does not define. */
+  decided: ReadonlyMap<string, Decision>
+}
+
+const meanings: Readonly<Record<Decision, string>> = {
+  keep: "are stored in extra",
+  private: "are stored as private properties",
+  ignore: "are not imported",
 }
 
 /** Decides how a table is read. Throws StartError if a column is missing, or if a name is almost one of the contract. */
 function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping: Mapping): Plan {
-  const ignored = mapping.ignore[name] ?? []
-  const table = { ...rest, columns: all.filter((column) => !ignored.includes(column.name)) }
-  const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue">>()
+  const words = wordsOf(name, mapping)
+  const table = { ...rest, columns: all.filter((column) => words.get(column.name) !== "ignore") }
+  const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue" | "omitsInvalid">>()
   const constants: Record<string, string> = {}
   const indexOf = (column: string) => table.columns.findIndex((one) => one.name === column)
   const missing = (column: string) => {
     const there = all.map((one) => one.name).join(", ")
     return new StartError(`--url: the table ${table.name} has no column ${column}, only ${there}; see --mapping`)
   }
+  for (const column of words.keys()) if (!all.some((one) => one.name === column)) throw missing(column)
   const missed: string[] = []
   for (const [field, need] of Object.entries(fields[name])) {
     const given = mapping.columns[name]?.[field]
@@ -148,34 +200,38 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
       constants[field] = given.constant
       continue
     }
-    const { column: named, whenTrue, as } = typeof given === "string" ? { column: given } : (given ?? {})
-    const names = named === undefined ? [field, snakeCase(field)] : [named]
+    const { column: named, whenTrue, as, whenInvalid } = typeof given === "string" ? { column: given } : (given ?? {})
+    const names = named === undefined ? [field, snakeCase(field)].filter((one) => !words.has(one)) : [named]
     const column = names.find((one) => indexOf(one) >= 0)
     if (column !== undefined) {
       const other = whenTrue === undefined || /^(now$|\d{4}-)/.test(whenTrue) ? undefined : indexOf(whenTrue)
       if (other === -1) throw missing(whenTrue as string)
       const date = whenTrue === "now" ? startOfImport : whenTrue === undefined ? undefined : dateOf(whenTrue, "Z")
-      chosen.set(column, { field, as, whenTrue: other ?? date })
+      chosen.set(column, { field, as, whenTrue: other ?? date, omitsInvalid: whenInvalid === "omit" })
     } else if (named !== undefined) throw missing(named)
     else if (need === "required") missed.push(field)
   }
   const others = table.columns.map((column) => column.name).filter((column) => !chosen.has(column))
   const near = Object.keys(fields[name]).flatMap((field) => {
     if (mapping.columns[name]?.[field] !== undefined) return []
-    return others.filter((column) => isAlmost(column, field)).map((column) => [field, column] as const)
+    return others.filter((one) => !words.has(one) && isAlmost(one, field)).map((column) => [field, column] as const)
   })
   if (near.length > 0) throw new StartError(nearMiss(name, table.name, near, chosen))
   const [first] = missed
   if (first !== undefined) throw missing(first)
+  const unknown = all.map((column) => column.name).filter((column) => !chosen.has(column))
+  const decided = new Map(unknown.map((column) => [column, words.get(column) ?? defaultFor(name, column)]))
   const columns = table.columns.map(
     (column): ReadColumn => ({
       ...column,
       field: undefined,
+      decision: decided.get(column.name),
       ...chosen.get(column.name),
       json: jsonReader(column.type),
+      kind: kindOfType(column.type),
     }),
   )
-  return { table, columns, constants }
+  return { table, columns, constants, decided }
 }
 
 /** The date that stands for true where the mapping says `now`: the same for all rows of a run. */
@@ -207,8 +263,4 @@ function isAlmost(name: string, of: string): boolean {
   const plain = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
   const [one, other] = [plain(name), plain(of)]
   return one === other || one === `${other}at` || one === `${other}s` || `${one}s` === other
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`)
 }

@@ -1,7 +1,8 @@
 import { Client } from "pg"
 import { parse as parseArray } from "postgres-array"
 import { clientConfig, type PostgresLocation } from "../../store/sql/index.js"
-import { type Dialect, pageStatement, pagingKey, type Source } from "./source.js"
+import { decoded, isBroken } from "./broken-text.js"
+import { type Dialect, pageStatement, pagingKey, repeatedStatement, type Source } from "./source.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: (number) => `$${number}` }
 
@@ -26,19 +27,34 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
   // Prevents a crash by an unhandled error event. The next query reports the error.
   client.on("error", () => {})
   await client.connect()
-  const rows = async (text: string, values: unknown[] = []) =>
-    (await client.query<(string | null)[]>({ text, values, rowMode: "array" })).rows
+  // The driver takes one statement at a time, and a page is verified while the next one is read.
+  let previous: Promise<unknown> = Promise.resolve()
+  const rows = async (text: string, values: unknown[] = []) => {
+    const next = previous
+      .catch(() => {})
+      .then(() => client.query<(string | null)[]>({ text, values, rowMode: "array" }))
+    previous = next
+    return (await next).rows
+  }
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
   for (const setting of settings) await client.query(`SET LOCAL ${setting}`)
   const schema = location.schema ?? String((await rows("SELECT current_schema()"))[0]?.[0] ?? "public")
+  // In this encoding the server has not checked its text, and would reject what is not UTF-8. So it sends bytes.
+  const isUnchecked = (await rows("SHOW server_encoding"))[0]?.[0] === "SQL_ASCII"
+  const selected = (column: string) => {
+    const cell = dialect.quote(column)
+    return isUnchecked ? `CASE WHEN ${cell} IS NOT NULL THEN convert_to(concat(${cell}), 'SQL_ASCII') END` : cell
+  }
   const qualified = (name: string) => `${dialect.quote(schema)}.${dialect.quote(name)}`
 
   return {
+    digestAlgorithm: "sha256",
+
     tables: async () =>
       (
         await rows(
           `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'f')`,
+             WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'f', 'v', 'm')`,
           [schema],
         )
       ).map(([name]) => String(name)),
@@ -59,7 +75,6 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
         [qualified(name)],
       )
       const key = pagingKey(
-        name,
         indexes.map(([index, column, isPrimary, isNullable]) => ({
           index: String(index),
           column: String(column),
@@ -75,32 +90,59 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
           type: String(type),
           maxLength: lengthOf(String(type)),
           folds: type === "citext" || isDeterministic === "f",
+          parse: cellReader(String(type), isUnchecked),
         })),
       }
     },
 
     count: async (name) => Number((await rows(`SELECT count(*) FROM ${qualified(name)}`))[0]?.[0]),
 
+    isUnique: async (name, columns) =>
+      (await rows(repeatedStatement(qualified(name), columns.map(dialect.quote)))).length === 0,
+
     async page(table, range, limit) {
-      const { sql, parameters } = pageStatement(dialect, table, range, limit, qualified(table.name))
-      const readers = table.columns.map(({ type }) => cellReader(type))
-      // The key cells follow the column cells. They have no reader, because they are parameters of the next page in the
-      // server's form.
-      return (await rows(sql, parameters)).map((cells) =>
-        cells.map((cell, index) => (cell === null ? null : (readers[index]?.(cell) ?? cell))),
-      )
+      const select = [...table.columns.map(({ name }) => selected(name)), ...table.key.map(dialect.quote)]
+      const page = { select, from: qualified(table.name), range, limit }
+      const { sql, parameters } = pageStatement(dialect, table, page)
+      return rows(sql, parameters)
+    },
+
+    async digests(table, range, limit) {
+      // `concat` writes a value as the server sends it.
+      const written = table.columns.map(({ name }) => {
+        const text = `concat(${selected(name)})`
+        const whole = `concat(octet_length(convert_to(${text}, 'UTF8')), ':', ${text})`
+        return `CASE WHEN ${dialect.quote(name)} IS NULL THEN '-' ELSE ${whole} END`
+      })
+      const select = [`encode(sha256(convert_to(${written.join(" || ")}, 'UTF8')), 'hex')`]
+      const page = { select, from: qualified(table.name), range, limit }
+      const { sql, parameters } = pageStatement(dialect, table, page)
+      return (await rows(sql, parameters)).map(([digest]) => digest)
     },
 
     close: () => client.end(),
   }
 }
 
-/** Returns a function that converts the text of a value: to bytes, to a list, or not at all. */
-function cellReader(type: string): (text: string) => unknown {
-  if (type === "bytea") return (text) => Buffer.from(text.slice("\\x".length), "hex")
-  if (!type.endsWith("[]")) return (text) => text
-  const element = cellReader(type.slice(0, -"[]".length))
+/** Returns a function that converts the text of a value: from bytes in hexadecimal, to bytes, or to a list. */
+function cellReader(type: string, isUnchecked: boolean): ((cell: unknown) => unknown) | undefined {
+  const typed = typedReader(type)
+  if (!isUnchecked) return typed && ((cell) => typed(String(cell)))
+  return (cell) => {
+    const text = decoded(bytesOf(String(cell)))
+    return isBroken(text) ? text : (typed?.(text) ?? text)
+  }
+}
+
+function typedReader(type: string): ((text: string) => unknown) | undefined {
+  if (type === "bytea") return bytesOf
+  if (!type.endsWith("[]")) return undefined
+  const element = typedReader(type.slice(0, -"[]".length)) ?? String
   return (text) => parseArray(text, element)
+}
+
+function bytesOf(hex: string): Buffer {
+  return Buffer.from(hex.slice("\\x".length), "hex")
 }
 
 function lengthOf(type: string): number | undefined {

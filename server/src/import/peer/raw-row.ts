@@ -1,17 +1,28 @@
 import type { Extra, JsonValue } from "../../store/types.js"
-import type { Fault } from "../item.js"
+import type { Conversion, Fault } from "../item.js"
+import { isBroken } from "./broken-text.js"
+import { kindOf, type TypeKind } from "./kinds.js"
 import type { SourceColumn } from "./source.js"
+import type { Decision } from "./unknown-columns.js"
 import { dateOf, flagOf, type JsonReader, numberOf, parsed, textOf, uuidOf } from "./values.js"
 
-/** A column that is read: either a property of the contract or one more entry of `extra`. */
+/** A column that is read: a property of the contract, or a column that the contract does not define. */
 export interface ReadColumn extends SourceColumn {
-  /** The property of the contract; undefined for a column that goes into `extra` under its own name. */
+  /** The property of the contract. */
   field: string | undefined
+  /** Where a column goes that is no property of the contract, under its own name. Default: `keep`. */
+  decision?: Decision | undefined
   json: JsonReader
+  /** The kind of the values of its type; undefined if they say it themselves. */
+  kind?: TypeKind | undefined
   /** For a date that is stored as a flag: the date, or the index of the column with it, that stands for true. */
   whenTrue?: Date | number | undefined
   as?: "uuid" | "milliseconds" | undefined
+  /** Whether a value that Authwire rejects is left out, so that it does not cost the row. */
+  omitsInvalid?: boolean | undefined
 }
+
+const brokenRule = "is not valid UTF-8"
 
 /** The rule for a flag in place of a date. An account must not be taken for verified because somebody wrote a number. */
 const flagRule =
@@ -23,6 +34,12 @@ const flagRule =
  */
 export class RawRow {
   readonly faults: Fault[] = []
+  /** The properties that could not be read. */
+  readonly unreadable = new Set<string>()
+  /** The properties that are left out as the mapping says. */
+  readonly omitted = new Set<string>()
+  /** The values that have become values of another kind. */
+  readonly conversions: Conversion[] = []
   readonly #columns: readonly ReadColumn[]
   readonly #cells: readonly unknown[]
   readonly #timezone: string
@@ -49,7 +66,9 @@ export class RawRow {
 
   number(field: string): number | undefined {
     const number = this.#read(field, numberOf, "must be a number")
-    return number !== undefined && this.#columns[this.#indexOf(field)]?.as === "milliseconds" ? number / 1000 : number
+    if (number === undefined || this.#columns[this.#indexOf(field)]?.as !== "milliseconds") return number
+    this.conversions.push({ property: field, what: "milliseconds → seconds", from: number, to: number / 1000 })
+    return number / 1000
   }
 
   /** Returns an unsigned 32-bit integer. */
@@ -69,12 +88,28 @@ export class RawRow {
     const flag = flagOf(this.#valueOf(field))
     if (flag === undefined) return this.#read(field, (value) => dateOf(value, this.#timezone), "must be a date")
     const { whenTrue } = this.#columns[this.#indexOf(field)] ?? {}
-    if (!flag) return undefined
+    const converted = (date: Date | undefined) => {
+      const what = date === undefined ? "false → no date" : "true → date"
+      this.conversions.push({ property: field, what, from: this.#valueOf(field), to: date })
+      return date
+    }
+    if (!flag) return converted(undefined)
     if (whenTrue === undefined) this.fault(field, flagRule)
-    if (typeof whenTrue !== "number") return whenTrue
-    const date = dateOf(this.#cells[whenTrue], this.#timezone)
-    if (date === undefined) this.fault(field, `is true, and the column for whenTrue has no date`)
-    return date
+    else if (typeof whenTrue !== "number") return converted(whenTrue)
+    else {
+      const date = dateOf(this.#cells[whenTrue], this.#timezone)
+      if (date !== undefined) return converted(date)
+      this.fault(field, `is true, and the column for whenTrue has no date`)
+    }
+    return undefined
+  }
+
+  /** Returns text in lower case. */
+  lowerCase(field: string): string | undefined {
+    const text = this.text(field)
+    const lower = text?.toLowerCase()
+    if (lower !== text) this.conversions.push({ property: field, what: "text → lower case" })
+    return lower
   }
 
   /** Returns a list of JSON objects. */
@@ -97,22 +132,38 @@ export class RawRow {
     return value ?? otherwise
   }
 
+  /** Returns the private properties; undefined if no column has any. */
+  privateExtra(): Extra | undefined {
+    if (this.#columns.every(({ decision }) => decision !== "private")) return undefined
+    return Object.fromEntries(this.#entries("private"))
+  }
+
   /**
    * Returns the columns that the contract does not name, and the named properties that are null, so that they are null
    * when they are read back.
    */
   extra(nullable: readonly string[]): Extra {
+    return Object.fromEntries(this.#entries("keep", nullable))
+  }
+
+  #entries(wanted: Decision, nullable: readonly string[] = []): [string, JsonValue][] {
     const entries: [string, JsonValue][] = []
-    for (const [index, { field, name, json }] of this.#columns.entries()) {
+    for (const [index, column] of this.#columns.entries()) {
+      const { field, decision = "keep", name, json } = column
       if (field !== undefined) {
         if (nullable.includes(field) && this.#valueOf(field) === undefined) entries.push([field, null])
         continue
       }
-      const value = json(this.#cells[index], this.#timezone)
-      if (value === undefined) this.fault(name, "must be a JSON value")
-      else entries.push([name, value])
+      if (decision !== wanted) continue
+      const cell = this.#cells[index]
+      const value = isBroken(cell) ? undefined : json(cell, this.#timezone)
+      if (value === undefined) this.fault(name, isBroken(cell) ? brokenRule : "must be a JSON value")
+      else {
+        this.#note(column, name, cell, value)
+        entries.push([name, value])
+      }
     }
-    return Object.fromEntries(entries)
+    return entries
   }
 
   /**
@@ -129,7 +180,24 @@ export class RawRow {
   }
 
   fault(field: string, rule: string): void {
-    this.faults.push({ kind: "invalid", detail: `${field} ${rule}` })
+    this.unreadable.add(field)
+    const isOmitted = this.#columns[this.#indexOf(field)]?.omitsInvalid === true
+    if (isOmitted) this.omitted.add(field)
+    this.faults.push({ kind: isOmitted ? "omitted" : "invalid", detail: `${field} ${rule}` })
+  }
+
+  /**
+   * Records a broken rule of the schema, which begins with the name of its field.
+   *
+   * @returns The property whose value is to be left out, if the mapping says so.
+   */
+  breach(detail: string): string | undefined {
+    const column = this.#columns.find(
+      ({ field = "", omitsInvalid }) => omitsInvalid && new RegExp(`^${snakeCase(field)}\\b`).test(detail),
+    )
+    this.faults.push({ kind: column === undefined ? "invalid" : "omitted", detail })
+    if (column?.field !== undefined) this.omitted.add(column.field)
+    return column?.field
   }
 
   #indexOf(field: string): number {
@@ -144,10 +212,24 @@ export class RawRow {
   #read<T>(field: string, read: (value: unknown) => T | undefined, rule: string): T | undefined {
     const given = this.#valueOf(field)
     if (given === undefined) return undefined
-    const value = read(given)
-    if (value === undefined) this.fault(field, rule)
+    const value = isBroken(given) ? undefined : read(given)
+    if (value === undefined) this.fault(field, isBroken(given) ? brokenRule : rule)
+    else this.#note(this.#columns[this.#indexOf(field)], field, given, value)
     return value
   }
+
+  /** Notes a value that has become a value of another kind. Values of properties that may be secrets are not shown. */
+  #note(column: ReadColumn | undefined, property: string, given: unknown, value: unknown): void {
+    const [from, to] = [kindOf(given, column?.kind), kindOf(value)]
+    if (from === to || from === undefined || to === undefined) return
+    const isShown = column?.field !== undefined && (to !== "text" || property === "id" || property === "userId")
+    this.conversions.push({ property, what: `${from} → ${to}`, ...(isShown && { from: given, to: value }) })
+  }
+}
+
+/** Returns the name of a property in the schema and in most databases. */
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`)
 }
 
 function isObject(value: JsonValue): boolean {

@@ -27,6 +27,7 @@ export const brokenRules = {
     ...broken(CreateUserRequestSchema, fromUser(withNamed("users", user))),
     ...brokenJson("extra", user.extra),
   ],
+  privateExtra: (extra: Extra | undefined) => brokenJson("private_extra", extra),
   accounts: (account: Account) => [
     ...broken(LinkAccountRequestSchema, fromAccount(withNamed("accounts", account))),
     ...brokenJson("extra", account.extra),
@@ -65,7 +66,8 @@ function broken<S extends DescMessage>(schema: S, fields: Fields<S>): string[] {
   if (result.kind === "valid") return []
   return result.violations.map(({ field, message, ruleId }) => {
     const [first] = field
-    return `${first?.kind === "field" ? first.name : (ruleId.split(".", 1)[0] ?? "")} ${message}`
+    const name = first?.kind === "field" ? first.name : (ruleId.split(".", 1)[0] ?? "")
+    return `${name} ${message.replaceAll("\0", "U+0000")}`
   })
 }
 

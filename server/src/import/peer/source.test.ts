@@ -44,6 +44,28 @@ describe.each(databaseTargets())("a source on %s", (target) => {
     await expect(source.count(injected)).rejects.toThrow()
     expect(await database.query("SELECT id FROM things")).toHaveLength(2)
   })
+
+  // In SQLite no function and no view can write; below, its driver is asked to.
+  if (target !== "sqlite") {
+    test("cannot be written by a view whose function writes", async () => {
+      const database = await prepared()
+      await database.query(
+        target === "postgres"
+          ? "CREATE FUNCTION writes() RETURNS int LANGUAGE sql AS 'INSERT INTO things VALUES (3) RETURNING id'"
+          : "CREATE FUNCTION writes() RETURNS int DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO things VALUES (3); RETURN 3; END",
+      )
+      await database.query("CREATE VIEW trap AS SELECT writes() AS id")
+      const source = await opened(database.url)
+      const column = { name: "id", type: "int", maxLength: undefined, folds: false }
+      const table = { name: "trap", columns: [column], key: ["id"] }
+      const rejection = target === "postgres" ? "25006" : "ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION"
+      await expect(source.page(table, everything, 1)).rejects.toMatchObject({ code: rejection })
+      expect(await database.query("SELECT id FROM things")).toHaveLength(2)
+      // Without the source's transaction, the view does write.
+      await database.query("SELECT id FROM trap")
+      expect(await database.query("SELECT id FROM things")).toHaveLength(3)
+    })
+  }
 })
 
 if (databaseTargets().includes("sqlite")) {

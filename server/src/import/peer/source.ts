@@ -1,4 +1,3 @@
-import { StartError } from "../../errors/start-error.js"
 import type { Range } from "../item.js"
 
 /** A column of a peer's table. */
@@ -10,68 +9,82 @@ export interface SourceColumn {
   maxLength: number | undefined
   /** Whether the database considers some different texts of this column equal: by case, accents or trailing spaces. */
   folds: boolean
+  /** Converts a cell that is not null. Without it, cells are used as they are. */
+  parse?: ((cell: unknown) => unknown) | undefined
+  /** Whether the driver returns values in its own form, so that they are in no digest. */
+  isOpaque?: boolean | undefined
 }
 
 export interface SourceTable {
   name: string
   columns: SourceColumn[]
-  /** Columns that are unique together and never null. Rows are paged by them. */
+  /** Columns that are unique together and never null. Rows are paged by them. Empty for a view, and if there are none. */
   key: string[]
 }
 
 /** A peer's database, which is only read. Errors of the driver are passed on unchanged. */
 export interface Source {
-  /** Returns the names of the tables. */
+  /** The algorithm of `digests`. */
+  readonly digestAlgorithm: "sha256" | "sha3-256"
+  /** Returns the names of the tables and views. */
   tables(): Promise<string[]>
-  /** Describes a table. Throws StartError if it cannot be paged. */
   describe(table: string): Promise<SourceTable>
   count(table: string): Promise<number>
+  /** Whether the columns are unique together and never null in a table or view. */
+  isUnique(table: string, columns: readonly string[]): Promise<boolean>
   /**
    * Returns the first rows of a range of the table, ordered by the key. Each row is a list of cells: first the columns,
-   * then the key. Dates are in the database's format, JSON and integers that Number cannot represent exactly are text,
-   * and columns whose type ends in `[]` are arrays.
+   * then the key. Dates are in the database's format, JSON and integers that Number cannot represent exactly are text.
    */
   page(table: SourceTable, range: Range, limit: number): Promise<unknown[][]>
+  /**
+   * Returns a digest of each of the same rows, in their order (see `rowDigest`). The database computes it from the bytes
+   * that it holds, so that it does not depend on how its driver reads them.
+   */
+  digests(table: SourceTable, range: Range, limit: number): Promise<unknown[]>
   close(): Promise<void>
 }
 
-/** The syntax of a database for names and parameters. The first parameter has the number 1. */
+/** The syntax of a database. The first parameter has the number 1. */
 export interface Dialect {
   quote(name: string): string
-  parameter(number: number): string
+  parameter(number: number, value: unknown): string
 }
 
-/**
- * Returns the statement for Source.page.
- *
- * @param from The quoted name of the table.
- */
+interface PageStatement {
+  /** The expressions to select. */
+  select: readonly string[]
+  /** The quoted name of the table. */
+  from: string
+  range: Range
+  limit: number
+}
+
+/** Returns a statement for the first rows of a range of a table, ordered by its key. */
 export function pageStatement(
   { quote, parameter }: Dialect,
-  { name, columns, key }: SourceTable,
-  { after, upTo }: Range,
-  limit: number,
-  from = quote(name),
+  { key }: SourceTable,
+  { select, from, range, limit }: PageStatement,
 ): { sql: string; parameters: unknown[] } {
+  const { after, upTo } = range
   const keys = key.map(quote)
   const parameters: unknown[] = []
   // Spelled out, because MySQL does not use the index for (a, b) > (?, ?).
   const beyond = (values: readonly unknown[], sign: "<" | ">", last: string) => {
-    const bound = (index: number) => parameter(parameters.push(values[index]))
+    const bound = (index: number) => parameter(parameters.push(values[index]), values[index])
     const conditions = keys.map((column, index) => {
       const before = keys.slice(0, index).map((one, n) => `${one} = ${bound(n)}`)
       return `(${[...before, `${column} ${index === keys.length - 1 ? last : sign} ${bound(index)}`].join(" AND ")})`
     })
     return `(${conditions.join(" OR ")})`
   }
-  const selected = [...columns.map((column) => quote(column.name)), ...keys].join(", ")
   const conditions = [
     ...(after === undefined ? [] : [beyond(after, ">", ">")]),
     ...(upTo === undefined ? [] : [beyond(upTo, "<", "<=")]),
   ]
   const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`
   return {
-    sql: `SELECT ${selected} FROM ${from}${where} ORDER BY ${keys.join(", ")} LIMIT ${limit}`,
+    sql: `SELECT ${select.join(", ")} FROM ${from}${where} ORDER BY ${keys.join(", ")} LIMIT ${limit}`,
     parameters,
   }
 }
@@ -84,14 +97,19 @@ export interface IndexColumn {
   isNullable: boolean
 }
 
+/** Returns a statement that finds a row unless the columns are unique together and never null. */
+export function repeatedStatement(from: string, quoted: readonly string[]): string {
+  const isNull = quoted.map((column) => `COUNT(${column}) = 0`).join(" OR ")
+  return `SELECT 1 FROM ${from} GROUP BY ${quoted.join(", ")} HAVING COUNT(*) > 1 OR ${isNull} LIMIT 1`
+}
+
 /**
  * Returns the columns of the best unique index for paging: the primary key, otherwise the shortest index whose columns
- * are never null. Throws StartError if there is none.
+ * are never null. Empty if there is none.
  */
-export function pagingKey(table: string, columns: readonly IndexColumn[]): string[] {
+export function pagingKey(columns: readonly IndexColumn[]): string[] {
   const indexes = Object.values(Object.groupBy(columns, ({ index }) => index)) as IndexColumn[][]
   const usable = indexes.filter((index) => index.every(({ isNullable }) => !isNullable))
   const best = usable.find(([first]) => first?.isPrimary) ?? usable.sort((one, other) => one.length - other.length)[0]
-  if (best === undefined) throw new StartError(`the table ${table} has no unique key to read it by: add one`)
-  return best.map(({ column }) => column)
+  return (best ?? []).map(({ column }) => column)
 }

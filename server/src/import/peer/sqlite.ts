@@ -1,9 +1,13 @@
 import { existsSync } from "node:fs"
 import { StartError } from "../../errors/start-error.js"
 import { openSqliteToRead } from "../sqlite.js"
-import { type Dialect, pageStatement, type Source } from "./source.js"
+import { decoded, isBroken } from "./broken-text.js"
+import { type Dialect, pageStatement, repeatedStatement, type Source } from "./source.js"
 
-const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: () => "?" }
+const dialect: Dialect = {
+  quote: (name) => `"${name.replaceAll('"', '""')}"`,
+  parameter: (_number, value) => (isBroken(value) ? "CAST(? AS TEXT)" : "?"),
+}
 
 /** Opens a SQLite file. Throws StartError if the file does not exist. */
 export async function sqliteSource(path: string): Promise<Source> {
@@ -15,18 +19,32 @@ export async function sqliteSource(path: string): Promise<Source> {
   if (journal === "wal") database.exec("BEGIN")
   const rows = (sql: string, ...parameters: unknown[]) =>
     database.prepare(sql).all(parameters) as Record<string, unknown>[]
+  // The bytes of a text are read as they are stored.
+  if (rows("PRAGMA encoding")[0]?.encoding !== "UTF-8") {
+    throw new StartError("--url: the file stores text in UTF-16: copy it with sqlite3's .dump into a new file")
+  }
+  const { quote } = dialect
+
+  function cells(sql: string, parameters: unknown[]): unknown[][] {
+    const bound = parameters.map((value) => (isBroken(value) ? value.brokenText : value))
+    return database.prepare(sql).safeIntegers().raw().all(bound) as unknown[][]
+  }
 
   return {
-    tables: async () => rows("SELECT name FROM sqlite_schema WHERE type = 'table'").map(({ name }) => String(name)),
+    digestAlgorithm: "sha3-256",
+
+    tables: async () =>
+      rows("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')").map(({ name }) => String(name)),
 
     async describe(name) {
       const columns = rows("SELECT name, type, pk FROM pragma_table_info(?)", name)
-      const [{ wr } = {}] = rows("SELECT wr FROM pragma_table_list WHERE name = ?", name)
+      const [{ type, wr } = {}] = rows("SELECT type, wr FROM pragma_table_list WHERE name = ?", name)
       const primary = columns.filter(({ pk }) => Number(pk) > 0).sort((one, other) => Number(one.pk) - Number(other.pk))
+      // Every table has a rowid unless it was created WITHOUT ROWID. The primary key of such a table is never null.
+      const key = Number(wr) === 0 ? ["rowid"] : primary.map((column) => String(column.name))
       return {
         name,
-        // Every table has a rowid unless it was created WITHOUT ROWID. The primary key of such a table is never null.
-        key: Number(wr) === 0 ? ["rowid"] : primary.map((column) => String(column.name)),
+        key: type === "view" ? [] : key,
         columns: columns.map((column) => ({
           name: String(column.name),
           type: String(column.type).toLowerCase(),
@@ -36,21 +54,50 @@ export async function sqliteSource(path: string): Promise<Source> {
       }
     },
 
-    count: async (name) => Number(rows(`SELECT COUNT(*) AS n FROM ${dialect.quote(name)}`)[0]?.n),
+    count: async (name) => Number(rows(`SELECT COUNT(*) AS n FROM ${quote(name)}`)[0]?.n),
+    isUnique: async (name, columns) => rows(repeatedStatement(quote(name), columns.map(quote))).length === 0,
 
     async page(table, range, limit) {
-      const { sql, parameters } = pageStatement(dialect, table, range, limit)
-      const found = database.prepare(sql).safeIntegers().raw().all(parameters) as unknown[][]
-      // The key cells follow the column cells. They stay integers, because they are parameters of the next page.
-      return found.map((cells) => cells.map((cell, index) => plain(cell, index < table.columns.length)))
+      // The driver cuts a text at U+0000, and ends the process at one that is not UTF-8. So it gets bytes, and for each row
+      // the types of the cells.
+      const all = [...table.columns.map((column) => quote(column.name)), ...table.key.map(quote)]
+      const bytes = all.map((cell) => `CASE typeof(${cell}) WHEN 'text' THEN CAST(${cell} AS BLOB) ELSE ${cell} END`)
+      const types = all.map((cell) => `substr(typeof(${cell}), 1, 1)`).join(" || ")
+      const page = { select: [...bytes, types], from: quote(table.name), range, limit }
+      const { sql, parameters } = pageStatement(dialect, table, page)
+      return cells(sql, parameters).map((row) => {
+        const kinds = String(row.pop())
+        // The key cells follow the column cells. They stay integers, because they are parameters of the next page.
+        return row.map((cell, index) => plain(cell, kinds[index] === "t", index < table.columns.length))
+      })
+    },
+
+    async digests(table, range, limit) {
+      const written = table.columns.map(({ name }) => writtenAs(quote(name)))
+      const select = [`lower(hex(sha3(${written.join(" || ")}, 256)))`]
+      const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
+      return cells(sql, parameters).map(([digest]) => digest)
     },
 
     close: async () => void database.close(),
   }
 }
 
-/** Converts an integer of the driver to a number. One that Number cannot represent exactly becomes text, or stays as it is. */
-function plain(cell: unknown, asText: boolean): unknown {
+/** Returns an expression for a cell as `rowDigest` writes it. */
+function writtenAs(cell: string): string {
+  const whole = `${cell} = CAST(${cell} AS INTEGER) AND abs(${cell}) < 9007199254740992`
+  const fraction = `'~' || iif(abs(${cell}) < 1e12, CAST(${cell} * 1000 AS INTEGER), '')`
+  const number = `iif(${whole}, CAST(${cell} AS INTEGER), ${fraction})`
+  const value = `iif(typeof(${cell}) = 'real', ${number}, ${cell})`
+  return `iif(${cell} IS NULL, '-', octet_length(${value}) || ':' || ${value})`
+}
+
+/**
+ * Converts a cell of the driver: the bytes of a text to the text, an integer to a number. An integer that Number cannot
+ * represent exactly becomes text, or stays as it is.
+ */
+function plain(cell: unknown, isText: boolean, asText: boolean): unknown {
+  if (Buffer.isBuffer(cell)) return isText ? decoded(cell) : cell
   if (typeof cell !== "bigint") return cell
   const number = Number(cell)
   if (Number.isSafeInteger(number)) return number

@@ -1,4 +1,4 @@
-import type { DataSource, QueryRunner } from "typeorm"
+import type { DataSource, ObjectLiteral, QueryRunner, SelectQueryBuilder } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import { orAborted } from "../../util/abort.js"
 import type { Caller, Waiter } from "../store.js"
@@ -73,7 +73,7 @@ export interface Database {
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   readonly observer: DatabaseObserver | undefined
   load(): DatabaseLoad
-  /** Throws DATABASE_UNAVAILABLE when the database does not answer or accepts no writes. */
+  /** Throws DATABASE_UNAVAILABLE when the database does not answer, accepts no writes, or lacks a table. */
   ping(waiter: Waiter): Promise<void>
   close(): Promise<void>
 }
@@ -98,6 +98,11 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   /** A DELETE that never matches a row, because no tenant has this name. It shows whether the database accepts writes, and changes nothing. */
   const probe = allTables.verificationTokens.delete
   const noRow = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
+  /** Names every table with its columns, and reads no row. */
+  const shape: Statement<void> = {
+    sql: `SELECT ${Object.values(allTables).map(existenceOf).join(", ")}`,
+    cells: () => [],
+  }
 
   /** Runs a statement that may run twice on a connection beside those of the units of work. */
   async function aside<Values>(statement: Statement<Values>, values: Values, signal?: AbortSignal): Promise<Cell[][]> {
@@ -114,10 +119,14 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   async function pingOnce() {
     try {
       await aside(probe, noRow)
+      await aside(shape, undefined)
     } catch (cause) {
       // On SQLite any writer locks the whole database. On the other engines this means that the whole table is locked.
       if (failsBy(cause, "locked") && !engine.locksRows) return
       if (failsBy(cause, "read-only")) throw storeError(cause)
+      if (failsBy(cause, "fault")) {
+        throw new StoreError("DATABASE_UNAVAILABLE", `the tables cannot be used: ${cause.message}`, { cause })
+      }
       throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer", { cause })
     }
   }
@@ -259,4 +268,9 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       return closing
     },
   }
+}
+
+/** Returns an expression that fails if the table or one of its columns does not exist. */
+function existenceOf(table: { selectFrom(alias: string): SelectQueryBuilder<ObjectLiteral> }): string {
+  return `EXISTS (${table.selectFrom("t").where("1 = 0").getQuery()})`
 }

@@ -1,6 +1,8 @@
 export { apiKeyStore } from "./api-keys.js"
+export { brokenTexts } from "./broken-texts.js"
 export { addressBook } from "./bulk/addresses.js"
 export { type Bulk, type BulkName, type BulkRows, bulk, bulkNames } from "./bulk/bulk.js"
+export { type Holders, holders } from "./bulk/holders.js"
 export type { BulkTable, Difference } from "./bulk/table.js"
 export { type Cipher, createCipher, keyFromSecret } from "./cipher.js"
 export { urlsOfHosts } from "./cluster/hosts.js"
@@ -10,6 +12,7 @@ export { connectionOptions } from "./engine/connection-options.js"
 export type { DatabaseLoad, DatabaseObserver, StatementName } from "./engine/observer.js"
 export { clientConfig } from "./engine/postgres/client-config.js"
 export { withOfferedTls } from "./engine/url/offered-tls.js"
+export { readOnlyUrl } from "./engine/url/read-only-url.js"
 export {
   type DatabaseLocation,
   type PostgresLocation,
@@ -31,7 +34,7 @@ export { failsBy } from "./query/statement-error.js"
 export { type RekeyOptions, type RekeyProgress, rekey } from "./rekey.js"
 export type { Engine } from "./schema/column-types.js"
 export { type Entities, entities } from "./schema/entities.js"
-export { checkJsonSize } from "./schema/extra.js"
+export { checkJsonSize, jsonText } from "./schema/extra.js"
 export {
   applyMigrations,
   type MigrationState,

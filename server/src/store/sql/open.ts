@@ -53,6 +53,11 @@ export interface SqlDatabaseOptions extends Observation {
    * addresses. It has no effect on SQLite. Default 5000.
    */
   connectTimeoutMs?: number | undefined
+  /**
+   * Whether the database is only read. Then SQLite rejects writes, and does not turn on the write-ahead log of a file.
+   * It has no effect on servers. Default false.
+   */
+  readOnly?: boolean | undefined
   /** Returns a number from 0 to 1, 1 excluded, that randomizes the delays of retries. Default Math.random. */
   random?: (() => number) | undefined
   /**
@@ -68,7 +73,7 @@ export interface SqlDatabaseOptions extends Observation {
 
 export interface SqlStoreOptions extends SqlDatabaseOptions {
   /**
-   * The keys that encrypt provider tokens and stored answers, 32 bytes each. The first one encrypts and all of them
+   * The keys that encrypt provider tokens, private properties and stored answers, 32 bytes each. The first one encrypts and all of them
    * decrypt.
    */
   encryptionKeys: readonly Buffer[]
@@ -119,7 +124,7 @@ export function sqlStore(
   const { revokeMost } = revocations
   return {
     database,
-    users: userStore(database, { tokens, clock, provisional, eventOf, revokeMost }),
+    users: userStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
     accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
     sessions: sessionStore(database, { tokens, clock, provisional, eventOf, revocations }),
@@ -173,7 +178,7 @@ async function openEngine(locations: readonly DatabaseLocation[], options: SqlDa
   const [first] = locations
   if (first?.kind === "sqlite") {
     const { openSqliteEngine } = await import("./engine/sqlite.js")
-    return openSqliteEngine(first.path)
+    return openSqliteEngine(first.path, options)
   }
   if (first?.kind === "postgres") {
     const { openPostgresEngine } = await import("./engine/postgres/postgres.js")

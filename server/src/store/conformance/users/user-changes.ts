@@ -59,6 +59,7 @@ export function userChangeContract(context: ContractContext): void {
           created: context.clock.now,
           updated: context.clock.now,
           provisional_until: null,
+          private_extra: null,
           deleted: null,
         },
       ])

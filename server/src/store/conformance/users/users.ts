@@ -42,6 +42,7 @@ export function userContract(context: ContractContext): void {
           created: context.clock.now,
           updated: context.clock.now,
           provisional_until: null,
+          private_extra: null,
           deleted: null,
         },
       ])

@@ -4,6 +4,7 @@ import type { Database } from "../database.js"
 import type { AccountRow, AuthenticatorRow, SessionRow, UserRow, VerificationTokenRow } from "../schema/rows.js"
 import { newHandle } from "../sessions/session-keys.js"
 import { emailKey } from "../users/email-key.js"
+import { privateExtra } from "../users/private-extra.js"
 import { type BulkTable, bulkTable } from "./table.js"
 
 /**
@@ -34,14 +35,16 @@ export function bulk(
   { tenant, encryptionKeys }: { tenant: string; encryptionKeys: readonly Buffer[] },
 ): Bulk {
   const { users, accounts, sessions, verificationTokens, authenticators } = database.tables
-  const sealed = sealedAccounts(createCipher(encryptionKeys))
+  const cipher = createCipher(encryptionKeys)
+  const [sealed, ofUser] = [sealedAccounts(cipher), privateExtra(cipher)]
   return {
     // `emailKey` is not among the selected columns.
     users: bulkTable(database, users, {
       tenant,
-      seal: timed,
-      open: (row) => ({ ...row, emailKey: emailKey(row.email) }),
+      seal: (row) => timed({ ...row, privateExtra: ofUser.seal(row) }),
+      open: (row) => ({ ...row, emailKey: emailKey(row.email), privateExtra: ofUser.open(row) }),
       hidden: ["created", "updated"],
+      apart: ["privateExtra"],
     }),
     accounts: bulkTable(database, accounts, {
       tenant,

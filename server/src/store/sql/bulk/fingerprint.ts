@@ -10,14 +10,13 @@ import type { Table } from "../schema/table.js"
 export function fingerprintOf<Row extends ObjectLiteral & { tenant: string }, Key extends keyof Row & string>(
   database: Database,
   table: Table<Row, Key>,
-  tenant: string,
+  { tenant, apart }: { tenant: string; apart: readonly (keyof Row & string)[] },
 ): () => Promise<string | undefined> {
   if (database.engine !== "mysql" && database.engine !== "mariadb") return async () => undefined
   const keys = table.key.map((property) => `t.${property}`)
   // HEX, because bytes are not text. CONCAT, because HEX of a number would convert it to an integer.
-  const cells = [...new Set([...keys, ...table.columns("t").split(", ")])].map(
-    (column) => `IFNULL(HEX(CONCAT(${column})), '-')`,
-  )
+  const others = [...table.columns("t").split(", "), ...apart.map((property) => `t.${property}`)]
+  const cells = [...new Set([...keys, ...others])].map((column) => `IFNULL(HEX(CONCAT(${column})), '-')`)
   const digest = `CAST(CONV(LEFT(SHA2(CONCAT_WS(',', ${cells.join(", ")}), 256), 16), 16, 10) AS UNSIGNED)`
   const fingerprint = table.statement(
     table.selectFrom("t").select(`CONCAT(COUNT(*), ' ', BIT_XOR(${digest}))`).where("t.tenant = :tenant"),

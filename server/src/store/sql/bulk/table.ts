@@ -43,6 +43,8 @@ interface BulkTableOptions<Row> {
    * Columns that only lists select. They are written with rows that are new or have changed, but they are not compared.
    */
   hidden?: readonly (keyof Row & string)[]
+  /** Columns that no other statement selects or updates. They are written and compared like the others. */
+  apart?: readonly (keyof Row & string)[]
 }
 
 const pageSize = 500
@@ -57,11 +59,12 @@ const maxInsertBytes = 1024 * 1024
 export function bulkTable<Row extends { tenant: string }, Key extends keyof Row & string>(
   database: Database,
   table: Table<Row, Key>,
-  { tenant, seal = (row) => row, open = (row) => row, owner, hidden = [] }: BulkTableOptions<Row>,
+  { tenant, seal = (row) => row, open = (row) => row, owner, hidden = [], apart = [] }: BulkTableOptions<Row>,
 ): BulkTable<Row> {
   const keys = table.key.filter((property) => property !== "tenant")
   const names = keys.map((property) => `t.${property}`)
-  const others = hidden.map((property) => `t.${property}`)
+  const more = [...hidden, ...apart]
+  const others = more.map((property) => `t.${property}`)
   const isWanted = `t.tenant = :tenant${owner === undefined ? "" : ` AND ${ofPresentUser("t.tenant", `t.${owner}`)}`}`
   const keysAndOwner = owner === undefined ? keys : [...keys, owner]
   const select = () =>
@@ -79,6 +82,10 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   const ofTenant = table.statement(table.selectFrom("t").select("COUNT(*)").where(isWanted), "tenant" as Key)
   const byKeys = selectByKeys()
   const insertMany = table.insertMany(rowsAtOnce)
+  const updateApart =
+    apart.length === 0
+      ? undefined
+      : table.statement(table.updateOf(...apart).where(table.keyIs()), ...table.key, ...apart)
 
   function selectByKeys(): Statement<readonly Row[]> {
     const cells = keys.map((property) => [property, (row: Row) => table.cell(property, row[property])])
@@ -120,14 +127,14 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
 
   /**
    * Converts the cells of a SELECT to a row: the columns, then the key, which may be among the columns or not, then the
-   * hidden columns.
+   * hidden columns and those apart.
    */
   function rowOf(cells: Cell[]): Row {
     const row: Row = { ...table.row(cells), tenant }
     for (const [index, property] of keys.entries()) {
       row[property] ??= Buffer.from(cells[table.width + index] as Buffer) as Row[Key]
     }
-    for (const [index, property] of hidden.entries()) {
+    for (const [index, property] of more.entries()) {
       row[property] = table.value(property, cells[table.width + keys.length + index] as Cell) as Row[typeof property]
     }
     return open(row)
@@ -152,7 +159,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
 
     pages: rowPages,
     keys: keyPages,
-    fingerprint: fingerprintOf(database, table, tenant),
+    fingerprint: fingerprintOf(database, table, { tenant, apart }),
 
     async differences(rows) {
       const stored = new Map<string, Row>()
@@ -174,7 +181,10 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
       if (missing.length + changed.length === 0) return
       const [inserted, updated] = [missing.map(seal), changed.map(seal)]
       await database.transaction({}, [], async (sql) => {
-        for (const row of updated) await sql.write(table.update, row)
+        for (const row of updated) {
+          await sql.write(table.update, row)
+          if (updateApart !== undefined) await sql.write(updateApart, row)
+        }
         for (const chunk of chunks(inserted, rowsAtOnce)) {
           if (chunk.length === rowsAtOnce && bytesOf(insertMany.cells(chunk)) <= maxInsertBytes) {
             await sql.write(insertMany, chunk)

@@ -1,7 +1,19 @@
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs"
+import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
+import type Libsql from "libsql"
+import { fileProblemOf } from "../../../errors/sqlite-code.js"
 import { longestTurnMs, openSqliteEngine } from "./sqlite.js"
 
 describe("a database file", () => {
@@ -47,6 +59,65 @@ describe("a database file", () => {
     writeFileSync(path, "")
     chmodSync(path, 0o640)
     expect(await modesOf(path)).toEqual({ "a.db": "640", "a.db-shm": "640", "a.db-wal": "640" })
+  })
+
+  /** Creates a database with this journal, and returns its path. */
+  function prepared(journal: "DELETE" | "WAL"): string {
+    const path = join(folder, "a.db")
+    const database: Libsql.Database = new (createRequire(import.meta.url)("libsql"))(path)
+    database.pragma(`journal_mode = ${journal}`)
+    database.exec("CREATE TABLE t (a)")
+    database.close()
+    return path
+  }
+
+  test("that is only read keeps its bytes and its journal, and rejects writes", async () => {
+    const path = prepared("DELETE")
+    const before = readFileSync(path)
+    const engine = await openSqliteEngine(path, { readOnly: true })
+    const connection = await engine.connect()
+    expect((await connection.run("SELECT count(*) FROM t", [])).rows).toEqual([[0]])
+    for (const sql of ["INSERT INTO t VALUES (1)", "CREATE TABLE u (a)", "PRAGMA journal_mode = WAL"]) {
+      await expect(connection.run(sql)).rejects.toMatchObject({ failure: "read-only" })
+    }
+    await engine.close()
+    expect(readFileSync(path)).toEqual(before)
+    expect(readdirSync(folder)).toEqual(["a.db"])
+    const missing = openSqliteEngine(join(folder, "b", "b.db"), { readOnly: true })
+    await expect(missing).rejects.toMatchObject({ failure: "unavailable" })
+    expect(readdirSync(folder)).toEqual(["a.db"])
+  })
+
+  /** Runs work as a user who may read the folder and not write it. Root may write everything. */
+  async function asReader<T>(work: () => Promise<T>): Promise<T> {
+    const isRoot = process.geteuid?.() === 0
+    try {
+      chmodSync(folder, 0o555)
+      if (isRoot) process.seteuid?.(65_534)
+      return await work()
+    } finally {
+      if (isRoot) process.seteuid?.(0)
+      chmodSync(folder, 0o755)
+    }
+  }
+
+  test.each([
+    ["that nobody may write", "DELETE", 0o444, false, "the file or its folder cannot be written"],
+    ["with a write-ahead log in a folder that cannot be written", "WAL", 0o444, true, "even to read it"],
+    ["that cannot be read", "DELETE", 0o000, true, "the file, or one next to it, cannot be opened"],
+  ] as const)("%s is reported in words", async (_, journal, mode, readOnly, words) => {
+    const path = prepared(journal)
+    for (const suffix of ["-wal", "-shm"]) rmSync(path + suffix, { force: true })
+    chmodSync(path, mode)
+    const problem = await asReader(() => openSqliteEngine(path, { readOnly }).catch(fileProblemOf))
+    expect(problem).toContain(words)
+  })
+
+  test("that is no database is reported in words", async () => {
+    const path = join(folder, "a.db")
+    writeFileSync(path, "an application's own file\n".repeat(100))
+    const problem = await openSqliteEngine(path, { readOnly: true }).catch(fileProblemOf)
+    expect(problem).toBe("the file is not a database of SQLite")
   })
 
   test("that cannot be created is reported", async () => {

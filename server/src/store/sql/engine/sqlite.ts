@@ -1,18 +1,26 @@
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs"
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname } from "node:path"
 import type Libsql from "libsql"
 import { DataSource, QueryFailedError, type QueryRunner } from "typeorm"
+import { sqliteCodeOf } from "../../../errors/sqlite-code.js"
 import { turnLimit } from "../../../util/turn-limit.js"
 import type { Cell } from "../query/statement.js"
 import { type Failure, StatementError } from "../query/statement-error.js"
 import { common } from "./data-source.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
+import { readOnlyUrl } from "./url/read-only-url.js"
 
 /**
  * How long SQLite waits for a lock of another process, in milliseconds. Short, because the wait blocks the event loop.
  */
 const busyTimeoutMs = 20
+
+/** How long a connection that only reads waits for a lock of another process, in milliseconds. Only commands have one. */
+const readerBusyTimeoutMs = 10_000
+
+/** Begins a transaction with the lock for writes. */
+const begin = "BEGIN IMMEDIATE"
 
 /**
  * How long units of work may keep one turn of the event loop busy, in milliseconds. Each unit ends in the turn in which it begins, so
@@ -38,26 +46,70 @@ const failures: [prefix: string, failure: Failure][] = [
 /**
  * Opens a SQLite file, or `:memory:`. A file that does not exist is created, and only its owner can read it. Throws
  * StatementError.
+ *
+ * @param readOnly Whether SQLite rejects writes. The file must exist, and is left as it is, without a write-ahead log
+ *   if it has none.
  */
-export async function openSqliteEngine(path: string): Promise<SqlEngine> {
-  if (path !== ":memory:") createFile(path)
+export async function openSqliteEngine(
+  path: string,
+  { readOnly = false }: { readOnly?: boolean | undefined } = {},
+): Promise<SqlEngine> {
+  const Database = createRequire(import.meta.url)("libsql") as typeof Libsql
+  const isFile = path !== ":memory:"
+  if (isFile && !readOnly) createFile(path)
+  // TypeORM would create its folder.
+  else if (isFile && !existsSync(path)) throw new StatementError("unavailable", "there is no such file")
   const dataSource = new DataSource({
     type: "better-sqlite3",
-    driver: createRequire(import.meta.url)("libsql"),
+    driver: isFile && readOnly ? readerOf(Database, path) : Database,
     database: path,
     // Turning on the write-ahead log briefly requires exclusive access to the file.
     timeout: 5000,
-    enableWAL: path !== ":memory:",
+    enableWAL: isFile && !readOnly,
     ...common("sqlite"),
   })
   try {
     await dataSource.initialize()
+    const database: Libsql.Database = await dataSource.createQueryRunner().connect()
+    database.pragma(`busy_timeout = ${readOnly ? readerBusyTimeoutMs : busyTimeoutMs}`)
+    // SQLite reads the file only now.
+    database.pragma("schema_version")
   } catch (error) {
     throw statementError(error)
   }
-  const database: Libsql.Database = await dataSource.createQueryRunner().connect()
-  database.pragma(`busy_timeout = ${busyTimeoutMs}`)
-  return sqliteEngine(dataSource)
+  return sqliteEngine(dataSource, isFile ? filesAt(path) : () => {})
+}
+
+/**
+ * Returns a function that throws if the file or its write-ahead log are no longer those that were opened, because
+ * somebody removed or replaced them. SQLite goes on with the opened ones, which nobody will find: a write would be lost
+ * when the process ends, although its caller was told that it was made.
+ */
+function filesAt(path: string): () => void {
+  const opened = [path, `${path}-wal`].map((file) => ({ file, identity: identityOf(file) }))
+  return () => {
+    const other = opened.find(({ file, identity }) => identityOf(file) !== identity)
+    if (other === undefined) return
+    throw new StatementError(
+      "read-only",
+      `${other.file} was removed or replaced while it was open: restart the service`,
+    )
+  }
+}
+
+/** Returns what tells a file apart from another one at the same path; undefined if there is none. */
+function identityOf(file: string): string | undefined {
+  const found = statSync(file, { throwIfNoEntry: false })
+  return found && `${found.dev} ${found.ino}`
+}
+
+/** Returns the driver with connections that cannot write. TypeORM itself gets the path, because it would take a URL for a folder. */
+function readerOf(Database: typeof Libsql, path: string) {
+  return class extends Database {
+    constructor(_path: string, options?: Libsql.Options) {
+      super(readOnlyUrl(path), options)
+    }
+  }
 }
 
 /**
@@ -78,8 +130,10 @@ function createFile(path: string): void {
 /**
  * Creates the engine of SQLite. It has one connection and runs statements synchronously, so no statement waits or needs
  * a timeout.
+ *
+ * @param checkFiles Throws if a write would be lost.
  */
-function sqliteEngine(dataSource: DataSource): SqlEngine {
+function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine {
   const statements = new Map<string, Libsql.Statement>()
   const turn = turnLimit(longestTurnMs)
 
@@ -100,7 +154,8 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
    */
   function write(database: Libsql.Database, statement: Libsql.Statement, cells: Cell[]): number {
     if (database.inTransaction) return statement.run(cells).changes
-    database.exec("BEGIN IMMEDIATE")
+    checkFiles()
+    database.exec(begin)
     try {
       const { changes } = statement.run(cells)
       database.exec("COMMIT")
@@ -116,6 +171,7 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
     if (!database.open) throw new StatementError("unavailable", "the database is closed")
     try {
       if (cells === undefined) {
+        if (sql === begin) checkFiles()
         database.exec(sql)
         return { rows: [], matched: 0 }
       }
@@ -140,7 +196,7 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
     engine: "sqlite",
     dataSource,
     concurrency: 1,
-    begin: "BEGIN IMMEDIATE",
+    begin,
     // A transaction locks the whole database when it begins.
     lock: (select) => select,
     locksRows: false,
@@ -153,7 +209,7 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
     withQueryRunner,
     withSchemaLock: (work) =>
       withQueryRunner(async (runner) => {
-        await run("BEGIN IMMEDIATE")
+        await run(begin)
         try {
           const result = await work(runner)
           await run("COMMIT")
@@ -169,8 +225,8 @@ function sqliteEngine(dataSource: DataSource): SqlEngine {
 
 /** Classifies an error of libsql. Its messages name tables and columns, and quote no values. */
 function statementError(error: unknown): StatementError {
-  const { message, code } = error as { message: string; code?: string }
-  // libsql's code for a file that cannot be opened is the empty string.
-  const failure = code === "" ? "unavailable" : failures.find(([prefix]) => code?.startsWith(prefix))?.[1]
-  return new StatementError(failure ?? "fault", message, code)
+  if (error instanceof StatementError) return error
+  const code = sqliteCodeOf(error as { code?: string })
+  const failure = failures.find(([prefix]) => code?.startsWith(prefix))?.[1]
+  return new StatementError(failure ?? "fault", (error as Error).message, code)
 }

@@ -46,6 +46,7 @@ export function entities(engine: Engine) {
         extra: { name: "extra", ...json() },
         ...times,
         provisionalUntil: { name: "provisional_until", nullable: true, select: false, ...time() },
+        privateExtra: { name: "private_extra", nullable: true, select: false, ...longText() },
         // TypeORM leaves out rows with this time from every SELECT and join.
         deleted: { name: "deleted", nullable: true, select: false, deleteDate: true, ...time() },
       },

@@ -232,21 +232,29 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   })
 
   describe("the tables of a build before the first release", () => {
-    /** Records the migrations that such a build had after the first one. */
+    const [, ...later] = names
+    const recorded = merged.map((name, index) => ({
+      timestamp: index + 2,
+      name: `${name}-${`${index + 2}`.padStart(13, "0")}`,
+    }))
+    /** Reverts all migrations but the first, and records those that such a build had after it. */
     const record = async (count: number) => {
-      for (const [index, name] of merged.slice(0, count).entries()) {
-        await empty.query(
-          `INSERT INTO authwire_migrations (timestamp, name) VALUES (${index + 2}, '${name}-${`${index + 2}`.padStart(13, "0")}')`,
-        )
+      for (const _ of later) await revertLastMigration(database)
+      for (const { timestamp, name } of recorded.slice(0, count)) {
+        await empty.query("INSERT INTO authwire_migrations (timestamp, name) VALUES (?, ?)", [timestamp, name])
       }
     }
-    afterEach(() => empty.query("DELETE FROM authwire_migrations WHERE timestamp > 1"))
+    afterEach(async () => {
+      for (const { name } of recorded) await empty.query("DELETE FROM authwire_migrations WHERE name = ?", [name])
+      await applyMigrations(database)
+    })
 
-    test("are those of this version if it had all of its migrations; only that build reverts them", async () => {
+    test("are those of the first migration if it had all of its own; only that build reverts them", async () => {
       await record(merged.length)
-      expect(await pendingMigrations(database)).toEqual([])
+      expect(await pendingMigrations(database)).toEqual(later)
       expect((await migrationStatus(database)).every(({ known }) => known)).toBe(true)
-      expect(await applyMigrations(database)).toEqual([])
+      expect(await applyMigrations(database)).toEqual(later)
+      for (const name of [...later].reverse()) expect(await revertLastMigration(database)).toBe(name)
       await expect(revertLastMigration(database)).rejects.toThrow("revert them with it")
       expect(await tablesThere()).toEqual(tables)
     })

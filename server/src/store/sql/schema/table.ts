@@ -115,7 +115,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> {
 /** Creates the tables of a data source that was opened with the entities of its engine. */
 export function tables(dataSource: DataSource, entities: Entities, lock: Lock) {
   return {
-    users: table<UserRow, "tenant" | "id">(dataSource, entities.users, lock, { apart: ["deleted"] }),
+    users: table<UserRow, "tenant" | "id">(dataSource, entities.users, lock, { apart: ["privateExtra", "deleted"] }),
     accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(dataSource, entities.accounts, lock, {
       apart: refreshColumns,
       isOfUser: true,

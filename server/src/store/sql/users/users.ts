@@ -1,6 +1,7 @@
 import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, UserStore } from "../../store.js"
 import type { User, UserPatch } from "../../types.js"
+import type { Cipher } from "../cipher.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { sharedLookup } from "../query/batched-lookup.js"
@@ -10,6 +11,7 @@ import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { UserRow } from "../schema/rows.js"
 import { emailKey } from "./email-key.js"
+import { privateExtra } from "./private-extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
 import { userDeletion } from "./user-deletions.js"
 import { userLists } from "./user-lists.js"
@@ -23,6 +25,7 @@ export type RevokeMost = (caller: Caller, userId: string) => Promise<number>
 export function userStore(
   database: Database,
   options: {
+    cipher: Cipher
     tokens: PageTokens
     clock: () => number
     provisional: ProvisionalUsers
@@ -30,7 +33,7 @@ export function userStore(
     revokeMost: RevokeMost
   },
 ): UserStore {
-  const { tokens, clock, provisional, eventOf, revokeMost } = options
+  const { cipher, tokens, clock, provisional, eventOf, revokeMost } = options
   const { users, accounts, sessions } = database.tables
   const columns = users.columns("u")
   const userByEmail = users.statement(
@@ -51,6 +54,10 @@ export function userStore(
     alias: "a",
     key: ["provider", "providerAccountId"],
   })
+  const privateById = users.statement(
+    users.selectFrom("u").select("u.privateExtra").where(users.keyIs("u")),
+    ...users.key,
+  )
   const first = (cells: Cell[] | undefined) => (cells === undefined ? null : users.row(cells))
   const ofUser = "tenant = :tenant AND userId = :userId"
   const deleteSessions = sessions.statement(sessions.deleteFrom().where(ofUser), "tenant", "userId")
@@ -122,6 +129,14 @@ export function userStore(
     async getByAccount(caller, { provider, providerAccountId }) {
       const key = [accounts.cell("provider", provider), accounts.cell("providerAccountId", providerAccountId)]
       return first(await byAccount(caller, key))
+    },
+
+    async getPrivateExtra(caller, id) {
+      const key = { tenant: caller.tenant, id }
+      const [cells] = await database.reads(caller).read(privateById, key)
+      if (cells === undefined) return null
+      const sealed = users.value("privateExtra", cells[0] as Cell)
+      return JSON.parse(privateExtra(cipher).open({ ...key, privateExtra: sealed }) ?? "{}")
     },
 
     async update(caller, id, patch, options) {

@@ -1,0 +1,15 @@
+import { isUtf8 } from "node:buffer"
+
+/** A text that is not valid UTF-8. It is a plain object, because checkpoints store keys. */
+export interface BrokenText {
+  brokenText: Uint8Array
+}
+
+export function isBroken(cell: unknown): cell is BrokenText {
+  return typeof cell === "object" && cell !== null && "brokenText" in cell
+}
+
+/** Decodes a text. Nothing of it is left out or replaced. */
+export function decoded(bytes: Buffer): string | BrokenText {
+  return isUtf8(bytes) ? bytes.toString("utf8") : { brokenText: bytes }
+}

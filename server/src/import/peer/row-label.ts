@@ -1,0 +1,37 @@
+import { hash } from "node:crypto"
+import { isBroken } from "./broken-text.js"
+import type { ReadColumn } from "./raw-row.js"
+import type { SourceTable } from "./source.js"
+
+/** The properties whose values may be shown. Others may be addresses or tokens. */
+const shown: readonly (string | undefined)[] = ["id", "userId", "provider"]
+
+/**
+ * Identifies a row by the key by which its table is paged, for rows whose own ids cannot be read: the values as SQL
+ * writes them, or the beginning of the SHA-256 of a value that may be secret.
+ *
+ * @param cells The cells of the key.
+ */
+export function rowLabel(
+  { name, key }: SourceTable,
+  columns: readonly ReadColumn[],
+  cells: readonly unknown[],
+): string {
+  const parts = key.map((column, index) => {
+    const field = columns.find((one) => one.name === column)?.field
+    const cell = cells[index]
+    if (typeof cell === "number" || typeof cell === "bigint") return `${column} = ${cell}`
+    const bytes = bytesOf(cell)
+    if (column !== "id" && !shown.includes(field)) {
+      return `SHA-256 of ${column} = ${hash("sha256", bytes ?? String(cell), "hex").slice(0, 12)}…`
+    }
+    return `${column} = ${bytes === undefined ? `'${cell}'` : `X'${bytes.toString("hex")}'`}`
+  })
+  return `row of ${name} with ${parts.join(" and ")}`
+}
+
+function bytesOf(cell: unknown): Buffer | undefined {
+  if (isBroken(cell)) return Buffer.from(cell.brokenText)
+  if (cell instanceof ArrayBuffer) return Buffer.from(cell)
+  return cell instanceof Uint8Array ? Buffer.from(cell) : undefined
+}

@@ -1,0 +1,53 @@
+import { renameSync, rmSync, writeFileSync } from "node:fs"
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { expect, test } from "@jest/globals"
+import { anyone, newUser } from "../conformance/context.js"
+
+const later = endsAfterEach()
+const failure = (message: RegExp) => ({ reason: "DATABASE_UNAVAILABLE", message: expect.stringMatching(message) })
+
+async function opened(target: Parameters<typeof createStoreDatabase>[0]) {
+  const database = await createStoreDatabase(target)
+  later(() => database.drop())
+  return { database, store: await database.openStore() }
+}
+
+test.each(databaseTargets())("a ping of %s fails while a table is missing, and names it", async (target) => {
+  const { database, store } = await opened(target)
+  await store.ping({})
+  for (const table of ["authenticators", "verification_tokens", "events"]) {
+    await database.query(`ALTER TABLE ${table} RENAME TO elsewhere`)
+    await expect(store.ping({})).rejects.toMatchObject(failure(new RegExp(`^the tables cannot be used: .*${table}`)))
+    await database.query(`ALTER TABLE elsewhere RENAME TO ${table}`)
+    await store.ping({})
+  }
+})
+
+if (databaseTargets().includes("sqlite")) {
+  test.each(["", "-wal"])(
+    "writes and pings fail while the file %s of SQLite is not the one that was opened",
+    async (suffix) => {
+      const { database, store } = await opened("sqlite")
+      const file = `${database.url.slice("sqlite:".length)}${suffix}`
+      const user = newUser()
+      await store.users.create(anyone, user)
+      const lost = failure(/^the database accepts no writes: .* was removed or replaced while it was open: /)
+      const check = async () => {
+        await expect(store.ping({})).rejects.toMatchObject(lost)
+        await expect(store.users.create(anyone, newUser())).rejects.toMatchObject(lost)
+        await expect(store.users.delete(anyone, user.id)).rejects.toMatchObject(lost)
+        expect(await store.users.get(anyone, user.id)).toEqual(user)
+      }
+      renameSync(file, `${file}.kept`)
+      await check()
+      writeFileSync(file, "")
+      await check()
+      rmSync(file)
+      renameSync(`${file}.kept`, file)
+      await store.ping({})
+      await store.users.delete(anyone, user.id)
+    },
+  )
+}
