@@ -50,6 +50,8 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
       // PostgreSQL scans a small table, whatever indexes there are.
       await tables.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra)
         SELECT 'many', sha256(n::text::bytea), (n % 300)::text, now(), '{}' FROM generate_series(1, 30000) n`)
+      await tables.query(`INSERT INTO users (tenant, id, extra)
+        SELECT 'more', n::text, '{}' FROM generate_series(1, 2000) n`)
     }
     if (target !== "sqlite")
       await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} sessions, users`)

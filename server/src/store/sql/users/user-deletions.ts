@@ -134,7 +134,13 @@ function rowsOfUser<Row extends ObjectLiteral & { tenant: string; userId: string
   const selectOf = (limit: number) => {
     const keys = table.key.map((property) => `t.${property}`).join(", ")
     return statement<Row, Pick<UserRow, "tenant" | "id">>(
-      table.selectFrom("t").select(keys).where("t.tenant = :tenant AND t.userId = :userId").limit(limit),
+      table
+        .selectFrom("t")
+        // Without the hint the servers may read all rows of the tenant, because no order is wanted.
+        .useIndex(`${table.name}_user_id`)
+        .select(keys)
+        .where("t.tenant = :tenant AND t.userId = :userId")
+        .limit(limit),
       {
         tenant: ({ tenant }) => table.cell("tenant", tenant as Row["tenant"]),
         userId: ({ id }) => table.cell("userId", id as Row["userId"]),
