@@ -301,6 +301,30 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     },
   )
 
+  test("the rows of a deleted user are found by the index of their user, and deleted by their key", async () => {
+    const store = sqlStore(database, { encryptionKeys })
+    const deleted = newUser()
+    await store.users.create(anyone, deleted)
+    await store.sessions.create(anyone, newSession(deleted.id, 0))
+    await store.accounts.link(anyone, newAccount(deleted.id))
+    await store.authenticators.create(anyone, newAuthenticator(deleted.id))
+    await tables.query("UPDATE users SET deleted = created WHERE id = ?", [deleted.id])
+    await analyze("users", "accounts", "sessions", "authenticators")
+    recorded.length = 0
+    const rows = recordingStore().expired.tables.find(({ table }) => table === "users")
+    expect(await rows?.deleteBatch({}, { from: new Date(0), before: new Date(0), limit: 100 })).toMatchObject({
+      count: 4,
+    })
+    const selects = recorded.filter(([statement]) => statement.startsWith("SELECT"))
+    const keys = ["users_deleted", "sessions_user_id", "accounts_user_id", "authenticators_user_id", "users_deleted"]
+    expect(await Promise.all(selects.map(async (select) => (await plans.of(select))[0]?.key))).toEqual(keys)
+    // On SQLite nothing can be committed after EXPLAIN of a write.
+    if (target === "sqlite") return
+    for (const change of recorded.filter((one) => !selects.includes(one))) {
+      expect((await plans.of(change))[0]?.key).toBe("PRIMARY")
+    }
+  })
+
   // On SQLite each session is extended alone.
   if (target !== "sqlite")
     test("sessions.access of several due sessions runs three statements, which find the rows by their keys", async () => {
