@@ -308,7 +308,14 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     await store.sessions.create(anyone, newSession(deleted.id, 0))
     await store.accounts.link(anyone, newAccount(deleted.id))
     await store.authenticators.create(anyone, newAuthenticator(deleted.id))
-    await tables.query("UPDATE users SET deleted = created WHERE id = ?", [deleted.id])
+    const { users: userTable } = database.tables
+    const key = { tenant: "default", id: deleted.id }
+    const mark = userTable.statement(
+      userTable.updateOf("deleted").where(userTable.keyIs()),
+      ...userTable.key,
+      "deleted",
+    )
+    await database.writes({}, [], (sql) => sql.write(mark, { ...key, deleted: new Date() }))
     await analyze("users", "accounts", "sessions", "authenticators")
     recorded.length = 0
     const rows = recordingStore().expired.tables.find(({ table }) => table === "users")

@@ -1,6 +1,6 @@
 import type { ObjectLiteral } from "typeorm"
-import type { Table } from "../schema/table.js"
-import { type Cell, itemParameters, type Statements, statement } from "./statement.js"
+import { type Cell, itemParameters, type Statements, statement } from "../query/statement.js"
+import type { Table } from "./table.js"
 
 /**
  * The number of keys in one DELETE. With more keys MySQL would scan a table of some hundred rows as a whole, and wait
