@@ -90,9 +90,15 @@ describe("expired rows", () => {
     const first = await cleanup("--older-than=30d", "--batch=1")
     expect(first).toMatchObject({
       code: 0,
-      stdout: ["sessions: 1", "verification_tokens: 1", "idempotency_keys: 0", "caches: 0", "events: 0", ""].join(
-        " deleted\n",
-      ),
+      stdout: [
+        "sessions: 1",
+        "verification_tokens: 1",
+        "idempotency_keys: 0",
+        "caches: 0",
+        "events: 0",
+        "users: 0",
+        "",
+      ].join(" deleted\n"),
     })
     expect(await left(database, "sessions")).toEqual([1, 2, 3, 4])
     expect(await cleanup("--older-than=0", "--batch=2")).toMatchObject({ code: 0 })

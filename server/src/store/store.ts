@@ -177,7 +177,8 @@ export interface UserStore {
    * EMAIL_ALREADY_EXISTS and INVALID_FIELD (`extra`). May run its transaction more than once.
    *
    * With `revokeSessionsOnEmailChange`, the user's sessions are deleted in the same transaction if the address changes
-   * or is removed. No session of the user is created meanwhile.
+   * or is removed. No session of the user is created meanwhile. If the user has thousands of sessions, most are deleted
+   * before, in batches that are committed one by one, so a failed call may have deleted some.
    */
   update(
     caller: Caller,
@@ -188,7 +189,8 @@ export interface UserStore {
   /**
    * Deletes the user with its accounts, sessions and authenticators in one transaction. Returns the user as it was.
    * None of the three outlives the user, even if it is created at the same time. May run its transaction more than
-   * once.
+   * once. If the user has more than 1,000 rows in a table, the rows are deleted later, by `ExpiredStore`. They exist for
+   * no call meanwhile, and their keys are free, except the user's id.
    */
   delete(caller: Caller, id: string): Promise<User | null>
   /** Returns a page of users in the order of creation, and by the bytes of the id within a millisecond. See Pages. */
@@ -210,7 +212,8 @@ export interface AccountStore {
   link(caller: Caller, account: Account): Promise<Account>
   /**
    * Unlinks an account and returns it as it was. With `revokeSessions`, the existing sessions of its user are deleted
-   * in the same transaction. A session that is created at the same time may remain.
+   * in the same transaction. A session that is created at the same time may remain. Thousands of sessions are deleted
+   * like those of `UserStore.update`.
    */
   unlink(caller: Caller, key: AccountKey, options?: { revokeSessions: boolean }): Promise<(Account & Revocation) | null>
   get(caller: Caller, key: AccountKey): Promise<Account | null>
@@ -322,7 +325,7 @@ export interface SessionStore {
   /**
    * Deletes the sessions of a user, except those to keep. Returns their number. A session that is created at the same
    * time may remain. If the user has thousands of sessions, they are deleted in batches that are committed one by one,
-   * so a failed call may have deleted some.
+   * even if the caller has a transaction, so a failed call may have deleted some.
    */
   revokeOfUser(caller: Caller, userId: string, kept: KeptSessions): Promise<number>
   /**
@@ -429,7 +432,10 @@ export interface ExpiredStore {
   now(waiter: Waiter): Promise<Date>
 }
 
-/** The rows of one table that may be deleted once the time in their row has passed. */
+/**
+ * The rows of one table that may be deleted once the time in their row has passed. Of `users` these are the rows that
+ * deleted users have left in any table, whatever the time.
+ */
 export interface ExpiredRows {
   /** The name of the table in the database. */
   readonly table: string

@@ -45,7 +45,8 @@ type AccountServiceClient interface {
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(ctx context.Context, in *LinkAccountRequest, opts ...grpc.CallOption) (*LinkAccountResponse, error)
 	// Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-	// `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+	// `revoke_sessions`. Of thousands of sessions most are deleted before, in batches, so a call that fails may have deleted
+	// some. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
 	// the scope `accounts:read` too.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
@@ -162,7 +163,8 @@ type AccountServiceServer interface {
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(context.Context, *LinkAccountRequest) (*LinkAccountResponse, error)
 	// Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-	// `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+	// `revoke_sessions`. Of thousands of sessions most are deleted before, in batches, so a call that fails may have deleted
+	// some. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
 	// the scope `accounts:read` too.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.

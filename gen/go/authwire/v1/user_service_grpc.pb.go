@@ -60,14 +60,17 @@ type UserServiceClient interface {
 	// USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	GetUserByAccount(ctx context.Context, in *GetUserByAccountRequest, opts ...grpc.CallOption) (*GetUserByAccountResponse, error)
 	// Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
-	// including the deletion of sessions by `revoke_sessions_on_email_change`.
+	// including the deletion of sessions by `revoke_sessions_on_email_change`. Of thousands of sessions most are deleted
+	// before, in batches, so a call that fails may have deleted some.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
 	// `sessions:write`.
 	UpdateUser(ctx context.Context, in *UpdateUserRequest, opts ...grpc.CallOption) (*UpdateUserResponse, error)
-	// Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
+	// Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+	// Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
+	// Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	DeleteUser(ctx context.Context, in *DeleteUserRequest, opts ...grpc.CallOption) (*DeleteUserResponse, error)
@@ -202,14 +205,17 @@ type UserServiceServer interface {
 	// USER_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
 	GetUserByAccount(context.Context, *GetUserByAccountRequest) (*GetUserByAccountResponse, error)
 	// Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
-	// including the deletion of sessions by `revoke_sessions_on_email_change`.
+	// including the deletion of sessions by `revoke_sessions_on_email_change`. Of thousands of sessions most are deleted
+	// before, in batches, so a call that fails may have deleted some.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
 	// `sessions:write`.
 	UpdateUser(context.Context, *UpdateUserRequest) (*UpdateUserResponse, error)
-	// Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
+	// Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+	// Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
+	// Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	DeleteUser(context.Context, *DeleteUserRequest) (*DeleteUserResponse, error)

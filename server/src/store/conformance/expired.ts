@@ -22,6 +22,7 @@ export function expiredContract(context: ContractContext): void {
       "idempotency_keys",
       "caches",
       "events",
+      "users",
     ])
   })
 

@@ -4,9 +4,11 @@ import type { Database, Reads } from "./database.js"
 import type { EventOf } from "./events/event-rows.js"
 import { bytesOf } from "./query/page.js"
 import { failsBy } from "./query/statement-error.js"
+import { ofPresentUser } from "./schema/deleted-users.js"
 import { checkJsonSize } from "./schema/extra.js"
 import { columnsWithTimes, timesOf } from "./schema/row-times.js"
 import type { ProvisionalUsers } from "./users/provisional-users.js"
+import { leftRows } from "./users/user-deletions.js"
 import { userNotFound } from "./users/user-not-found.js"
 
 /**
@@ -28,17 +30,22 @@ export function authenticatorStore(
     authenticators
       .selectFrom("a")
       .select(columnsWithTimes(authenticators, "a"))
-      .where("a.tenant = :tenant AND a.userId = :userId")
+      .where(`a.tenant = :tenant AND a.userId = :userId AND ${ofPresentUser(":tenant", ":userId")}`)
       .orderBy("a.credentialID"),
     "tenant",
     "userId",
   )
   const raiseCounter = authenticators.statement(
-    authenticators.updateOf("counter", "updated").where(`${authenticators.keyIs()} AND counter <= :counter`),
+    authenticators
+      .updateOf("counter", "updated")
+      .where(`${authenticators.keyIs()} AND counter <= :counter`)
+      .andWhere(ofPresentUser(":tenant", `${authenticators.name}.user_id`)),
     ...authenticators.key,
     "counter",
     "updated",
   )
+
+  const removeLeft = leftRows(database, authenticators)
 
   const eventOfUpdate = async (caller: Caller, credentialID: string, sql: Reads) => {
     const kind = "authenticator.updated"
@@ -56,21 +63,23 @@ export function authenticatorStore(
       // The foreign key locks the user's row.
       const event = eventOf(caller, "authenticator.created", { userId: row.userId })
       const rows = [authenticators.nameOf(row), users.nameOf({ tenant: row.tenant, id: row.userId })]
-      try {
-        await database.writes(caller, rows, async (sql) => {
-          const others = await sql.read(authenticatorsByUserId, row)
-          const sizes = [...others, authenticators.insert.cells(row)].map((cells) =>
-            Math.max(bytesOf(cells), leastBytes),
-          )
-          if (sizes.reduce((sum, bytes) => sum + bytes) > maxBytesOfUser) throw tooManyBytes()
-          await sql.change([...provisional.ended(caller, row.userId), authenticators.inserted(row), ...event])
-        })
-        return authenticator
-      } catch (error) {
-        if (failsBy(error, "duplicate")) {
+      for (;;) {
+        try {
+          await database.writes(caller, rows, async (sql) => {
+            const others = await sql.read(authenticatorsByUserId, row)
+            const sizes = [...others, authenticators.insert.cells(row)].map((cells) =>
+              Math.max(bytesOf(cells), leastBytes),
+            )
+            if (sizes.reduce((sum, bytes) => sum + bytes) > maxBytesOfUser) throw tooManyBytes()
+            await sql.change([...provisional.ended(caller, row.userId), authenticators.inserted(row), ...event])
+          })
+          return authenticator
+        } catch (error) {
+          if (failsBy(error, "no-parent")) throw userNotFound()
+          if (!failsBy(error, "duplicate")) throw error
+          if (await removeLeft(caller, row)) continue
           throw new StoreError("AUTHENTICATOR_ALREADY_EXISTS", "the credential id is taken")
         }
-        throw failsBy(error, "no-parent") ? userNotFound() : error
       }
     },
 

@@ -4,8 +4,10 @@ import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
 import { eventStore } from "./events/events.js"
 import { oldEvents } from "./events/old-events.js"
-import { type Cell, itemParameters, type Statement, statement } from "./query/statement.js"
+import { type Cell, type Statement, statement } from "./query/statement.js"
+import { deleteByKeys } from "./schema/delete-by-keys.js"
 import type { Table } from "./schema/table.js"
+import { deletedUsers } from "./users/user-deletions.js"
 
 /**
  * Creates the cleanup of expired rows. Each table has a time column and, unless the operator decides, a retention time.
@@ -21,16 +23,11 @@ export function expiredStore(database: Database, { eventsKeepMs }: { eventsKeepM
       expiredRows(database, idempotencyKeys, "created", idempotencyKeysMs),
       expiredRows(database, caches, "expires", cachesMs),
       oldEvents(database, eventsKeepMs, sequence),
+      deletedUsers(database),
     ],
     now: (waiter) => clock(database.reads(waiter)),
   }
 }
-
-/**
- * The number of keys in one DELETE. With more keys MySQL would scan a table of some hundred rows as a whole, and wait
- * for rows that other transactions have locked.
- */
-const keysAtOnce = 20
 
 /** How long answers are kept for repeated requests: 24 hours. */
 const idempotencyKeysMs = 86_400_000
@@ -66,18 +63,7 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
     return statement(select, { from: ({ from }: Span) => time(from), before: ({ before }: Span) => time(before) })
   }
   const selects = new Map<number, Statement<Span>>()
-  const deleteByKeys = deleteRows()
-
-  function deleteRows(): Statement<readonly Cell[][]> {
-    const cells = table.key.map((property, index) => [property, (row: Cell[]) => bound(row[index] as Cell)])
-    const { parameters, names } = itemParameters(
-      keysAtOnce,
-      (rows: readonly Cell[][]) => rows,
-      Object.fromEntries(cells),
-    )
-    const isRow = (row: string[]) => `(${row.map((name, n) => `${table.key[n]} = ${name}`).join(" AND ")})`
-    return statement(table.deleteFrom().where(names.map(isRow).join(" OR ")), parameters)
-  }
+  const deleteRows = deleteByKeys(table)
 
   return {
     table: table.name,
@@ -88,17 +74,10 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
       return database.transaction(waiter, [], async (sql) => {
         const rows = await sql.read(select, { from, before })
         if (rows.length === 0) return null
-        for (let start = 0; start < rows.length; start += keysAtOnce) {
-          await sql.write(deleteByKeys, rows.slice(start, start + keysAtOnce))
-        }
+        await deleteRows(sql, rows)
         const times = timesOf(rows)
         return { count: rows.length, first: times[0] ?? from, last: times.at(-1) ?? from }
       })
     },
   }
-}
-
-/** Returns the cell as a parameter. libsql returns bytes as an ArrayBuffer. */
-function bound(cell: Cell): Cell {
-  return typeof cell === "object" && cell !== null && !(cell instanceof Date) ? Buffer.from(cell) : cell
 }

@@ -21,6 +21,7 @@ import { leaseStore } from "./leases.js"
 import { pageTokens } from "./query/page-tokens.js"
 import { storeError } from "./query/statement-error.js"
 import type { OnUnreadable } from "./schema/row-reader.js"
+import { sessionRevocations } from "./sessions/session-revocations.js"
 import { sessionStore } from "./sessions/sessions.js"
 import { tenantStore } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
@@ -133,12 +134,14 @@ export function sqlStore(
   const isEnabled = eventsKeepMs > 0
   const eventOf = eventRows(database, { clock, isEnabled })
   const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
+  const revocations = sessionRevocations(database, eventOf)
+  const { revokeMost } = revocations
   return {
     database,
-    users: userStore(database, { cipher, tokens, clock, provisional, eventOf }),
-    accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf }),
+    users: userStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
+    accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
-    sessions: sessionStore(database, { tokens, clock, provisional, eventOf }),
+    sessions: sessionStore(database, { tokens, clock, provisional, eventOf, revocations }),
     verificationTokens: verificationTokenStore(database, eventOf),
     authenticators: authenticatorStore(database, { clock, provisional, eventOf }),
     tenants: tenantStore(database),

@@ -87,7 +87,8 @@ class AccountServiceServicer:
 
     def UnlinkAccount(self, request, context):
         """Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-        `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+        `revoke_sessions`. Of thousands of sessions most are deleted before, in batches, so a call that fails may have deleted
+        some. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
         the scope `accounts:read` too.
 
         ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.

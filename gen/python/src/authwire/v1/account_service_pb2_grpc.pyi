@@ -49,7 +49,8 @@ class AccountServiceStub:
     """
     UnlinkAccount: _grpc.UnaryUnaryMultiCallable[_account_service_pb2.UnlinkAccountRequest, _account_service_pb2.UnlinkAccountResponse]
     """Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-    `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+    `revoke_sessions`. Of thousands of sessions most are deleted before, in batches, so a call that fails may have deleted
+    some. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
     the scope `accounts:read` too.
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
@@ -112,7 +113,8 @@ class AccountServiceAsyncStub(AccountServiceStub):
     """
     UnlinkAccount: _aio.UnaryUnaryMultiCallable[_account_service_pb2.UnlinkAccountRequest, _account_service_pb2.UnlinkAccountResponse]  # type: ignore[assignment]
     """Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-    `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+    `revoke_sessions`. Of thousands of sessions most are deleted before, in batches, so a call that fails may have deleted
+    some. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
     the scope `accounts:read` too.
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
@@ -184,7 +186,8 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_account_service_pb2.UnlinkAccountResponse, _abc.Awaitable[_account_service_pb2.UnlinkAccountResponse]]:
         """Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
-        `revoke_sessions`. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
+        `revoke_sessions`. Of thousands of sessions most are deleted before, in batches, so a call that fails may have deleted
+        some. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
         the scope `accounts:read` too.
 
         ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.

@@ -129,7 +129,8 @@ class UserServiceServicer:
 
     def UpdateUser(self, request, context):
         """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
-        including the deletion of sessions by `revoke_sessions_on_email_change`.
+        including the deletion of sessions by `revoke_sessions_on_email_change`. Of thousands of sessions most are deleted
+        before, in batches, so a call that fails may have deleted some.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -141,7 +142,9 @@ class UserServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteUser(self, request, context):
-        """Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
+        """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+        Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
+        Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         """

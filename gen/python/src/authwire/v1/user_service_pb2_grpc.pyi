@@ -64,7 +64,8 @@ class UserServiceStub:
     """
     UpdateUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.UpdateUserRequest, _user_service_pb2.UpdateUserResponse]
     """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
-    including the deletion of sessions by `revoke_sessions_on_email_change`.
+    including the deletion of sessions by `revoke_sessions_on_email_change`. Of thousands of sessions most are deleted
+    before, in batches, so a call that fails may have deleted some.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -72,7 +73,9 @@ class UserServiceStub:
     `sessions:write`.
     """
     DeleteUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.DeleteUserRequest, _user_service_pb2.DeleteUserResponse]
-    """Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
+    """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+    Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
+    Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
@@ -125,7 +128,8 @@ class UserServiceAsyncStub(UserServiceStub):
     """
     UpdateUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.UpdateUserRequest, _user_service_pb2.UpdateUserResponse]  # type: ignore[assignment]
     """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
-    including the deletion of sessions by `revoke_sessions_on_email_change`.
+    including the deletion of sessions by `revoke_sessions_on_email_change`. Of thousands of sessions most are deleted
+    before, in batches, so a call that fails may have deleted some.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -133,7 +137,9 @@ class UserServiceAsyncStub(UserServiceStub):
     `sessions:write`.
     """
     DeleteUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.DeleteUserRequest, _user_service_pb2.DeleteUserResponse]  # type: ignore[assignment]
-    """Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
+    """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+    Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
+    Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
@@ -213,7 +219,8 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.UpdateUserResponse, _abc.Awaitable[_user_service_pb2.UpdateUserResponse]]:
         """Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
-        including the deletion of sessions by `revoke_sessions_on_email_change`.
+        including the deletion of sessions by `revoke_sessions_on_email_change`. Of thousands of sessions most are deleted
+        before, in batches, so a call that fails may have deleted some.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -227,7 +234,9 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.DeleteUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.DeleteUserResponse, _abc.Awaitable[_user_service_pb2.DeleteUserResponse]]:
-        """Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
+        """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+        Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
+        Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         """

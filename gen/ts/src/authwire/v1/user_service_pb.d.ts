@@ -560,7 +560,8 @@ export declare const UserService: GenService<{
   },
   /**
    * Changes the fields that `update_mask` names and returns the user. A named field without a value is cleared. Atomic,
-   * including the deletion of sessions by `revoke_sessions_on_email_change`.
+   * including the deletion of sessions by `revoke_sessions_on_email_change`. Of thousands of sessions most are deleted
+   * before, in batches, so a call that fails may have deleted some.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has the id.
    * EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
@@ -575,7 +576,9 @@ export declare const UserService: GenService<{
     output: typeof UpdateUserResponseSchema;
   },
   /**
-   * Deletes a user with all its accounts, sessions and authenticators, in one transaction. Returns the user as it was.
+   * Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+   * Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
+   * Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has the id.
    *

@@ -60,6 +60,7 @@ export function userChangeContract(context: ContractContext): void {
           updated: context.clock.now,
           provisional_until: null,
           private_extra: null,
+          deleted: null,
         },
       ])
     })

@@ -43,6 +43,7 @@ export function userContract(context: ContractContext): void {
           updated: context.clock.now,
           provisional_until: null,
           private_extra: null,
+          deleted: null,
         },
       ])
     })

@@ -7,12 +7,15 @@ import type { EventOf } from "../events/event-rows.js"
 import { readPage, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { failsBy } from "../query/statement-error.js"
+import { ofPresentUser } from "../schema/deleted-users.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { withoutSkipped } from "../schema/unreadable-row.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
+import { leftRows } from "../users/user-deletions.js"
 import { userNotFound } from "../users/user-not-found.js"
+import type { RevokeMost } from "../users/users.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
 /** What describes an access token, and is replaced with it. */
@@ -29,9 +32,10 @@ export function accountStore(
     clock: () => number
     provisional: ProvisionalUsers
     eventOf: EventOf
+    revokeMost: RevokeMost
   },
 ): AccountStore {
-  const { cipher, tokens, clock, provisional, eventOf } = options
+  const { cipher, tokens, clock, provisional, eventOf, revokeMost } = options
   const { accounts, sessions, users } = database.tables
   const sealed = sealedAccounts(cipher)
   const keyOf = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) => ({
@@ -39,6 +43,7 @@ export function accountStore(
     provider,
     providerAccountId,
   })
+  const byKey = (caller: Caller, key: AccountKey) => database.reads(caller).read(accounts.byKey, keyOf(caller, key))
   const nameOf = (caller: Caller, key: AccountKey) => accounts.nameOf(keyOf(caller, key))
   const first = ({ tenant }: Caller, rows: Parameters<typeof accounts.first>[0]): Account | null => {
     const row = accounts.first(rows)
@@ -55,6 +60,7 @@ export function accountStore(
       .where("a.tenant = :tenant AND a.userId = :userId")
       .andWhere("(a.provider, a.providerAccountId) > (:provider, :providerAccountId)")
       .andWhere("(a.provider > :provider OR (a.provider = :provider AND a.providerAccountId > :providerAccountId))")
+      .andWhere(ofPresentUser(":tenant", ":userId"))
       .orderBy("a.provider")
       .addOrderBy("a.providerAccountId")
       .limit(rowsPerStatement),
@@ -77,6 +83,8 @@ export function accountStore(
     "tenant",
     "userId",
   )
+
+  const removeLeft = leftRows(database, accounts)
 
   /** Inserts the account; returns null if it is linked already. */
   const insert = async (caller: Caller, account: Account): Promise<Account | null> => {
@@ -122,15 +130,19 @@ export function accountStore(
       }
       checkJsonSize("extra", account.extra)
       checkJsonSize("authorization_details", account.authorization_details)
-      // A concurrent link or unlink can make either attempt fail; then the other one is tried.
+      // A concurrent link or unlink can make either attempt fail; then the other one is tried. Both fail if the account
+      // is one of a user that is being deleted.
       for (;;) {
         const linked = (await insert(caller, account)) ?? (await update(caller, account))
         if (linked !== null) return linked
+        await removeLeft(caller, keyOf(caller, account))
       }
     },
 
-    unlink: (caller, key, options) =>
-      database.transaction(
+    async unlink(caller, key, options) {
+      const linked = options?.revokeSessions ? accounts.first(await byKey(caller, key)) : null
+      const revoked = linked === null ? 0 : await revokeMost(caller, linked.userId)
+      return database.transaction(
         caller,
         [nameOf(caller, key)],
         async (sql) => {
@@ -140,12 +152,13 @@ export function accountStore(
           if (!options?.revokeSessions) return account
           const owner = { tenant: caller.tenant, userId: account.userId }
           const event = eventOf(caller, "user.sessions_revoked", { userId: account.userId })
-          return { ...account, revokedSessions: await sql.write(deleteSessions, owner, event) }
+          return { ...account, revokedSessions: revoked + (await sql.write(deleteSessions, owner, event)) }
         },
         { isLong: options?.revokeSessions === true },
-      ),
+      )
+    },
 
-    get: async (caller, key) => first(caller, await database.reads(caller).read(accounts.byKey, keyOf(caller, key))),
+    get: async (caller, key) => first(caller, await byKey(caller, key)),
 
     async listByUser(caller, userId, { size, token }, options) {
       const list = ["accounts", caller.tenant, userId]

@@ -7,6 +7,7 @@ import { currentTime } from "../clock.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Cell, Statements } from "../query/statement.js"
+import { ofPresentUser } from "../schema/deleted-users.js"
 import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { type AccountRow, refreshColumns as columns } from "../schema/rows.js"
@@ -53,10 +54,14 @@ export function tokenRefreshStore(
           ", ",
         ),
       )
-  const byKey = accounts.statement(select().where(accounts.keyIs("a")), ...accounts.key)
+  const byKey = accounts.statement(
+    select().where(`${accounts.keyIs("a")} AND ${ofPresentUser(":tenant", "a.userId")}`),
+    ...accounts.key,
+  )
   const byUser = accounts.statement(
     select()
       .where("a.tenant = :tenant AND a.userId = :userId AND a.provider = :provider")
+      .andWhere(ofPresentUser(":tenant", ":userId"))
       .orderBy("a.providerAccountId")
       .limit(2),
     "tenant",

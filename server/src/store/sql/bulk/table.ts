@@ -2,6 +2,7 @@ import type { SelectQueryBuilder } from "typeorm"
 import type { Database } from "../database.js"
 import { bytesOf } from "../query/page.js"
 import { type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
+import { ofPresentUser } from "../schema/deleted-users.js"
 import type { Table } from "../schema/table.js"
 import { fingerprintOf } from "./fingerprint.js"
 
@@ -64,23 +65,21 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   const names = keys.map((property) => `t.${property}`)
   const more = [...hidden, ...apart]
   const others = more.map((property) => `t.${property}`)
+  const isWanted = `t.tenant = :tenant${owner === undefined ? "" : ` AND ${ofPresentUser("t.tenant", `t.${owner}`)}`}`
   const keysAndOwner = owner === undefined ? keys : [...keys, owner]
   const select = () =>
     table
       .selectFrom("t")
       .select([table.columns("t"), ...names, ...others].join(", "))
-      .where("t.tenant = :tenant")
+      .where(isWanted)
   const selectKeys = () =>
     table
       .selectFrom("t")
       .select(keysAndOwner.map((property) => `t.${property}`).join(", "))
-      .where("t.tenant = :tenant")
+      .where(isWanted)
   const rowPages = pagesOf(select, pageSize, rowOf)
   const keyPages = pagesOf(selectKeys, keyPageSize, keyOf)
-  const ofTenant = table.statement(
-    table.selectFrom("t").select("COUNT(*)").where("t.tenant = :tenant"),
-    "tenant" as Key,
-  )
+  const ofTenant = table.statement(table.selectFrom("t").select("COUNT(*)").where(isWanted), "tenant" as Key)
   const byKeys = selectByKeys()
   const insertMany = table.insertMany(rowsAtOnce)
   const updateApart =

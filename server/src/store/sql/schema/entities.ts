@@ -63,10 +63,13 @@ export function entities(engine: Engine) {
         ...times,
         provisionalUntil: { name: "provisional_until", nullable: true, select: false, ...time() },
         privateExtra: { name: "private_extra", nullable: true, select: false, ...longText() },
+        // TypeORM leaves out rows with this time from every SELECT and join.
+        deleted: { name: "deleted", nullable: true, select: false, deleteDate: true, ...time() },
       },
       indices: [
         { name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] },
         { name: "users_created", columns: ["tenant", "created", "id"] },
+        { name: "users_deleted", columns: ["deleted"] },
       ],
     }),
 

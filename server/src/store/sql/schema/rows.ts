@@ -23,12 +23,13 @@ interface Timed {
 
 /**
  * A row of `users`. `emailKey` is the normalized address for comparisons; it is unique within a tenant. For
- * `provisionalUntil` see provisional-users.ts, for `privateExtra` private-extra.ts.
+ * `provisionalUntil` see provisional-users.ts, for `privateExtra` private-extra.ts, for `deleted` deleted-users.ts.
  */
 export interface UserRow extends User, Timed, Owned {
   emailKey?: string | undefined
   provisionalUntil?: Date | undefined
   privateExtra?: string | undefined
+  deleted?: Date | undefined
 }
 
 /** A row of `accounts`. Only token-refreshes.ts reads and changes the refresh columns. */

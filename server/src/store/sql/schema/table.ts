@@ -11,6 +11,7 @@ import type {
 import type { Tenant } from "../../types.js"
 import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
+import { ofPresentUser, presentUser } from "./deleted-users.js"
 import type { Entities } from "./entities.js"
 import { type OnUnreadable, type RowReader, rowReader } from "./row-reader.js"
 import {
@@ -49,7 +50,10 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
   /** The number of columns in `columns`. */
   readonly width: number
   readonly insert: Statement<Row>
-  /** Creates the insert of a row, for statements that make several changes. */
+  /**
+   * Creates the insert of a row, for statements that make several changes. Fails with "no-parent" if the row belongs to
+   * a user that is being deleted.
+   */
   inserted(row: Row): Change
   /** Returns the statement that inserts `count` rows. */
   insertMany(count: number): Statement<readonly Row[]>
@@ -60,7 +64,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
   readonly update: Statement<Row>
   /** Deletes the row with the key. */
   readonly delete: Statement<Pick<Row, Key>>
-  /** Selects `columns` of the row with the key. */
+  /** Selects `columns` of the row with the key, unless it or its user is being deleted. */
   readonly byKey: Statement<Pick<Row, Key>>
   /**
    * Selects like `byKey`, and locks the row until the transaction ends. Fails at once if another transaction has locked
@@ -110,14 +114,17 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
 export function tables(dataSource: DataSource, entities: Entities, lock: Lock, onUnreadable: OnUnreadable) {
   const table = <Row extends ObjectLiteral, Key extends keyof Row & string>(
     entity: EntitySchema<Row>,
-    apart: readonly (keyof Row & string)[] = [],
-  ) => tableOf<Row, Key>(dataSource, entity, { lock, apart, onUnreadable })
+    options: TableOptions<Row> = {},
+  ) => tableOf<Row, Key>(dataSource, entity, { lock, onUnreadable }, options)
   return {
-    users: table<UserRow, "tenant" | "id">(entities.users, ["privateExtra"]),
-    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(entities.accounts, refreshColumns),
-    sessions: table<SessionRow, "tenant" | "tokenHash">(entities.sessions),
+    users: table<UserRow, "tenant" | "id">(entities.users, { apart: ["privateExtra", "deleted"] }),
+    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(entities.accounts, {
+      apart: refreshColumns,
+      isOfUser: true,
+    }),
+    sessions: table<SessionRow, "tenant" | "tokenHash">(entities.sessions, { isOfUser: true }),
     verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(entities.verificationTokens),
-    authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(entities.authenticators),
+    authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(entities.authenticators, { isOfUser: true }),
     idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(entities.idempotencyKeys),
     events: table<EventRow, "id">(entities.events),
     eventHead: table<EventHeadRow, "name">(entities.eventHead),
@@ -130,13 +137,19 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock, o
 
 export type Tables = ReturnType<typeof tables>
 
-/** @param options.apart columns that `update` does not change, because they have their own statements. */
+interface TableOptions<Row> {
+  /** Columns that `update` does not change, because they have their own statements. Default: none. */
+  apart?: readonly (keyof Row & string)[]
+  /** Whether each row belongs to a user, by `tenant` and `userId`. Default: false. */
+  isOfUser?: boolean
+}
+
 function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
   dataSource: DataSource,
   entity: EntitySchema<Row>,
-  options: { lock: Lock; apart: readonly (keyof Row & string)[]; onUnreadable: OnUnreadable },
+  { lock, onUnreadable }: { lock: Lock; onUnreadable: OnUnreadable },
+  { apart = [], isOfUser = false }: TableOptions<Row>,
 ): Table<Row, Key> {
-  const { lock, apart, onUnreadable } = options
   const { driver } = dataSource
   const { name, tableName, columns: all, primaryColumns } = dataSource.getMetadata(entity)
   const selected = all.filter((column) => column.isSelect)
@@ -176,13 +189,25 @@ function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
     (property) => !apart.includes(property),
   )
   const insert = built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties)
-  const insertMany = (count: number): Statement<readonly Row[]> => {
-    const { parameters, names } = itemParameters(count, (rows: readonly Row[]) => rows, parametersOf(properties))
-    const values = names.map((_, index) => expressionsOf(properties, String(index)))
-    return statement(query().insert().into<Row>(name).values(values), parameters)
-  }
+  const inserting =
+    (expressions: typeof expressionsOf) =>
+    (count: number): Statement<readonly Row[]> => {
+      const { parameters, names } = itemParameters(count, (rows: readonly Row[]) => rows, parametersOf(properties))
+      const values = names.map((_, index) => expressions(properties, String(index)))
+      return statement(query().insert().into<Row>(name).values(values), parameters)
+    }
+  const insertMany = inserting(expressionsOf)
+  /** Expressions of a row for which the insert fails if its user is being deleted. */
+  const guarded = (all: readonly string[], suffix = "") => ({
+    ...expressionsOf(all, suffix),
+    ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`) }),
+  })
+  const insertGuarded = built(query().insert().into<Row>(name).values(guarded(properties)), ...properties)
   const alias = tableName.slice(0, 1)
-  const selectByKey = () => selectFrom(alias).where(keyIs(alias))
+  const selectByKey = () => {
+    const select = selectFrom(alias).where(keyIs(alias))
+    return isOfUser ? select.andWhere(ofPresentUser(`${alias}.tenant`, `${alias}.userId`)) : select
+  }
   const byKey = built(selectByKey(), ...key)
 
   return {
@@ -191,7 +216,7 @@ function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert,
-    inserted: insertsInto(tableName, insert, insertMany),
+    inserted: insertsInto(tableName, insertGuarded, inserting(guarded)),
     insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),

@@ -4,6 +4,7 @@ import type { Database } from "../database.js"
 import { examinedAtOnce, readPage, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
+import { ofPresentUser } from "../schema/deleted-users.js"
 import type { SessionRow } from "../schema/rows.js"
 import { withoutSkipped } from "../schema/unreadable-row.js"
 
@@ -76,7 +77,8 @@ export function sessionLists(
     id: ({ after }: Range) => sessions.cell("id", after.id),
   }
   const followingOf = (filter: SessionFilter) => {
-    const where = isFiltered(filter) ? `${slice}${isActive(filter)}${isOfProvider(filter)}` : whole
+    const filtered = isFiltered(filter) ? `${slice}${isActive(filter)}${isOfProvider(filter)}` : whole
+    const where = `${filtered} AND ${ofPresentUser(":tenant", ":userId")}`
     return statement<SessionRow, Range>(ordered(columns, where).limit(rowsPerStatement), {
       ...parameters,
       ...(isFiltered(filter) && { last: ({ end }: Range) => sessions.cell("id", end.id) }),
@@ -101,7 +103,10 @@ export function sessionLists(
     parameters,
   )
   const byId = sessions.statement(
-    sessions.selectFrom("s").select(columns).where("s.tenant = :tenant AND s.id = :id"),
+    sessions
+      .selectFrom("s")
+      .select(columns)
+      .where(`s.tenant = :tenant AND s.id = :id AND ${ofPresentUser("s.tenant", "s.userId")}`),
     "tenant",
     "id",
   )

@@ -4,6 +4,7 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Change, itemParameters, type Statements, statement } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
+import { ofPresentUser } from "../schema/deleted-users.js"
 import type { SessionRow } from "../schema/rows.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
@@ -41,17 +42,19 @@ const all: Omit<OfUser, "tenant" | "userId"> = {
   before: { created: new Date("9999-12-31T23:59:59.999Z"), id: "" },
 }
 
+export interface SessionRevocations extends Pick<SessionStore, "revoke" | "revokeOfUser" | "revokeOfUsers"> {
+  /** See RevokeMost. */
+  revokeMost(caller: Caller, userId: string): Promise<number>
+}
+
 /** Creates the revocations of sessions by callers without their tokens. */
-export function sessionRevocations(
-  database: Database,
-  eventOf: EventOf,
-): Pick<SessionStore, "revoke" | "revokeOfUser" | "revokeOfUsers"> {
+export function sessionRevocations(database: Database, eventOf: EventOf): SessionRevocations {
   const { sessions, users } = database.tables
   const byId = sessions.statement(
     sessions
       .selectFrom("s")
       .select(`${listedColumns(database)}, s.tokenHash`)
-      .where("s.tenant = :tenant AND s.id = :id"),
+      .where(`s.tenant = :tenant AND s.id = :id AND ${ofPresentUser("s.tenant", "s.userId")}`),
     "tenant",
     "id",
   )
@@ -96,7 +99,8 @@ export function sessionRevocations(
       .deleteFrom()
       .where("tenant = :tenant AND userId = :userId AND created <= :created")
       .andWhere("(created < :created OR (created = :created AND id < :id))")
-      .andWhere("CASE WHEN id <> :keptId AND tokenHash <> :keptHash THEN 1 ELSE 0 END = 1"),
+      .andWhere("CASE WHEN id <> :keptId AND tokenHash <> :keptHash THEN 1 ELSE 0 END = 1")
+      .andWhere(ofPresentUser(":tenant", ":userId")),
     {
       tenant: ({ tenant }) => sessions.cell("tenant", tenant),
       userId: ({ userId }) => sessions.cell("userId", userId),
@@ -107,14 +111,27 @@ export function sessionRevocations(
     },
   )
 
-  /** Deletes a batch of sessions, the oldest first. */
-  async function deleteBatch(sql: Statements, sessionsOfUser: OfUser, event: readonly Change[]) {
-    const write = (which: OfUser) => sql.write(deleteOfUser, which, event)
-    const [cells] = await sql.read(afterMany, sessionsOfUser)
-    if (cells === undefined) return { deleted: await write(sessionsOfUser), isLast: true }
-    const [created, id] = cells as [Cell, Cell]
-    const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
-    return { deleted: await write({ ...sessionsOfUser, before }), isLast: false }
+  /**
+   * Deletes sessions in batches that are committed one by one, the oldest first, until one statement can delete the
+   * rest. Returns their number. A transaction of the caller must not have written yet, because it is not used.
+   */
+  async function deleteMost(caller: Caller, ofUser: OfUser, event: readonly Change[]): Promise<number> {
+    const alone = { ...caller, transaction: undefined }
+    const rows = [users.nameOf({ tenant: ofUser.tenant, id: ofUser.userId })]
+    let revoked = 0
+    for (;;) {
+      const [cells] = await database.reads(alone).read(afterMany, ofUser)
+      if (cells === undefined) return revoked
+      const [created, id] = cells as [Cell, Cell]
+      const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
+      const oldest = { ...ofUser, before }
+      const deleted = await database.writes(alone, rows, (sql) => sql.write(deleteOfUser, oldest, event), {
+        isLong: true,
+      })
+      revoked += deleted
+      // Another call has deleted them.
+      if (deleted === 0) return revoked
+    }
   }
 
   const revokeOfUser: SessionStore["revokeOfUser"] = async (caller, userId, { id, sessionToken }: KeptSessions) => {
@@ -123,13 +140,11 @@ export function sessionRevocations(
     if (id !== undefined) ofUser.keptId = id
     if (sessionToken !== undefined) ofUser.keptHash = hashOfToken(sessionToken)
     const event = eventOfUser(caller, userId, id)
-    // Transactions that create a session of the user take turns with each batch, and so do all other calls.
+    const revoked = await deleteMost(caller, ofUser, event)
+    // Transactions that create a session of the user take turns with this one.
     const rows = [users.nameOf({ tenant, id: userId })]
-    for (let revoked = 0; ; ) {
-      const batch = await database.writes(caller, rows, (sql) => deleteBatch(sql, ofUser, event), { isLong: true })
-      revoked += batch.deleted
-      if (batch.isLast) return revoked
-    }
+    const deleteRest = (sql: Statements) => sql.write(deleteOfUser, ofUser, event)
+    return revoked + (await database.writes(caller, rows, deleteRest, { isLong: true }))
   }
 
   const eventOfUser = (caller: Caller, userId: string, sessionId?: string) =>
@@ -185,6 +200,9 @@ export function sessionRevocations(
 
     revokeOfUser,
 
+    revokeMost: (caller, userId) =>
+      deleteMost(caller, { tenant: caller.tenant, userId, ...all }, eventOfUser(caller, userId)),
+
     async revokeOfUsers(caller, userIds) {
       const { tenant, transaction } = caller
       const namesOf = (ids: readonly string[]) => [...new Set(ids)].map((id) => users.nameOf({ tenant, id }))
@@ -193,7 +211,8 @@ export function sessionRevocations(
         const some = userIds.slice(processed, processed + usersAtOnce)
         // A unit that commits together must take all of its turns before it writes.
         const deleted = await revokeOfSome(caller, some, namesOf(transaction === undefined ? some : userIds))
-        // Too many sessions together: process one user alone.
+        // Too many sessions together: process one user alone. Its batches need a transaction that has not written.
+        if (deleted === undefined && transaction !== undefined && processed > 0) break
         revoked += deleted ?? (await revokeOfUser(caller, some[0] as string, {}))
         processed += deleted === undefined ? 1 : some.length
       }

@@ -11,28 +11,37 @@ import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { SessionRow } from "../schema/rows.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
+import { leftRows } from "../users/user-deletions.js"
 import { userNotFound } from "../users/user-not-found.js"
 import { lastSeenWriter } from "./last-seen.js"
 import { sessionAccess } from "./session-access.js"
 import { idsOf, keyOfSession as keyOf, newHandle } from "./session-keys.js"
 import { sessionLists } from "./session-lists.js"
-import { sessionRevocations } from "./session-revocations.js"
+import type { SessionRevocations } from "./session-revocations.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(
   database: Database,
-  options: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
+  options: {
+    tokens: PageTokens
+    clock: () => number
+    provisional: ProvisionalUsers
+    eventOf: EventOf
+    revocations: SessionRevocations
+  },
 ): SessionStore {
-  const { tokens, clock, provisional, eventOf } = options
+  const { tokens, clock, provisional, eventOf, revocations } = options
   const { sessions, users } = database.tables
+  const sessionsOfUsers = () =>
+    sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId")
   const sessionAndUserByHash = sharedLookup(database, {
-    from: () => sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId"),
+    from: sessionsOfUsers,
     columns: `${sessions.columns("s")}, s.lastSeen, ${users.columns("u")}`,
     alias: "s",
     key: ["tokenHash"],
   })
   const sessionByHash = sharedLookup(database, {
-    from: () => sessions.selectFrom("s"),
+    from: sessionsOfUsers,
     columns: sessions.columns("s"),
     alias: "s",
     key: ["tokenHash"],
@@ -43,6 +52,7 @@ export function sessionStore(
     ...sessions.key,
   )
   const deletedIfUnchanged = sessions.deletedIfUnchanged()
+  const removeLeft = leftRows(database, sessions)
   const lastSeen = lastSeenWriter(database, clock)
   /** The lock name of a session's user, whose row the foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
@@ -67,7 +77,9 @@ export function sessionStore(
 
   return {
     ...sessionLists(database, { tokens, clock }),
-    ...sessionRevocations(database, eventOf),
+    revoke: revocations.revoke,
+    revokeOfUser: revocations.revokeOfUser,
+    revokeOfUsers: revocations.revokeOfUsers,
 
     async create(caller, given, origin) {
       checkJsonSize("extra", given.extra)
@@ -75,15 +87,19 @@ export function sessionStore(
       const now = new Date(clock())
       const row = { ...rowOf(caller, session), ...origin, created: now, lastSeen: now }
       const { userId } = session
-      try {
-        const event = eventOf(caller, "session.created", { userId, sessionId: session.id })
-        await database.writes(caller, [userName(caller, userId)], (sql) =>
-          sql.change([...provisional.ended(caller, userId), sessions.inserted(row), ...event]),
-        )
-        return session
-      } catch (error) {
-        if (failsBy(error, "duplicate")) throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
-        throw failsBy(error, "no-parent") ? userNotFound() : error
+      for (;;) {
+        try {
+          const event = eventOf(caller, "session.created", { userId, sessionId: session.id })
+          await database.writes(caller, [userName(caller, userId)], (sql) =>
+            sql.change([...provisional.ended(caller, userId), sessions.inserted(row), ...event]),
+          )
+          return session
+        } catch (error) {
+          if (failsBy(error, "no-parent")) throw userNotFound()
+          if (!failsBy(error, "duplicate")) throw error
+          if (await removeLeft(caller, row)) continue
+          throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
+        }
       }
     },
 
@@ -105,6 +121,8 @@ export function sessionStore(
           extra: mergeExtra(stored.extra, patch.extra),
         }
         checkJsonSize("extra", session.extra)
+        const user = { tenant: caller.tenant, id: session.userId }
+        if (user.id !== stored.userId && (await sql.read(users.byKey, user)).length === 0) throw userNotFound()
         if (patch.userId !== undefined) await sql.change(provisional.ended(caller, patch.userId))
         try {
           const row = { ...rowOf(caller, session), lastSeen: new Date(clock()) }

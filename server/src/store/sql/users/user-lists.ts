@@ -60,10 +60,20 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
     created: ({ after }: Range) => users.cell("created", after.created),
     id: ({ after }: Range) => users.cell("id", after.id),
   }
-  // Without the hint, the servers read whole rows if most rows of the table are selected.
-  const byIndex = (what: string) => select(what).useIndex("users_created").where(isAfter)
+  // Without the hint, the servers read whole rows if most rows of the table are selected. Users that are being deleted are
+  // counted too, because the index does not say which ones they are, and subtracted afterwards.
+  const byIndex = (what: string) => select(what).withDeleted().useIndex("users_created").where(isAfter)
+  const countDeleted = statement<UserRow, Wanted>(
+    select("COUNT(*)")
+      .withDeleted()
+      .where("u.tenant = :tenant AND u.created >= :since AND u.created < :before AND u.deleted >= :earliest"),
+    { ...parameters, earliest: () => users.cell("deleted", first) },
+  )
   const ordered = (one: SelectQueryBuilder<UserRow>) => one.orderBy("u.created").addOrderBy("u.id")
-  const following = statement<UserRow, Range>(ordered(select(columns).where(isAfter)).limit(rowsPerStatement), after)
+  const following = statement<UserRow, Range>(
+    ordered(select(columns).useIndex("users_created").where(isAfter)).limit(rowsPerStatement),
+    after,
+  )
   /** Selects the last of the entries that one statement may count. */
   const lastCounted = statement<UserRow, Range>(
     ordered(byIndex("u.created, u.id"))
@@ -112,8 +122,11 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
       for (let counted = 0; ; counted += countedAtOnce) {
         const [cells] = await sql.read(lastCounted, { ...wanted, after })
         if (cells === undefined) {
-          const rest = await sql.read(countRest, { ...wanted, after })
-          return counted + Number(rest[0]?.[0])
+          const [rest, deleted] = [
+            await sql.read(countRest, { ...wanted, after }),
+            await sql.read(countDeleted, wanted),
+          ]
+          return counted + Number(rest[0]?.[0]) - Number(deleted[0]?.[0])
         }
         const [created, id] = cells as [Cell, Cell]
         after = { created: users.value("created", created) as Date, id: users.value("id", id) }

@@ -13,7 +13,14 @@ import type { UserRow } from "../schema/rows.js"
 import { emailKey } from "./email-key.js"
 import { privateExtra } from "./private-extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
+import { userDeletion } from "./user-deletions.js"
 import { userLists } from "./user-lists.js"
+
+/**
+ * Deletes sessions of a user in batches that are committed one by one, until it has few enough for one statement.
+ * Returns their number.
+ */
+export type RevokeMost = (caller: Caller, userId: string) => Promise<number>
 
 export function userStore(
   database: Database,
@@ -23,10 +30,11 @@ export function userStore(
     clock: () => number
     provisional: ProvisionalUsers
     eventOf: EventOf
+    revokeMost: RevokeMost
   },
 ): UserStore {
-  const { cipher, tokens, clock, provisional, eventOf } = options
-  const { users, accounts, sessions, authenticators } = database.tables
+  const { cipher, tokens, clock, provisional, eventOf, revokeMost } = options
+  const { users, accounts, sessions } = database.tables
   const columns = users.columns("u")
   const userByEmail = users.statement(
     users.selectFrom("u").where("u.tenant = :tenant AND u.emailKey = :emailKey"),
@@ -53,11 +61,23 @@ export function userStore(
   const first = (cells: Cell[] | undefined) => (cells === undefined ? null : users.row(cells))
   const ofUser = "tenant = :tenant AND userId = :userId"
   const deleteSessions = sessions.statement(sessions.deleteFrom().where(ofUser), "tenant", "userId")
-  const deleteAccounts = accounts.statement(accounts.deleteFrom().where(ofUser), "tenant", "userId")
-  const deleteAuthenticators = authenticators.statement(authenticators.deleteFrom().where(ofUser), "tenant", "userId")
+  /** Selects the user with the id, also while it is being deleted. */
+  const withId = users.statement(users.selectFrom("u").withDeleted().where(users.keyIs("u")), ...users.key)
+
+  /** Revokes most sessions of a user if it has many and this patch changes its address. Returns their number. */
+  async function revokeMostOf(caller: Caller, id: string, { email }: UserPatch): Promise<number> {
+    if (email === undefined) return 0
+    const user = first(await byId(caller, [users.cell("id", id)]))
+    const key = emailKey(email ?? undefined)
+    if (user === null || key === emailKey(user.email)) return 0
+    // The update is going to fail.
+    if (key !== undefined && (await byEmail(caller, [users.cell("emailKey", key)])) !== undefined) return 0
+    return revokeMost(caller, id)
+  }
 
   return {
     ...userLists(database, tokens),
+    delete: userDeletion(database, { clock, eventOf }),
 
     async create(caller, user, options) {
       checkJsonSize("extra", user.extra)
@@ -75,7 +95,7 @@ export function userStore(
           }
           // Only the text of the error says which of the two keys collided. If both rows are gone meanwhile, the insert
           // is retried.
-          const sameId = await sql.read(users.byKey, row)
+          const sameId = await sql.read(withId, row)
           if (sameId.length > 0) throw new StoreError("USER_ALREADY_EXISTS", "the user id is taken")
           const sameEmail = users.first(await sql.read(userByEmail, row))
           if (sameEmail !== null) return sameEmail
@@ -119,11 +139,12 @@ export function userStore(
       return JSON.parse(privateExtra(cipher).open({ ...key, privateExtra: sealed }) ?? "{}")
     },
 
-    update(caller, id, patch, options) {
+    async update(caller, id, patch, options) {
       const { tenant } = caller
       const key = { tenant, id }
       const isLong = options?.revokeSessionsOnEmailChange === true
       const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
+      const revoked = isLong ? await revokeMostOf(caller, id, patch) : 0
       return database.transaction(
         caller,
         [users.nameOf(key), ...emailNames(address)],
@@ -142,30 +163,10 @@ export function userStore(
           if (!isLong || isSameAddress) return changed
           // To create a session, another transaction needs a shared lock on the user's row.
           const event = eventOf(caller, "user.sessions_revoked", { userId: id })
-          return { ...changed, revokedSessions: await sql.write(deleteSessions, { tenant, userId: id }, event) }
+          const others = await sql.write(deleteSessions, { tenant, userId: id }, event)
+          return { ...changed, revokedSessions: revoked + others }
         },
         { isLong },
-      )
-    },
-
-    delete(caller, id) {
-      const key = { tenant: caller.tenant, id }
-      return database.transaction(
-        caller,
-        [users.nameOf(key)],
-        async (sql) => {
-          // The lock prevents other transactions from adding a session, account or authenticator, because such an
-          // insert needs a shared lock on this row for its foreign key.
-          const user = users.first(await sql.read(users.byKeyForUpdate, key))
-          if (user === null) return null
-          const owner = { tenant: key.tenant, userId: id }
-          await sql.write(deleteSessions, owner)
-          await sql.write(deleteAccounts, owner)
-          await sql.write(deleteAuthenticators, owner)
-          await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
-          return user
-        },
-        { isLong: true },
       )
     },
   }

@@ -1,0 +1,27 @@
+import type { ObjectLiteral } from "typeorm"
+import { type Cell, itemParameters, type Statements, statement } from "../query/statement.js"
+import type { Table } from "./table.js"
+
+/**
+ * The number of keys in one DELETE. With more keys MySQL would scan a table of some hundred rows as a whole, and wait
+ * for rows that other transactions have locked.
+ */
+const keysAtOnce = 20
+
+/** Creates a function that deletes the rows with these keys, each given by the cells of `table.key`. */
+export function deleteByKeys<Row extends ObjectLiteral, Key extends keyof Row & string>(table: Table<Row, Key>) {
+  const cells = table.key.map((property, index) => [property, (row: Cell[]) => bound(row[index] as Cell)])
+  const { parameters, names } = itemParameters(keysAtOnce, (rows: readonly Cell[][]) => rows, Object.fromEntries(cells))
+  const isRow = (row: string[]) => `(${row.map((name, n) => `${table.key[n]} = ${name}`).join(" AND ")})`
+  const deleteRows = statement(table.deleteFrom().where(names.map(isRow).join(" OR ")), parameters)
+  return async (sql: Statements, rows: readonly Cell[][]): Promise<void> => {
+    for (let start = 0; start < rows.length; start += keysAtOnce) {
+      await sql.write(deleteRows, rows.slice(start, start + keysAtOnce))
+    }
+  }
+}
+
+/** Returns the cell as a parameter. libsql returns bytes as an ArrayBuffer. */
+function bound(cell: Cell): Cell {
+  return typeof cell === "object" && cell !== null && !(cell instanceof Date) ? Buffer.from(cell) : cell
+}

@@ -1,0 +1,172 @@
+import type { ObjectLiteral } from "typeorm"
+import type { Caller, ExpiredRows, UserStore } from "../../store.js"
+import type { Database } from "../database.js"
+import type { EventOf } from "../events/event-rows.js"
+import { type Cell, type Statement, type Statements, statement } from "../query/statement.js"
+import { deleteByKeys } from "../schema/delete-by-keys.js"
+import { ofPresentUser } from "../schema/deleted-users.js"
+import type { UserRow } from "../schema/rows.js"
+import type { Table } from "../schema/table.js"
+
+/** With more rows in one table, a user is marked, and its rows are deleted in batches by the cleanup. */
+const rowsAtOnce = 1000
+
+/** Creates the deletion of users. */
+export function userDeletion(
+  database: Database,
+  { clock, eventOf }: { clock: () => number; eventOf: EventOf },
+): UserStore["delete"] {
+  const { users, accounts, sessions, authenticators } = database.tables
+  const tables = [sessions, accounts, authenticators]
+  const isOfUser = "tenant = :tenant AND userId = :userId"
+  const deletions = [
+    sessions.statement(sessions.deleteFrom().where(isOfUser), "tenant", "userId"),
+    accounts.statement(accounts.deleteFrom().where(isOfUser), "tenant", "userId"),
+    authenticators.statement(authenticators.deleteFrom().where(isOfUser), "tenant", "userId"),
+  ]
+  const rowBeyond = ({ name }: { name: string }) =>
+    `(SELECT 1 FROM ${name} o WHERE o.tenant = :tenant AND o.user_id = :id LIMIT 1 OFFSET ${rowsAtOnce})`
+  /** Selects the user if it has many rows. Reads no more of them than are deleted at once. */
+  const withManyRows = users.statement(
+    users
+      .selectFrom("u")
+      .select("u.id")
+      .where(`${users.keyIs("u")} AND COALESCE(${tables.map(rowBeyond).join(", ")}) IS NOT NULL`),
+    ...users.key,
+  )
+  const mark = users.statement(
+    users.updateOf("deleted", "emailKey").where(users.keyIs()),
+    ...users.key,
+    "deleted",
+    "emailKey",
+  )
+
+  return (caller: Caller, id: string) => {
+    const key = { tenant: caller.tenant, id }
+    return database.transaction(
+      caller,
+      [users.nameOf(key)],
+      async (sql) => {
+        // The lock prevents other transactions from adding a session, account or authenticator, because such an
+        // insert needs a shared lock on this row for its foreign key.
+        const user = users.first(await sql.read(users.byKeyForUpdate, key))
+        if (user === null) return null
+        const event = eventOf(caller, "user.deleted", { userId: id })
+        if ((await sql.read(withManyRows, key)).length > 0) {
+          await sql.write(mark, { ...key, deleted: new Date(clock()), emailKey: undefined }, event)
+          return user
+        }
+        for (const deletion of deletions) await sql.write(deletion, { tenant: key.tenant, userId: id })
+        await sql.write(users.delete, key, event)
+        return user
+      },
+      { isLong: true },
+    )
+  }
+}
+
+// Earlier than any time of a row. A comparison finds the rows with a time by the index on every engine.
+const earliest = new Date("1000-01-01T00:00:00.000Z")
+
+/**
+ * Creates the deletion of what marked users have left. Their rows count, whatever time the mark has. A batch may end in
+ * the middle of a user. The user's own row is the last one.
+ */
+export function deletedUsers(database: Database): ExpiredRows {
+  const { users, accounts, sessions, authenticators } = database.tables
+  const ofUsers = [rowsOfUser(sessions), rowsOfUser(accounts), rowsOfUser(authenticators)]
+  const next = nextUser()
+
+  /** Selects the user that was marked first, unless another transaction has locked it. */
+  function nextUser(): Statement<unknown> {
+    const select = users
+      .selectFrom("u")
+      .withDeleted()
+      .select("u.tenant, u.id, u.deleted")
+      .where("u.deleted >= :earliest")
+      .orderBy("u.deleted")
+      .limit(1)
+    if (database.engine !== "sqlite") select.setLock("pessimistic_write").setOnLocked("skip_locked")
+    return statement<UserRow, unknown>(select, { earliest: () => users.cell("deleted", earliest) })
+  }
+
+  /** Deletes at most `limit` rows of one user. Returns null if there is none, otherwise their number and the mark. */
+  const deleteSome = async (sql: Statements, limit: number, atMost: number) => {
+    const [cells] = await sql.read(next, undefined)
+    if (cells === undefined) return null
+    const [tenant, id, deleted] = cells as [Cell, Cell, Cell]
+    const user = { tenant: users.value("tenant", tenant), id: users.value("id", id) }
+    const time = users.value("deleted", deleted) as Date
+    let count = 0
+    for (const deleteRows of ofUsers) {
+      count += await deleteRows(sql, user, limit, atMost - count)
+      if (count === atMost) return { count, time }
+    }
+    // Rows cannot be added, because their foreign keys need the user's row, which is locked.
+    await sql.write(users.delete, user)
+    return { count: count + 1, time }
+  }
+
+  return {
+    table: users.name,
+    keepMs: 0,
+    async deleteBatch(waiter, { limit }) {
+      let count = 0
+      let first: Date | undefined
+      let last = earliest
+      while (count < limit) {
+        const deleted = await database.transaction(waiter, [], (sql) => deleteSome(sql, limit, limit - count))
+        if (deleted === null) break
+        count += deleted.count
+        last = deleted.time
+        first ??= last
+      }
+      return first === undefined ? null : { count, first, last }
+    },
+  }
+}
+
+/** Creates a function that deletes rows of a user, at most `atMost`, which is at most `limit`. Returns their number. */
+function rowsOfUser<Row extends ObjectLiteral & { tenant: string; userId: string }, Key extends keyof Row & string>(
+  table: Table<Row, Key>,
+) {
+  const selects = new Map<number, Statement<Pick<UserRow, "tenant" | "id">>>()
+  const selectOf = (limit: number) => {
+    const keys = table.key.map((property) => `t.${property}`).join(", ")
+    return statement<Row, Pick<UserRow, "tenant" | "id">>(
+      table
+        .selectFrom("t")
+        // Without the hint the servers may read all rows of the tenant, because no order is wanted.
+        .useIndex(`${table.name}_user_id`)
+        .select(keys)
+        .where("t.tenant = :tenant AND t.userId = :userId")
+        .limit(limit),
+      {
+        tenant: ({ tenant }) => table.cell("tenant", tenant as Row["tenant"]),
+        userId: ({ id }) => table.cell("userId", id as Row["userId"]),
+      },
+    )
+  }
+  const deleteRows = deleteByKeys(table)
+  return async (sql: Statements, user: Pick<UserRow, "tenant" | "id">, limit: number, atMost: number) => {
+    const select = selects.get(limit) ?? selectOf(limit)
+    selects.set(limit, select)
+    const rows = (await sql.read(select, user)).slice(0, atMost)
+    await deleteRows(sql, rows)
+    return rows.length
+  }
+}
+
+/**
+ * Creates a function that deletes the row with a key if it belongs to a user that is being deleted. Returns whether it
+ * did. Called when the key is taken, because such a row exists for no call.
+ */
+export function leftRows<Row extends ObjectLiteral & { tenant: string }, Key extends keyof Row & string>(
+  database: Database,
+  table: Table<Row, Key>,
+) {
+  const isLeft = `NOT (${ofPresentUser(":tenant", `${table.name}.user_id`)})`
+  const deletion = table.statement(table.deleteFrom().where(`${table.keyIs()} AND ${isLeft}`), ...table.key)
+  return async (caller: Caller, key: Pick<Row, Key>): Promise<boolean> =>
+    (await database.writes(caller, [table.nameOf(key)], (sql) => sql.write(deletion, key))) > 0
+}
