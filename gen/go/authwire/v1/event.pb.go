@@ -129,8 +129,8 @@ type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind of write.
 	Kind EventKind `protobuf:"varint,1,opt,name=kind,proto3,enum=authwire.v1.EventKind" json:"kind,omitempty"`
-	// When it was written, by the clock of the replica that wrote it. Events are in the order of their commits, not of these
-	// times.
+	// When it was written, by the database's clock as the replica that wrote it knew it. Events are in the order of their
+	// commits, not of these times.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// Identifier of the user. Absent: the event concerns no user, or a user who was not known.
 	UserId *string `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`

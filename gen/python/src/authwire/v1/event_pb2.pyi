@@ -115,8 +115,8 @@ class Event(_message.Message):
     """Provider of the account."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was written, by the clock of the replica that wrote it. Events are in the order of their commits, not of these
-        times.
+        """When it was written, by the database's clock as the replica that wrote it knew it. Events are in the order of their
+        commits, not of these times.
         """
 
     def __init__(

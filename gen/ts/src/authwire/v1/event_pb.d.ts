@@ -26,8 +26,8 @@ export declare type Event = Message<"authwire.v1.Event"> & {
   kind: EventKind;
 
   /**
-   * When it was written, by the clock of the replica that wrote it. Events are in the order of their commits, not of these
-   * times.
+   * When it was written, by the database's clock as the replica that wrote it knew it. Events are in the order of their
+   * commits, not of these times.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
