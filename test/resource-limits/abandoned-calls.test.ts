@@ -15,7 +15,7 @@ import { formatAddress } from "../../server/src/util/address.js"
 import { sharedLimits } from "../../server/src/util/shared-limits.js"
 
 const target = serviceDatabase()
-const owner = { tenant: "default", key: "key" }
+const owner = { tenant: "default", keyId: "key" }
 const authorizePath = "/v1/authorize"
 
 /** A log line of one call, or of several that were only counted. */
@@ -51,7 +51,7 @@ describe("calls at the HTTP listener whose clients disconnect", () => {
             ? undefined
             : (call) => {
                 call.signal.addEventListener("abort", () => abandoned++)
-                call.identity = { keyId: owner.key, tenant: owner.tenant, hasScope: () => true }
+                call.identity = { ...owner, hasScope: () => true }
                 return gate
               },
       },

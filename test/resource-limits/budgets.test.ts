@@ -6,21 +6,16 @@ import type { Option } from "../../server/src/config/option.js"
 import { options } from "../../server/src/config/options.js"
 import { maxWaitingBytes } from "../../server/src/logging/bounded-lines.js"
 import { exitFlushMs } from "../../server/src/logging/exit-after-pending-lines.js"
-import {
-  maxCallsOfKey,
-  maxWaitingOfKey,
-  maxWaitMs,
-  overloadedMaxWaitMs,
-} from "../../server/src/overload/concurrency-limit.js"
+import { maxWaitingOfKey, maxWaitMs, overloadedMaxWaitMs } from "../../server/src/overload/concurrency-limit.js"
 import { linesPerSecond } from "../../server/src/rpc/rejection-log.js"
 import { maxBytesOfUser } from "../../server/src/store/sql/authenticators.js"
 import { longestTurnMs } from "../../server/src/store/sql/engine/sqlite.js"
 import { examinedAtOnce, slicesOfPage } from "../../server/src/store/sql/query/page.js"
-import { fewOf, permitsOfKey, writerPermitsOf } from "../../server/src/store/sql/transaction/connection-permits.js"
+import { fewOf, writerPermitsOf } from "../../server/src/store/sql/transaction/connection-permits.js"
 import { rowWaitersOf } from "../../server/src/store/sql/transaction/unit-of-work.js"
 import { countedAtOnce } from "../../server/src/store/sql/users/user-lists.js"
 import { limits as all } from "../../server/src/transport/limits/limits.js"
-import { cacheMessages, type SharedLimit, sharedLimits } from "../../server/src/util/shared-limits.js"
+import { cacheMessages, type SharedLimit, sharedLimits, sharesInTurns } from "../../server/src/util/shared-limits.js"
 
 /** The limits of the code, and which of them the table below has used. */
 const told = new Set<string | symbol>()
@@ -88,7 +83,6 @@ const values = [
   bytes(limits.openRequestBytes),
   count(maxInFlight),
   `${count(defaultOf("max-active-calls"))} each`,
-  count(maxCallsOfKey(defaultOf("max-active-calls"))),
   count(maxWaiting.burst),
   seconds(maxWaitMs),
   `${count(maxWaiting.overloaded)}; ${seconds(overloadedMaxWaitMs)}`,
@@ -99,14 +93,13 @@ const values = [
   seconds(exitFlushMs),
   seconds(maxUnanswered * everyMs),
   count(pool),
-  count(permitsOfKey(pool)),
   count(writerPermitsOf(pool)),
-  `${count(fewOf(pool))}; ${count(permitsOfKey(fewOf(pool)))}`,
+  `${count(fewOf(pool))}; ${count(sharesInTurns(fewOf(pool)).tenant)}`,
   `${count(examinedAtOnce)}; ${count(countedAtOnce)}`,
   count(examinedAtOnce * slicesOfPage),
   "1",
   count(defaultOf("database-queue-limit")),
-  "as many as are left for others",
+  "as many as are left for others; as many as are left of these for other keys",
   count(rowWaitersOf(defaultOf("database-queue-limit"))),
   bytes(maxBytesOfUser),
 ]
@@ -142,10 +135,12 @@ test("S-47: the shared limits in SECURITY.md are those of the code, and leave ot
   const ofBytes = [requestBytes, answerBytes].flatMap((limit) => [rowsOf(limit, bytes), rowsOf(limit, bytes, false)])
   const found = tableOf(security, "shared limit").map((row) => row.slice(1, 4))
   expect(found).toEqual([connections, streams, ...ofBytes, ...others])
-  for (const { worker, tenant, key } of Object.values<SharedLimit>(sharedLimits)) {
+  for (const { worker, tenant, key, inTurns } of Object.values<SharedLimit>(sharedLimits)) {
     expect(tenant).toBeGreaterThanOrEqual(key)
-    expect(worker - tenant).toBeGreaterThanOrEqual(Math.min(key, worker / 4))
+    expect(worker - tenant).toBeGreaterThanOrEqual(inTurns ? worker / 10 : Math.min(key, worker / 4))
   }
+  expect(sharedLimits.activeCalls.worker).toBe(defaultOf("max-active-calls"))
+  expect(sharedLimits.databaseConnections.worker).toBe(pool)
   const { stream, tenant } = cacheMessages
   expect(security.replace(/\s+/g, " ")).toContain(
     `beyond ${perSecond(stream.perSecond)} on a stream, and ${perSecond(tenant.perSecond)} of a tenant`,

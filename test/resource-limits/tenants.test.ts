@@ -1,4 +1,5 @@
 import { EventEmitter } from "node:events"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import { EventService } from "@authwire/proto"
 import { enveloped, header, pathOf } from "@authwire/test-support/attack/requests.js"
 import { type AttackStream, attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
@@ -6,24 +7,30 @@ import { createStoreDatabase } from "@authwire/test-support/databases/store-data
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { openService } from "@authwire/test-support/processes/service.js"
 import { until } from "@authwire/test-support/until.js"
-import { describe, expect, test } from "@jest/globals"
+import { afterAll, describe, expect, test } from "@jest/globals"
 import type { EventFeed } from "../../server/src/events/feed.js"
+import { concurrencyLimit } from "../../server/src/overload/concurrency-limit.js"
 import type { Call } from "../../server/src/rpc/call.js"
 import { eventService } from "../../server/src/services/event.js"
 import { cacheHubs } from "../../server/src/session-cache/hubs.js"
 import { encryptionKeys } from "../../server/src/store/conformance/context.js"
 import { openSqlStore } from "../../server/src/store/sql/index.js"
 import { lastSeenWriter } from "../../server/src/store/sql/sessions/last-seen.js"
+import { connectionPermits } from "../../server/src/store/sql/transaction/connection-permits.js"
+import { queue } from "../../server/src/store/sql/transaction/queue.js"
 import type { EventStore } from "../../server/src/store/store.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import { Connection, keyBudgets } from "../../server/src/transport/limits/connection.js"
 import { limits } from "../../server/src/transport/limits/limits.js"
 import { formatAddress } from "../../server/src/util/address.js"
-import { type Owner, type SharedLimit, sharedLimits } from "../../server/src/util/shared-limits.js"
+import type { Owner } from "../../server/src/util/owner.js"
+import { type SharedLimit, sharedLimits } from "../../server/src/util/shared-limits.js"
 
 const later = endsAfterEach()
 const MiB = 1024 * 1024
 const position = { sequence: 0, asOf: 0 }
+const endOfTest = new AbortController()
+afterAll(() => endOfTest.abort())
 const endless = () => new Promise<never>(() => {})
 
 /** Takes some of a limit for an owner. Throws or returns false if the owner gets no more. */
@@ -32,10 +39,10 @@ type Attempt = (owner: Owner) => Promise<unknown> | unknown
 /** Opens a connection on which a key has made a call. */
 function connections(maxConnections = 10_000) {
   const budgets = keyBudgets(MiB, maxConnections)
-  return ({ tenant, key }: Owner) => {
+  return (owner: Owner) => {
     const connection = new Connection(MiB, undefined, budgets)
     const admit = (stream = new EventEmitter()) => {
-      connection.admit({ tenant, keyId: key, hasScope: () => true }, stream)
+      connection.admit({ ...owner, hasScope: () => true }, stream)
     }
     const first = new EventEmitter()
     admit(first)
@@ -47,11 +54,11 @@ function connections(maxConnections = 10_000) {
 /** Opens one connection after the other, and takes from each what it gets, in steps of 1 MiB. */
 function takesBytes(of: "requests" | "answers"): Attempt {
   const open = connections(1_000_000)
-  const last = new Map<string, Connection>()
+  const last = new Map<string | undefined, Connection>()
   return (owner) => {
-    if (last.get(owner.key)?.[of].take(MiB) === true) return true
+    if (last.get(owner.keyId)?.[of].take(MiB) === true) return true
     const { connection } = open(owner)
-    last.set(owner.key, connection)
+    last.set(owner.keyId, connection)
     return connection[of].take(MiB)
   }
 }
@@ -62,10 +69,10 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
   streams: {
     start() {
       const open = connections()
-      const known = new Map<string, ReturnType<typeof open>>()
+      const known = new Map<string | undefined, ReturnType<typeof open>>()
       return (owner) => {
-        const found = known.get(owner.key) ?? open(owner)
-        known.set(owner.key, found)
+        const found = known.get(owner.keyId) ?? open(owner)
+        known.set(owner.keyId, found)
         found.admit()
       }
     },
@@ -85,8 +92,8 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
         feed: feed as unknown as EventFeed,
       })
       const request = { startCursor: "", kinds: [] } as unknown as Parameters<typeof service.watch>[0]
-      return ({ tenant, key }) => {
-        const call = { tenant, limitKey: key, signal: new AbortController().signal }
+      return (owner) => {
+        const call = { tenant: owner.tenant, owner, signal: new AbortController().signal }
         return service
           .watch(request, call as unknown as Call)
           [Symbol.asyncIterator]()
@@ -103,6 +110,21 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
         after: () => () => {},
       })
       return (owner) => hubs.open(owner, { ready() {}, fail() {} })
+    },
+  },
+  activeCalls: {
+    start() {
+      const { worker } = sharedLimits.activeCalls
+      const limit = concurrencyLimit({ maxCalls: worker, now: () => 0 })
+      // A call of another owner has its place at once, although many wait.
+      return (owner) => limit.enter(owner, endOfTest.signal) === undefined
+    },
+  },
+  databaseConnections: {
+    start() {
+      const permits = connectionPermits(queue(1_000), sharedLimits.databaseConnections.worker)
+      const waits = () => nextTurn(false)
+      return (owner) => Promise.race([permits.acquire("read", { owner, signal: endOfTest.signal }), waits()])
     },
   },
   lastSeen: {
@@ -137,10 +159,10 @@ describe("of two tenants", () => {
         }
       }
       let taken = 0
-      for (let n = 0; n < 20; n++) while (await isTaken({ tenant: "greedy", key: `greedy ${n}` })) taken += step
+      for (let n = 0; n < 20; n++) while (await isTaken({ tenant: "greedy", keyId: `greedy ${n}` })) taken += step
       expect(taken).toBe(tenant)
       const share = Math.min(key, worker - tenant)
-      for (let had = 0; had < share; had += step) expect(await isTaken({ tenant: "other", key: "other" })).toBe(true)
+      for (let had = 0; had < share; had += step) expect(await isTaken({ tenant: "other", keyId: "other" })).toBe(true)
     },
   )
 

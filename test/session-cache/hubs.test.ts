@@ -51,7 +51,7 @@ function playing(limit?: SharedLimit) {
   function open(tenant: string, key = tenant) {
     const news: FollowResponse[] = []
     const stream: HubStream = hubs.open(
-      { tenant, key },
+      { tenant, keyId: key },
       {
         ready: () =>
           queueMicrotask(() => {

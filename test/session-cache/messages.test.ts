@@ -14,7 +14,7 @@ test("S-48: a client that sends messages too fast is read more slowly, until its
     for (; sent < 1_000; sent++) yield {} as FollowRequest
   }
   const abort = new AbortController()
-  const call = { tenant: "one", limitKey: "key", signal: abort.signal } as unknown as Call
+  const call = { tenant: "one", owner: { tenant: "one", keyId: "key" }, signal: abort.signal } as unknown as Call
   const begun = performance.now()
   const answers = service.follow(flood() as Parameters<typeof service.follow>[0], call)
   const end = answers[Symbol.asyncIterator]().next()

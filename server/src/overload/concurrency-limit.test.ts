@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals"
-import { type ConcurrencyLimit, concurrencyLimit } from "./concurrency-limit.js"
+import { concurrencyLimit } from "./concurrency-limit.js"
 
 const never = new AbortController().signal
 
@@ -12,12 +12,24 @@ afterEach(async () => {
   jest.useRealTimers()
 })
 
-const limitOf = (maxCalls: number) => concurrencyLimit({ maxCalls, now: Date.now })
+/** A key by its name, and its tenant by the first letter. */
+const ownerOf = (name: string) => ({ tenant: name[0] as string, keyId: name })
+
+function limitOf(maxCalls: number) {
+  const limit = concurrencyLimit({ maxCalls, now: Date.now })
+  return {
+    rejects: (name: string) => limit.rejects(ownerOf(name)),
+    enter: (name: string, signal: AbortSignal) => limit.enter(ownerOf(name), signal),
+    leave: (name: string) => limit.leave(ownerOf(name)),
+    yieldWhile: <T>(name: string, waited: Promise<T>) => limit.yieldWhile(ownerOf(name), waited),
+    load: limit.load,
+  }
+}
 /** Lets promises that are settled be seen. */
 const settle = () => jest.advanceTimersByTimeAsync(0)
 
 /** Enters a limit with a key, and notes in `order` what became of it. */
-function caller(limit: ConcurrencyLimit, order: string[]) {
+function caller(limit: ReturnType<typeof limitOf>, order: string[]) {
   return (key: string, signal = never) => {
     const note = (what: string) => () => void order.push(`${key} ${what}`)
     try {
@@ -39,14 +51,15 @@ function setUp(maxCalls: number) {
 describe("a concurrency limit", () => {
   test("admits calls up to the limit; further calls wait in order", async () => {
     const { limit, order, enter } = setUp(2)
-    for (let call = 0; call < 4; call++) enter("a")
-    expect(order).toEqual(["a in", "a in"])
+    for (const key of "abab") enter(key)
+    expect(order).toEqual(["a in", "b in"])
     limit.leave("a")
     await settle()
-    expect(order).toHaveLength(3)
-    for (let call = 0; call < 3; call++) limit.leave("a")
+    expect(order).toEqual(["a in", "b in", "a in"])
+    for (const key of "ba") limit.leave(key)
     await settle()
-    expect(order).toHaveLength(4)
+    expect(order).toEqual(["a in", "b in", "a in", "b in"])
+    limit.leave("b")
   })
 
   test("S-22: serves the keys round-robin, however many calls of one key wait", async () => {
@@ -70,16 +83,14 @@ describe("a concurrency limit", () => {
   test("admits no more calls in one turn of the event loop than the limit, even if they end at once", async () => {
     const limit = limitOf(2)
     let served = 0
-    const call = async () => {
-      await limit.enter("a", never)
+    const call = async (key: string) => {
+      await limit.enter(key, never)
       served++
-      limit.leave("a")
+      limit.leave(key)
     }
-    limit.enter("a", never)
-    limit.enter("a", never)
-    for (let count = 0; count < 10; count++) call()
-    limit.leave("a")
-    limit.leave("a")
+    for (const key of "ab") limit.enter(key, never)
+    for (const key of "ababababab") call(key)
+    for (const key of "ab") limit.leave(key)
     const counts: number[] = []
     const turn = () => {
       counts.push(served)
@@ -102,21 +113,32 @@ describe("a concurrency limit", () => {
     limit.leave("c")
   })
 
-  test("S-22: one key can use nine tenths of the limit, even if no other key calls", async () => {
+  test("S-22: one key can use eight tenths of the limit and one tenant nine, even if no other one calls", async () => {
     const { limit, order, enter } = setUp(100)
-    for (let call = 0; call < 100; call++) enter("a")
-    expect(order).toHaveLength(90)
-    for (let call = 0; call < 10; call++) enter("b")
-    expect(order).toHaveLength(100)
-    for (let call = 0; call < 100; call++) limit.leave(call < 90 ? "a" : "b")
+    const left = new Map<string, number>()
+    const activeOf = () =>
+      Object.entries(Object.groupBy(order, (what) => what)).map(([what, all]) => [what, all?.length])
+    for (const key of ["a", "a2", "b"]) for (let call = 0; call < 100; call++) enter(key)
+    expect(activeOf()).toEqual(Object.entries({ "a in": 80, "a2 in": 10, "b in": 10 }))
+    // The tenants take turns: one of them with one key, the other one with two.
+    for (let call = 0; call < 40; call++) limit.leave("a")
     await settle()
-    expect(order).toHaveLength(110)
-    for (let call = 0; call < 10; call++) limit.leave("a")
+    expect(activeOf()).toEqual(Object.entries({ "a in": 90, "a2 in": 20, "b in": 30 }))
+    for (let ended = -1; ended !== order.length; ) {
+      ended = order.length
+      for (const [what, count] of activeOf()) {
+        const key = String(what).split(" ")[0] as string
+        for (let call = left.get(key) ?? (key === "a" ? 40 : 0); call < Number(count); call++) limit.leave(key)
+        left.set(key, Number(count))
+      }
+      await settle()
+    }
+    expect(limit.load()).toEqual({ maxCalls: 100, active: 0, waiting: 0, keys: 0 })
   })
 
   test("rejects calls of a key with too many waiting calls at once, and of no other key", async () => {
     const { limit, order, enter } = setUp(10)
-    for (let call = 0; call < 88; call++) enter("a")
+    for (let call = 0; call < 87; call++) enter("a")
     expect(limit.rejects("a")).toBe(false)
     enter("a")
     expect(limit.rejects("a")).toBe(true)
@@ -126,19 +148,19 @@ describe("a concurrency limit", () => {
     enter("b")
     expect(order.at(-1)).toBe("b in")
     limit.leave("b")
-    for (let call = 0; call < 89; call++) limit.leave("a")
+    for (let call = 0; call < 88; call++) limit.leave("a")
   })
 
   test("limits the waiting calls further when the queue never empties", async () => {
     const { limit, order, enter } = setUp(10)
-    for (let call = 0; call < 19; call++) enter("a")
+    for (let call = 0; call < 18; call++) enter("a")
     await jest.advanceTimersByTimeAsync(300)
     for (let call = 0; call < 5; call++) limit.leave("a")
     for (let call = 0; call < 14; call++) enter("a")
     expect(limit.rejects("a")).toBe(false)
     await jest.advanceTimersByTimeAsync(201)
     expect(limit.rejects("a")).toBe(true)
-    for (let call = 0; call < 28; call++) limit.leave("a")
+    for (let call = 0; call < 27; call++) limit.leave("a")
     await jest.advanceTimersByTimeAsync(600)
     expect(order.filter((what) => what === "a OVERLOADED")).toEqual([])
   })

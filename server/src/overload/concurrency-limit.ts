@@ -1,23 +1,25 @@
 import { Failure } from "../errors/failure.js"
+import type { Owner } from "../util/owner.js"
+import { sharesInTurns } from "../util/shared-limits.js"
 import { oldest, Turns } from "../util/turns.js"
 
-/** Limits the calls in progress, and shares the limit fairly among the API keys. */
+/** Limits the calls in progress, and shares the limit fairly among tenants and their API keys. */
 export interface ConcurrencyLimit {
-  /** Whether a call of this key would be rejected at once. */
-  rejects(key: string): boolean
+  /** Whether a call of this owner would be rejected at once. */
+  rejects(owner: Owner): boolean
   /**
    * Admits a call, at once or when the promise resolves. Every admitted call must leave once.
    *
    * @param signal Ends the wait, with its reason.
    * @throws OVERLOADED at once if too many calls of the key wait already, or later if this call has waited too long.
    */
-  enter(key: string, signal: AbortSignal): Promise<void> | undefined
-  leave(key: string): void
+  enter(owner: Owner, signal: AbortSignal): Promise<void> | undefined
+  leave(owner: Owner): void
   /**
    * Leaves while the call waits for something that costs the service no work, such as a lock, and enters again afterwards, even if
    * that exceeds the limit.
    */
-  yieldWhile<T>(key: string, waited: Promise<T>): Promise<T>
+  yieldWhile<T>(owner: Owner, waited: Promise<T>): Promise<T>
   load(): LimitLoad
 }
 
@@ -38,8 +40,6 @@ export interface ConcurrencyLimitOptions {
   now: () => number
 }
 
-/** The fraction of the limit that one key can never use, even if no other key calls. */
-const reservedForOthers = 0.1
 /** The longest time that a call waits, in milliseconds. It is long enough to work off a burst. */
 export const maxWaitMs = 500
 /**
@@ -50,18 +50,13 @@ export const overloadedMaxWaitMs = 50
 /** The interval at which calls that have waited too long are rejected, in milliseconds. */
 const sweepMs = 10
 
-/** The most calls in progress of one key. */
-export function maxCallsOfKey(maxCalls: number): number {
-  return maxCalls - Math.floor(maxCalls * reservedForOthers)
-}
-
 /** The most waiting calls of one key: in a burst, and when its calls wait without a break. */
 export function maxWaitingOfKey(maxCalls: number): { burst: number; overloaded: number } {
   return { burst: 8 * maxCalls, overloaded: maxCalls }
 }
 
 interface PendingCall {
-  readonly key: string
+  readonly owner: Owner
   readonly since: number
   admit(): void
   reject(reason: unknown): void
@@ -75,61 +70,67 @@ interface KeyCalls {
 }
 
 /**
- * A fixed limit. Further calls wait in a queue for each key, and the keys are served round-robin. A key that floods the service
+ * A fixed limit. Further calls wait in a queue for each key. The tenants are served round-robin, and so are the keys of each. A key that floods the service
  * therefore only delays its own calls. A call that has waited too long is rejected. As in CoDel that time is long in a burst, and short
  * when the queue never empties.
  */
 export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): ConcurrencyLimit {
-  const maxActive = maxCallsOfKey(maxCalls)
+  const shares = sharesInTurns(maxCalls)
   const maxWaiting = maxWaitingOfKey(maxCalls)
   let active = 0
   const waiting = new Turns<PendingCall>()
   /** The keys with calls in progress or waiting. */
-  const keys = new Map<string, KeyCalls>()
+  const keys = new Map<Owner["keyId"], KeyCalls>()
+  /** The calls in progress of each tenant that has some. */
+  const activeOfTenants = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let admission: NodeJS.Immediate | undefined
 
-  const mayEnter = (calls: KeyCalls) => active < maxCalls && calls.active < maxActive
+  const mayEnter = (owner: Owner, calls: KeyCalls) =>
+    active < maxCalls && calls.active < shares.key && (activeOfTenants.get(owner.tenant) ?? 0) < shares.tenant
 
-  const count = (calls: KeyCalls): void => {
-    active++
-    calls.active++
+  const count = ({ tenant }: Owner, calls: KeyCalls, change: 1 | -1): void => {
+    active += change
+    calls.active += change
+    const ofTenant = (activeOfTenants.get(tenant) ?? 0) + change
+    if (ofTenant === 0) activeOfTenants.delete(tenant)
+    else activeOfTenants.set(tenant, ofTenant)
   }
 
   /** Whether calls of a key have waited so long without a break that it is not a burst. */
-  const isOverloaded = (key: string, time: number) =>
-    waiting.countOf(key) > 0 && time - callsOf(key).waitingSince > maxWaitMs
+  const isOverloaded = (owner: Owner, time: number) =>
+    waiting.countOf(owner) > 0 && time - callsOf(owner).waitingSince > maxWaitMs
 
-  const isFull = (key: string) => {
-    const count = waiting.countOf(key)
-    return count >= maxWaiting.overloaded && (count >= maxWaiting.burst || isOverloaded(key, now()))
+  const isFull = (owner: Owner) => {
+    const count = waiting.countOf(owner)
+    return count >= maxWaiting.overloaded && (count >= maxWaiting.burst || isOverloaded(owner, now()))
   }
 
-  const forget = (key: string): void => {
-    if (keys.get(key)?.active === 0 && waiting.countOf(key) === 0) keys.delete(key)
+  const forget = (owner: Owner): void => {
+    if (keys.get(owner.keyId)?.active === 0 && waiting.countOf(owner) === 0) keys.delete(owner.keyId)
   }
 
-  /** Admits waiting calls, one key after the other. */
+  /** Admits waiting calls, one tenant after the other. */
   const admitNext = (): void => {
     admission = undefined
     while (active < maxCalls) {
-      const next = waiting.take((calls, key) => (mayEnter(callsOf(key)) ? oldest(calls) : undefined))
+      const next = waiting.take((calls, owner) => (mayEnter(owner, callsOf(owner)) ? oldest(calls) : undefined))
       if (next === undefined) return
-      count(callsOf(next.key))
+      count(next.owner, callsOf(next.owner), 1)
       next.admit()
     }
   }
 
   const sweep = (): void => {
     const time = now()
-    for (const [key, calls] of waiting) {
-      const longest = isOverloaded(key, time) ? overloadedMaxWaitMs : maxWaitMs
-      for (const call of calls) {
+    for (const { owner, items } of waiting) {
+      const longest = isOverloaded(owner, time) ? overloadedMaxWaitMs : maxWaitMs
+      for (const call of items) {
         if (time - call.since <= longest) break
-        waiting.delete(key, call)
+        waiting.delete(owner, call)
         call.reject(overloaded())
       }
-      forget(key)
+      forget(owner)
     }
     if (waiting.size === 0) {
       clearInterval(timer)
@@ -137,12 +138,12 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     }
   }
 
-  const wait = (key: string, signal: AbortSignal): Promise<void> =>
+  const wait = (owner: Owner, signal: AbortSignal): Promise<void> =>
     new Promise((resolve, reject) => {
       const since = now()
       const end = () => signal.removeEventListener("abort", leave)
       const pending: PendingCall = {
-        key,
+        owner,
         since,
         admit() {
           end()
@@ -154,60 +155,57 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
         },
       }
       const leave = () => {
-        waiting.delete(key, pending)
-        forget(key)
+        waiting.delete(owner, pending)
+        forget(owner)
         reject(signal.reason)
       }
       signal.addEventListener("abort", leave, { once: true })
-      if (waiting.countOf(key) === 0) callsOf(key).waitingSince = since
-      waiting.add(key, pending)
+      if (waiting.countOf(owner) === 0) callsOf(owner).waitingSince = since
+      waiting.add(owner, pending)
       timer ??= setInterval(sweep, sweepMs)
     })
 
-  const callsOf = (key: string): KeyCalls => {
-    let calls = keys.get(key)
+  const callsOf = ({ keyId }: Owner): KeyCalls => {
+    let calls = keys.get(keyId)
     if (calls === undefined) {
       calls = { active: 0, waitingSince: 0 }
-      keys.set(key, calls)
+      keys.set(keyId, calls)
     }
     return calls
   }
 
   // A call may end while it has given up its slot. It then leaves twice and enters again when the wait is over, so that the counts may be
   // negative in between.
-  const leave = (key: string): void => {
-    const calls = callsOf(key)
-    active--
-    calls.active--
+  const leave = (owner: Owner): void => {
+    count(owner, callsOf(owner), -1)
     // Waiting calls are admitted in the next turn of the event loop. Calls on SQLite end in the turn in which they begin, so
     // that otherwise all waiting calls would run in one turn, in which no health check is answered.
     if (waiting.size > 0) admission ??= setImmediate(admitNext)
-    forget(key)
+    forget(owner)
   }
 
   return {
     rejects: isFull,
-    enter(key, signal) {
+    enter(owner, signal) {
       signal.throwIfAborted()
-      const calls = callsOf(key)
+      const calls = callsOf(owner)
       // A new call does not overtake waiting calls that are about to be admitted.
-      if (admission === undefined && waiting.countOf(key) === 0 && mayEnter(calls)) {
-        count(calls)
+      if (admission === undefined && waiting.countOf(owner) === 0 && mayEnter(owner, calls)) {
+        count(owner, calls, 1)
         return undefined
       }
-      if (isFull(key)) throw overloaded()
-      return wait(key, signal)
+      if (isFull(owner)) throw overloaded()
+      return wait(owner, signal)
     },
     leave,
     load: () => ({ maxCalls, active, waiting: waiting.size, keys: keys.size }),
-    async yieldWhile(key, waited) {
-      leave(key)
+    async yieldWhile(owner, waited) {
+      leave(owner)
       try {
         return await waited
       } finally {
-        const calls = callsOf(key)
-        count(calls)
-        forget(key)
+        count(owner, callsOf(owner), 1)
+        forget(owner)
       }
     },
   }

@@ -97,7 +97,7 @@ async function open({
     signal: abort.signal,
     header: (name: string) => header[name],
     connection: budgets,
-    limitKey: "",
+    owner: { tenant: "default", keyId: undefined },
   } as unknown as Call
   const stream = service.pipeline(requests(), call)[Symbol.asyncIterator]() as AsyncIterator<PipelineResponse>
   await stream.next()
@@ -177,7 +177,7 @@ test("a call beyond the number of calls or the memory of its connection is rejec
 })
 
 test("a call of a key with too many waiting calls is rejected, and takes nothing", async () => {
-  const { begun, next, send, taken } = await open({ rejects: (key) => key === "" })
+  const { begun, next, send, taken } = await open({ rejects: ({ keyId }) => keyId === undefined })
   await send(one(1, 100))
   expect((await next())?.answers).toMatchObject([{ id: 1, outcome: { case: "error", value: { code: 8 } } }])
   expect([begun.length, taken()]).toEqual([0, [0, 0]])

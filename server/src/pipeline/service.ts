@@ -87,7 +87,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
   /** Returns the reason to reject a call before it begins. Otherwise counts its request against the budget. */
   const rejectionOf = (method: Method, requestBytes: number): Failure | undefined => {
     if (active.size >= maxInFlight) return tooManyCalls
-    if (method.rejects(stream.limitKey)) return limitReached
+    if (method.rejects(stream.owner)) return limitReached
     // The rate limits of keys do not apply to health, the only service whose unary methods need no key.
     const retryAfterMs = method.isOpen ? (budgets?.takeHealthRequest() ?? 0) : 0
     if (retryAfterMs > 0) return new Failure("RATE_LIMITED", { retryAfterMs, message: tooFast })

@@ -6,6 +6,7 @@ import { Failure } from "../errors/failure.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { Caller, Transaction } from "../store/store.js"
 import type { Budgets } from "../util/budget.js"
+import type { Owner } from "../util/owner.js"
 
 /** The connection of a call, with its memory budgets. */
 export interface CallConnection extends Budgets {
@@ -60,6 +61,9 @@ interface Begun {
   onEnd: () => void
 }
 
+/** The owner of calls without an identity. */
+const nobody: Owner = { tenant: "", keyId: undefined }
+
 /** One call of one method, from its header to its answer. Every listener begins calls with `Method.begin`. */
 export class Call implements Caller {
   readonly method: DescMethod
@@ -96,7 +100,7 @@ export class Call implements Caller {
     this.requestId = requestIdOf(options.header("x-request-id"))
     this.deadline = deadline
     this.signal = abort.signal
-    this.whileWaiting = limit && ((waited) => limit.yieldWhile(this.limitKey, waited))
+    this.whileWaiting = limit && ((waited) => limit.yieldWhile(this.owner, waited))
     this.pipeline = options.pipeline
     this.connection = options.connection
     this.#options = options
@@ -119,9 +123,9 @@ export class Call implements Caller {
     return this.#options.prefersCertificate === true
   }
 
-  /** The key by which the concurrency limit is shared. All callers without a key share one. */
-  get limitKey(): string {
-    return this.identity?.keyId ?? ""
+  /** Whose share of the limits the call uses. All calls that are not authenticated share one. */
+  get owner(): Owner {
+    return this.identity ?? nobody
   }
 
   /** The tenant of `identity`. Throws if the call is not authenticated yet. */

@@ -43,7 +43,7 @@ test("a call beyond the limit is rejected before its request is read", async () 
     yieldWhile: (_, waited) => waited,
     load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
   })
-  expect(method.rejects("a key")).toBe(true)
+  expect(method.rejects({ tenant: "a tenant", keyId: "a key" })).toBe(true)
   const call = method.begin(incoming)
   const read = () => {
     throw new Error("it was read")

@@ -1,6 +1,7 @@
 import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
+import type { Owner } from "../util/owner.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf } from "./codec.js"
@@ -15,8 +16,8 @@ export interface Method {
   readonly isOpen: boolean
   /** Starts a call when its header has arrived. */
   begin(options: CallOptions): Call
-  /** Whether a call of this key would be rejected at once, because too many calls of the key wait already. */
-  rejects(key: string): boolean
+  /** Whether a call of this owner would be rejected at once, because too many calls of the key wait already. */
+  rejects(owner: Owner): boolean
   /**
    * Handles a unary call. Key, scope, rate limit and concurrency limit are checked before the request is read, so that the request of a
    * rejected call is never read. Rejects with a Failure, whatever was thrown.

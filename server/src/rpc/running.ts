@@ -3,6 +3,7 @@ import { Failure, toFailure } from "../errors/failure.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
+import type { Owner } from "../util/owner.js"
 import type { Call } from "./call.js"
 import type { Admission, CallEnded, Stream, Unary } from "./interceptor.js"
 
@@ -53,8 +54,8 @@ export function runUnary<I, O>(
 ): (read: Read<I>, call: Call) => Promise<O> {
   return async (read, call) => {
     const begun = clock()
-    /** The key under which the call counts in the concurrency limit now. */
-    let enteredAs: string | undefined
+    /** The owner under which the call counts in the concurrency limit now. */
+    let enteredAs: Owner | undefined
     try {
       const admitting = admit(call)
       if (admitting !== undefined) await admitting
@@ -62,9 +63,9 @@ export function runUnary<I, O>(
       if (call.connection?.requests.isTight === true) throw requestBudgetUsed()
       // The client does not read its answers, so this one would only add to them.
       if (call.connection?.answers.isTight === true) throw answerBudgetUsed()
-      const key = call.limitKey
+      const { owner } = call
       try {
-        const entering = limit?.enter(key, call.signal)
+        const entering = limit?.enter(owner, call.signal)
         if (entering !== undefined) await entering
       } catch (error) {
         // A pipeline pauses once for all calls of a message.
@@ -72,15 +73,15 @@ export function runUnary<I, O>(
         if (pauses) await pauseAfter(rejectionMs.unary)
         throw error
       }
-      enteredAs = key
+      enteredAs = owner
       let input: I | Promise<I> | undefined = read()
       if (input instanceof Promise) {
-        limit?.leave(key)
+        limit?.leave(owner)
         enteredAs = undefined
         input = await orAborted<I>(input, call.signal)
-        const again = limit?.enter(key, call.signal)
+        const again = limit?.enter(owner, call.signal)
         if (again !== undefined) await again
-        enteredAs = key
+        enteredAs = owner
       }
       const request = decode(input as I)
       // The bytes are not kept for the duration of the call.

@@ -16,7 +16,7 @@ export function eventService(deps: { events: EventStore; feed: EventFeed }): Imp
     async *watch({ startCursor, kinds }, call: Call) {
       if (!events.isEnabled) throw new Failure("EVENTS_NOT_KEPT")
       const start = startCursor === "" ? undefined : events.positionOf(call, startCursor)
-      const streams = shares({ tenant: call.tenant, key: call.limitKey })
+      const streams = shares(call.owner)
       const holder = streams.takeOrHolder(1)
       if (holder !== undefined) throw tooMany(holder)
       try {

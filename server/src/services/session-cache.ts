@@ -20,16 +20,13 @@ export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<ty
       let failure: unknown
       let isRead = false
       let wake = () => {}
-      const stream = hubs.open(
-        { tenant: call.tenant, key: call.limitKey },
-        {
-          ready: () => wake(),
-          fail(thrown: Failure) {
-            failure = thrown
-            wake()
-          },
+      const stream = hubs.open(call.owner, {
+        ready: () => wake(),
+        fail(thrown: Failure) {
+          failure = thrown
+          wake()
         },
-      )
+      })
       const ofTenant = tenants.get(call.tenant) ?? pacer(cacheMessages.tenant, now)
       tenants.set(call.tenant, ofTenant)
       const ofStream = pacer(cacheMessages.stream, now)

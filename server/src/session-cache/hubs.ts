@@ -1,5 +1,6 @@
 import { Failure } from "../errors/failure.js"
-import { type Owner, type SharedLimit, sharedLimits, sharesOf } from "../util/shared-limits.js"
+import type { Owner } from "../util/owner.js"
+import { type SharedLimit, sharedLimits, sharesOf } from "../util/shared-limits.js"
 import type { ChangeFeed } from "./changes.js"
 import type { HubClient } from "./client-stream.js"
 import { type CacheReport, cacheHub, type Hub, type HubOptions, type HubStream } from "./hub.js"

@@ -1,4 +1,5 @@
 import type { Span } from "@opentelemetry/api"
+import type { Owner } from "../util/owner.js"
 import type {
   AccessedSession,
   Account,
@@ -46,10 +47,10 @@ import type {
 export interface Waiter {
   readonly signal?: AbortSignal | undefined
   /**
-   * The id of the API key that the work is done for. The keys take turns at the database, and none gets all of it. Default: work of the
-   * service itself, which takes turns with the keys.
+   * Whose share of the database the work uses. Tenants and their keys take turns at it, and none gets all of it. Default: work of the
+   * service itself, which takes turns with the tenants.
    */
-  readonly limitKey?: string | undefined
+  readonly owner?: Owner | undefined
   /**
    * Called with the promise of every wait for a lock that another transaction holds, because no work is done for the
    * call meanwhile. Returns the outcome of the promise.

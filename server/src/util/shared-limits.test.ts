@@ -2,11 +2,14 @@ import { describe, expect, test } from "@jest/globals"
 import { pacer } from "./pacer.js"
 import { cacheMessages, type SharedLimit, scaled, sharedLimits, sharesOf } from "./shared-limits.js"
 
-describe.each(Object.entries<SharedLimit>(sharedLimits))("the limit of %s", (_, limit) => {
+/** Those without turns, for which there are budgets. */
+const budgets = Object.entries<SharedLimit>(sharedLimits).filter(([, { inTurns }]) => !inTurns)
+
+describe.each(budgets)("the limit of %s", (_, limit) => {
   /** Takes all that keys of a tenant get, one after the other. Returns what each of 100 keys got. */
   const takeAll = (shares: ReturnType<typeof sharesOf>, tenant: string, amount: number) =>
     Array.from({ length: 100 }, (_, n) => {
-      const budget = shares({ tenant, key: `${tenant} ${n}` })
+      const budget = shares({ tenant, keyId: `${tenant} ${n}` })
       let taken = 0
       while (budget.take(amount)) taken += amount
       return taken
@@ -22,7 +25,7 @@ describe.each(Object.entries<SharedLimit>(sharedLimits))("the limit of %s", (_, 
     expect(sum(greedy)).toBeLessThanOrEqual(tenant)
     expect(sum(greedy)).toBeGreaterThan(tenant - step)
 
-    const other = shares({ tenant: "other", key: "other" })
+    const other = shares({ tenant: "other", keyId: "other" })
     const left = Math.min(key, worker - tenant)
     // Until then new work of the other tenant begins, and what it has begun may take the rest.
     expect(other.take(left - reserve - 1)).toBe(true)
@@ -31,7 +34,7 @@ describe.each(Object.entries<SharedLimit>(sharedLimits))("the limit of %s", (_, 
     expect(other.takeOrHolder(1)).toBe(left === key ? "the API key" : "the service")
 
     other.give(left)
-    const owner = { tenant: "greedy", key: "greedy 0" }
+    const owner = { tenant: "greedy", keyId: "greedy 0" }
     shares(owner).give(step)
     expect(shares(owner).takeOrHolder(2 * step)).toMatch(/tenant|API key/)
     expect(shares(owner).take(step)).toBe(true)

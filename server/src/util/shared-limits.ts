@@ -1,9 +1,10 @@
 import { Budget } from "./budget.js"
+import type { Owner } from "./owner.js"
 import type { Rate } from "./pacer.js"
 
 /**
  * A limit of a worker that all API keys share, with the largest share of one tenant, and of one key. What one tenant
- * leaves is at least the whole limit of one key, or a quarter of the worker's if that is less.
+ * leaves is at least the whole limit of one key, or a quarter of the worker's if that is less, unless calls wait in turns for it.
  */
 export interface SharedLimit {
   readonly worker: number
@@ -14,9 +15,20 @@ export interface SharedLimit {
    * go on. Default: 0.
    */
   readonly reserve?: number
+  /** Whether calls wait in turns for it (turns.ts). Then a tenant leaves a tenth only. Default: false. */
+  readonly inTurns?: boolean
 }
 
 const MiB = 1024 * 1024
+
+/**
+ * Returns the shares of a limit for which calls wait in turns. A tenth is left to other tenants, and two tenths to other keys, even if
+ * none of them calls now, so that their first calls need not wait.
+ */
+export function sharesInTurns(worker: number): SharedLimit {
+  const without = (part: number) => Math.max(1, worker - Math.ceil(worker * part))
+  return { worker, tenant: without(0.1), key: without(0.2), inTurns: true }
+}
 
 /** All limits of a worker that API keys share. SECURITY.md has them as a table, which a test compares with this one. */
 export const sharedLimits = {
@@ -34,6 +46,10 @@ export const sharedLimits = {
   requestBytes: { worker: 128 * MiB, tenant: 96 * MiB, key: 16 * MiB, reserve: 8 * MiB },
   /** Bytes of answers that clients have not received yet. */
   answerBytes: { worker: 256 * MiB, tenant: 192 * MiB, key: 64 * MiB, reserve: 32 * MiB },
+  /** Active calls of TokenService, and as many of all other services. The worker's number is that of `--max-active-calls`. */
+  activeCalls: sharesInTurns(256),
+  /** Database connections in use. The worker's number is that of `--database-pool-size`. */
+  databaseConnections: sharesInTurns(10),
   /** Streams of events. Each may buffer 1,000 events. */
   eventStreams: { worker: 512, tenant: 384, key: 64 },
   /** Streams of clients that cache sessions. */
@@ -58,29 +74,23 @@ export function scaled(limit: SharedLimit, factor: number): SharedLimit {
   return { worker: times(worker), tenant: times(tenant), key: times(key), reserve: times(reserve) }
 }
 
-/** The owner of what is counted. Callers without a key, as with `--dev`, share the empty key. */
-export interface Owner {
-  readonly tenant: string
-  readonly key: string
-}
-
 /** Returns the budget of a key, which is a part of that of its tenant, which is a part of that of the worker. */
 export type Shares = (owner: Owner) => Budget
 
 /** Creates the budgets of a limit. They are bounded by the number of keys and tenants that have made a call. */
 export function sharesOf({ worker, tenant, key, reserve = 0 }: SharedLimit): Shares {
   const ofWorker = new Budget(worker, worker - reserve, "the service")
-  const tenants = new Map<string, { budget: Budget; keys: Map<string, Budget> }>()
+  const tenants = new Map<string, { budget: Budget; keys: Map<string | undefined, Budget> }>()
   return (owner) => {
     let ofTenant = tenants.get(owner.tenant)
     if (ofTenant === undefined) {
       ofTenant = { budget: new Budget(tenant, tenant - reserve, "the tenant", ofWorker), keys: new Map() }
       tenants.set(owner.tenant, ofTenant)
     }
-    let ofKey = ofTenant.keys.get(owner.key)
+    let ofKey = ofTenant.keys.get(owner.keyId)
     if (ofKey === undefined) {
       ofKey = new Budget(key, key - reserve, "the API key", ofTenant.budget)
-      ofTenant.keys.set(owner.key, ofKey)
+      ofTenant.keys.set(owner.keyId, ofKey)
     }
     return ofKey
   }

@@ -1,10 +1,25 @@
+import type { Owner } from "./owner.js"
+
+/** What waits for one API key. */
+interface Line<Item> {
+  readonly owner: Owner
+  readonly items: Set<Item>
+}
+
+interface TenantLines<Item> {
+  /** In the order in which the keys have their turns. */
+  readonly keys: Map<string | undefined, Line<Item>>
+  /** The number of items of all keys. */
+  size: number
+}
+
 /**
- * What waits, by its owner. The items of one owner stay in their order, and the owners take turns, so that an owner with many items
- * delays only its own.
+ * What waits, by its owner. The items of one key stay in their order. The tenants take turns, and the keys of a tenant take its turns
+ * in turn, so that an owner with many items delays only its own, and a tenant with many keys only its own keys.
  */
 export class Turns<Item> {
-  /** In the order in which the owners have their turns. */
-  readonly #owners = new Map<string, Set<Item>>()
+  /** In the order in which the tenants have their turns. */
+  readonly #tenants = new Map<string, TenantLines<Item>>()
   #size = 0
 
   /** The number of items of all owners. */
@@ -12,23 +27,36 @@ export class Turns<Item> {
     return this.#size
   }
 
-  countOf(owner: string): number {
-    return this.#owners.get(owner)?.size ?? 0
+  countOf({ tenant, keyId }: Owner): number {
+    return this.#tenants.get(tenant)?.keys.get(keyId)?.items.size ?? 0
   }
 
-  add(owner: string, item: Item): void {
-    const items = this.#owners.get(owner)
-    if (items === undefined) this.#owners.set(owner, new Set([item]))
-    else items.add(item)
+  countOfTenant({ tenant }: Owner): number {
+    return this.#tenants.get(tenant)?.size ?? 0
+  }
+
+  add(owner: Owner, item: Item): void {
+    let lines = this.#tenants.get(owner.tenant)
+    if (lines === undefined) {
+      lines = { keys: new Map(), size: 0 }
+      this.#tenants.set(owner.tenant, lines)
+    }
+    const line = lines.keys.get(owner.keyId)
+    if (line === undefined) lines.keys.set(owner.keyId, { owner, items: new Set([item]) })
+    else line.items.add(item)
+    lines.size++
     this.#size++
   }
 
   /** Removes an item that is waiting. */
-  delete(owner: string, item: Item): void {
-    const items = this.#owners.get(owner)
-    if (items?.delete(item) !== true) return
+  delete({ tenant, keyId }: Owner, item: Item): void {
+    const lines = this.#tenants.get(tenant)
+    const items = lines?.keys.get(keyId)?.items
+    if (lines === undefined || items?.delete(item) !== true) return
     this.#size--
-    if (items.size === 0) this.#owners.delete(owner)
+    lines.size--
+    if (items.size === 0) lines.keys.delete(keyId)
+    if (lines.size === 0) this.#tenants.delete(tenant)
   }
 
   /**
@@ -37,30 +65,31 @@ export class Turns<Item> {
    * @param choose Returns one of the items of an owner, the oldest first, or undefined if none of them may be next. Default: the
    *   oldest.
    */
-  next(choose: (items: Iterable<Item>, owner: string) => Item | undefined = oldest): Item | undefined {
-    for (const [owner, items] of this.#owners) {
+  next(choose: (items: Iterable<Item>, owner: Owner) => Item | undefined = oldest): Item | undefined {
+    for (const { owner, items } of this) {
       const item = choose(items, owner)
       if (item !== undefined) return item
     }
     return undefined
   }
 
-  /** Removes and returns the next item. Its owner has its next turn after all others. */
-  take(choose: (items: Iterable<Item>, owner: string) => Item | undefined = oldest): Item | undefined {
-    for (const [owner, items] of this.#owners) {
+  /** Removes and returns the next item. Its key has its next turn after all others of the tenant, and its tenant after all others. */
+  take(choose: (items: Iterable<Item>, owner: Owner) => Item | undefined = oldest): Item | undefined {
+    for (const line of this) {
+      const { owner, items } = line
       const item = choose(items, owner)
       if (item === undefined) continue
-      this.#owners.delete(owner)
-      items.delete(item)
-      this.#size--
-      if (items.size > 0) this.#owners.set(owner, items)
+      const lines = this.#tenants.get(owner.tenant)
+      this.delete(owner, item)
+      if (lines?.keys.delete(owner.keyId)) lines.keys.set(owner.keyId, line)
+      if (lines !== undefined && this.#tenants.delete(owner.tenant)) this.#tenants.set(owner.tenant, lines)
       return item
     }
     return undefined
   }
 
-  [Symbol.iterator](): Iterator<[owner: string, items: ReadonlySet<Item>]> {
-    return this.#owners.entries()
+  *[Symbol.iterator](): Iterator<{ readonly owner: Owner; readonly items: ReadonlySet<Item> } & Line<Item>> {
+    for (const { keys } of this.#tenants.values()) yield* keys.values()
   }
 }
 

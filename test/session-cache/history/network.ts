@@ -93,7 +93,7 @@ export function createNetwork(
     }
 
     up(() => {
-      stream = hubs.open({ tenant: clientTenant, key: "" }, { ready, fail: cut })
+      stream = hubs.open({ tenant: clientTenant, keyId: undefined }, { ready, fail: cut })
     })
     connections.add({ replica, cut })
     return {

@@ -27,7 +27,7 @@ export function playOtherTenant({ simulation, database, replicas }: OtherTenantO
 function openStubborn({ process, hubs }: Replica): void {
   const ping = { maxStaleMs: 10_000, nonce: 1n, confirmed: 0n, done: false }
   const stream = hubs.open(
-    { tenant, key: "other" },
+    { tenant, keyId: "other" },
     {
       ready: () =>
         process.after(1, () => {

@@ -124,9 +124,9 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
   const unitOf = (
     purpose: UnitOfWork["purpose"],
-    { signal, limitKey, whileWaiting, spans }: Waiter,
+    { signal, owner, whileWaiting, spans }: Waiter,
     rows?: readonly string[],
-  ): UnitOfWork => ({ purpose, rows, signal, limitKey, whileWaiting, spans })
+  ): UnitOfWork => ({ purpose, rows, signal, owner, whileWaiting, spans })
 
   /** Runs work in a transaction on a connection. */
   async function committed<T>(connection: PooledConnection, { signal }: Waiter, work: () => Promise<T>): Promise<T> {

@@ -4,7 +4,8 @@ import { Failure } from "../../errors/failure.js"
 import type { Call, CallConnection } from "../../rpc/call.js"
 import { bucket } from "../../rpc/interceptors/rate-limit.js"
 import { Budget, type Budgets, type Holder } from "../../util/budget.js"
-import { type Owner, type Shares, scaled, sharedLimits, sharesOf } from "../../util/shared-limits.js"
+import type { Owner } from "../../util/owner.js"
+import { type Shares, scaled, sharedLimits, sharesOf } from "../../util/shared-limits.js"
 import { limits } from "./limits.js"
 import { Slots } from "./slots.js"
 
@@ -75,8 +76,8 @@ export class Connection implements CallConnection {
    *
    * @throws OVERLOADED if there are too many connections or streams.
    */
-  admit({ keyId, tenant }: Identity, stream: EventEmitter): void {
-    const key = keyId === undefined ? undefined : this.#keys?.of({ tenant, key: keyId })
+  admit(identity: Identity, stream: EventEmitter): void {
+    const key = identity.keyId === undefined ? undefined : this.#keys?.of(identity)
     if (!this.#isKnown && key !== undefined) this.#countFor(key)
     this.#isKnown = true
     if (key === undefined) return

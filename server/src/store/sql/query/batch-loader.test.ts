@@ -26,13 +26,20 @@ describe("coalesce", () => {
     expect(load.mock.calls.map(([, waiter]) => waiter.spans)).toEqual([spans, undefined])
   })
 
-  test("a batch counts for its API key, and a batch of several keys for none of them", async () => {
+  test("a batch counts for its API key, that of several keys for none of them, and that of several tenants for no tenant", async () => {
     const load = doubled()
     const find = coalesce({ limit: 8, ahead: 2 }, load)
-    await find(1, { limitKey: "a" })
-    await Promise.all([1, 2].map((key) => find(key, { limitKey: "a" })))
-    await Promise.all(["a", "b"].map((limitKey, key) => find(key, { limitKey })))
-    expect(load.mock.calls.map(([, { limitKey }]) => limitKey)).toEqual(["a", "a", "a and others"])
+    const a = { tenant: "t", keyId: "a" }
+    await find(1, { owner: a })
+    await Promise.all([1, 2].map((key) => find(key, { owner: a })))
+    await Promise.all([a, { tenant: "t", keyId: "b" }].map((owner, key) => find(key, { owner })))
+    await Promise.all([a, { tenant: "u", keyId: "c" }].map((owner, key) => find(key, { owner })))
+    await Promise.all([a, undefined].map((owner, key) => find(key, { owner })))
+    const [, , ofSeveralKeys, ofSeveralTenants, alsoOfTheService] = load.mock.calls.map(([, { owner }]) => owner)
+    expect(load.mock.calls.slice(0, 2).map(([, { owner }]) => owner)).toEqual([a, a])
+    expect(ofSeveralKeys).toEqual({ tenant: "t", keyId: expect.not.stringMatching(/^[ab]$/) })
+    expect(ofSeveralTenants).toEqual({ tenant: expect.not.stringMatching(/^[tu]$/), keyId: undefined })
+    expect(alsoOfTheService).toEqual(ofSeveralTenants)
   })
 
   test("a single lookup is loaded with its own signal", async () => {

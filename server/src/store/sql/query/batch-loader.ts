@@ -1,4 +1,5 @@
 import { orAborted } from "../../../util/abort.js"
+import type { Owner } from "../../../util/owner.js"
 import type { Waiter } from "../../store.js"
 
 /** Finds the row of a key, or undefined. Throws the reason of the waiter's signal when it aborts first. */
@@ -7,7 +8,7 @@ export type Lookup<Key, Row> = (key: Key, waiter: Waiter) => Promise<Row | undef
 interface PendingLookup<Key, Row> {
   readonly key: Key
   readonly signal: Waiter["signal"]
-  readonly limitKey: Waiter["limitKey"]
+  readonly owner: Waiter["owner"]
   readonly whileWaiting: Waiter["whileWaiting"]
   readonly spans: Waiter["spans"]
   resolve(row: Row | undefined): void
@@ -20,6 +21,10 @@ export interface CoalesceOptions {
   /** While this many statements run, further lookups wait until one of them ends, or until they fill a statement. */
   ahead: number
 }
+
+/** The owners of batches for several keys of a tenant, and for several tenants. No key has this id, and no tenant this name. */
+const several = " several"
+const severalTenants: Owner = { tenant: several, keyId: undefined }
 
 /** About the longest time that a lookup waits for a running statement, in milliseconds: that statement may hang. */
 const longestWaitMs = 1
@@ -74,10 +79,10 @@ export function coalesce<Key, Row>(
       const rows = await load(
         batch.map(({ key }) => key),
         shared === undefined
-          ? { signal: first?.signal, limitKey: first?.limitKey, whileWaiting: first?.whileWaiting, spans: first?.spans }
+          ? { signal: first?.signal, owner: first?.owner, whileWaiting: first?.whileWaiting, spans: first?.spans }
           : {
               signal: shared.signal,
-              limitKey: limitKeyOf(batch),
+              owner: ownerOf(batch),
               whileWaiting: whileWaitingOf(batch),
               spans: spansOf(batch),
             },
@@ -92,9 +97,9 @@ export function coalesce<Key, Row>(
     }
   }
 
-  return (key, { signal, limitKey, whileWaiting, spans }) =>
+  return (key, { signal, owner, whileWaiting, spans }) =>
     new Promise((resolve, reject) => {
-      waiting.push({ key, signal, limitKey, whileWaiting, spans, resolve, reject })
+      waiting.push({ key, signal, owner, whileWaiting, spans, resolve, reject })
       schedule()
     })
 }
@@ -104,10 +109,15 @@ function spansOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["s
   return batch.some(({ spans }) => spans !== undefined) ? batch.flatMap(({ spans = [] }) => spans) : undefined
 }
 
-/** A batch of several API keys takes turns of its own, so that it does not wait behind the other work of one of them. */
-function limitKeyOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["limitKey"] {
-  const limitKey = batch[0]?.limitKey
-  return batch.every((one) => one.limitKey === limitKey) ? limitKey : `${limitKey} and others`
+/**
+ * A batch of several owners takes turns of its own, so that it does not wait behind the other work of one of them: as one key of their
+ * tenant, or as one tenant.
+ */
+function ownerOf<Key, Row>([first, ...others]: readonly PendingLookup<Key, Row>[]): Waiter["owner"] {
+  const { tenant, keyId } = first?.owner ?? {}
+  if (others.some(({ owner }) => owner?.tenant !== tenant)) return severalTenants
+  const isOfOneKey = tenant === undefined || others.every(({ owner }) => owner?.keyId === keyId)
+  return isOfOneKey ? first?.owner : { tenant, keyId: several }
 }
 
 /** Every caller waits as long as the load waits, or until it gives up: the rest of the wait is not its own. */

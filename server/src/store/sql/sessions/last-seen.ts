@@ -39,7 +39,7 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
   const { sessions } = database.tables
   const waiting = new Map<string, Key>()
   const shares = sharesOf(sharedLimits.lastSeen)
-  const shareOf = ({ tenant }: Key) => shares({ tenant, key: "" })
+  const shareOf = ({ tenant }: Key) => shares({ tenant, keyId: undefined })
   let isActive = false
   const update = updateOfRows()
 

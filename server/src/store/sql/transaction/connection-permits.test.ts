@@ -3,6 +3,9 @@ import { afterEach, expect, jest, test } from "@jest/globals"
 import { connectionPermits, type Purpose } from "./connection-permits.js"
 import { queue } from "./queue.js"
 
+/** A key by its name, and its tenant by the first letter. */
+const ownerOf = (key?: string) => (key ? { tenant: key[0] as string, keyId: key } : undefined)
+
 /** Permits, and the names of those who have got one, in their order. */
 function recorded(permits: number, queueLimit = 10) {
   const waiting = queue(queueLimit)
@@ -10,9 +13,9 @@ function recorded(permits: number, queueLimit = 10) {
   const order: string[] = []
   return {
     ...{ order, close: waiting.close, permits: all },
-    release: (purpose: Purpose, limitKey?: string) => all.release(purpose, { limitKey }),
-    async acquire(name: string, purpose: Purpose, signal?: AbortSignal, limitKey?: string) {
-      const shared = await all.acquire(purpose, { signal, limitKey })
+    release: (purpose: Purpose, key?: string) => all.release(purpose, { owner: ownerOf(key) }),
+    async acquire(name: string, purpose: Purpose, signal?: AbortSignal, key?: string) {
+      const shared = await all.acquire(purpose, { signal, owner: ownerOf(key) })
       order.push(shared === undefined ? name : `${name} joins ${shared}`)
     },
   }
@@ -62,7 +65,7 @@ test("S-22: keys take turns, each in its own order, and work of the service itse
   expect(order.slice(1)).toEqual(["read 1 of a", "b", "the service", "write 1 of a", "b again"])
 })
 
-test("S-22: one key gets neither all permits nor all of a purpose, also if nobody else calls", async () => {
+test("S-22: neither a key nor a tenant gets all permits or all of a purpose, also if nobody else calls", async () => {
   const { acquire, release, permits, order } = recorded(10, 100)
   const all = (purpose: Purpose, count: number, key?: string) => {
     for (let n = 0; n < count; n++) acquire(`${purpose} ${key}`, purpose, undefined, key)
@@ -75,9 +78,12 @@ test("S-22: one key gets neither all permits nor all of a purpose, also if nobod
     Object.entries(Object.groupBy(order.splice(0), (name) => name)).map(([name, some]) => [name, some?.length]),
   ).toEqual([
     ["retry a", 1],
-    ["write a", 6],
+    ["write a", 5],
     ["read a", 2],
   ])
+  all("write", 2, "a2")
+  await nextTurn()
+  expect(order.splice(0)).toEqual(["write a2"])
   // Others have the rest at once, although calls of the key wait.
   acquire("write b", "write", undefined, "b")
   await nextTurn()
@@ -92,7 +98,7 @@ test("S-22: one key gets neither all permits nor all of a purpose, also if nobod
   expect(own.order).toEqual(["1", "2"])
 })
 
-test("one key cannot fill the queue", async () => {
+test("neither a key nor a tenant can fill the queue", async () => {
   const { acquire } = recorded(1, 10)
   acquire("first", "read", undefined, "a")
   const waitsOf = async (key: string, count: number) => {
@@ -102,8 +108,9 @@ test("one key cannot fill the queue", async () => {
     })
     return (await Promise.all(outcomes)).filter((outcome) => outcome === "waits").length
   }
-  expect(await waitsOf("a", 10)).toBe(5)
-  expect(await waitsOf("b", 10)).toBe(3)
+  expect(await waitsOf("a", 10)).toBe(4)
+  expect(await waitsOf("a2", 10)).toBe(1)
+  expect(await waitsOf("b", 10)).toBe(2)
   expect(await waitsOf("c", 10)).toBe(1)
 })
 

@@ -1,5 +1,7 @@
+import type { Owner } from "../../../util/owner.js"
+import { sharesInTurns } from "../../../util/shared-limits.js"
 import type { Waiter } from "../../store.js"
-import type { Queue } from "./queue.js"
+import { type Queue, theService } from "./queue.js"
 
 /**
  * What a unit of work needs its connection for:
@@ -16,11 +18,11 @@ const purposes = ["read", "scan", "write", "retry", "shared"] as const
 const onlyShared: readonly Purpose[] = ["shared"]
 
 /** Who has a permit, or waits for one. */
-type PermitHolder = Pick<Waiter, "signal" | "limitKey">
+type PermitHolder = Pick<Waiter, "signal" | "owner">
 
 /**
- * The permits for the connections of the pool, and all that waits for one of them. The API keys take turns, and no key gets all of the
- * permits for a purpose. Who waits for a `shared` connection is also admitted by a transaction that has a place left.
+ * The permits for the connections of the pool, and all that waits for one of them. Tenants and their API keys take turns, and none gets all
+ * of the permits for a purpose. Who waits for a `shared` connection is also admitted by a transaction that has a place left.
  */
 export interface ConnectionPermits<Shared> {
   /**
@@ -56,12 +58,6 @@ export const fewOf = (permits: number): number => Math.max(1, Math.floor(permits
 /** How many of the permits are for work that may hold its connection while it waits for a lock. The others stay free for readers. */
 export const writerPermitsOf = (permits: number): number => Math.max(1, permits - fewOf(permits))
 
-/**
- * How many of a number of permits one API key may have at the same time. The others stay free for all other keys, even if none of them
- * calls now. The work of the service itself, which is bounded, may have all.
- */
-export const permitsOfKey = (permits: number): number => Math.max(1, permits - Math.ceil(permits / 10))
-
 type Held = Record<Purpose, number>
 const none: Readonly<Held> = { read: 0, scan: 0, write: 0, retry: 0, shared: 0 }
 const writersOf = ({ write, retry, shared }: Held) => write + retry + shared
@@ -71,16 +67,18 @@ const allOf = (held: Held) => held.read + held.scan + writersOf(held)
 export function connectionPermits<Shared>(queue: Queue, permits: number): ConnectionPermits<Shared> {
   const line = queue.line<Shared | undefined, Purpose>()
   const held = { ...none }
-  /** The permits of each API key that has some. */
-  const heldByKeys = new Map<string, Held>()
+  /** The permits of each tenant, and of each API key, that has some. The work of the service itself, which is bounded, may have all. */
+  const heldByTenants = new Map<string, Held>()
+  const heldByKeys = new Map<string | undefined, Held>()
   const few = fewOf(permits)
   const most = { all: permits, writers: writerPermitsOf(permits), scan: few, retry: few }
-  const mostOfKey = {
-    all: permitsOfKey(most.all),
-    writers: permitsOfKey(most.writers),
-    scan: permitsOfKey(few),
-    retry: permitsOfKey(few),
-  }
+  const mostOf = (share: "tenant" | "key") => ({
+    all: sharesInTurns(most.all)[share],
+    writers: sharesInTurns(most.writers)[share],
+    scan: sharesInTurns(few)[share],
+    retry: sharesInTurns(few)[share],
+  })
+  const [mostOfTenant, mostOfKey] = [mostOf("tenant"), mostOf("key")]
   /** The number of shared transactions that can still be joined. */
   let open = 0
   /** When the last of them began. */
@@ -99,35 +97,42 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
     return writersOf(now) < limits.writers && (purpose !== "retry" || now.retry < limits.retry)
   }
 
-  const isFree = (purpose: Purpose, key: string): boolean =>
+  const isFree = (purpose: Purpose, owner: Owner): boolean =>
     isBelow(most, held, purpose) &&
-    (key === "" || isBelow(mostOfKey, heldByKeys.get(key) ?? none, purpose)) &&
+    (owner === theService ||
+      (isBelow(mostOfTenant, heldByTenants.get(owner.tenant) ?? none, purpose) &&
+        isBelow(mostOfKey, heldByKeys.get(owner.keyId) ?? none, purpose))) &&
     (purpose !== "shared" || mayShare())
 
-  function count(key: string, purpose: Purpose, change: 1 | -1): void {
-    held[purpose] += change
-    if (key === "") return
-    const own = heldByKeys.get(key) ?? { ...none }
+  function countIn<Key>(map: Map<Key, Held>, key: Key, purpose: Purpose, change: 1 | -1): void {
+    const own = map.get(key) ?? { ...none }
     own[purpose] += change
-    if (allOf(own) > 0) heldByKeys.set(key, own)
-    else heldByKeys.delete(key)
+    if (allOf(own) > 0) map.set(key, own)
+    else map.delete(key)
   }
 
-  function take(purpose: Purpose, key: string): void {
-    count(key, purpose, 1)
+  function count(owner: Owner, purpose: Purpose, change: 1 | -1): void {
+    held[purpose] += change
+    if (owner === theService) return
+    countIn(heldByTenants, owner.tenant, purpose, change)
+    countIn(heldByKeys, owner.keyId, purpose, change)
+  }
+
+  function take(purpose: Purpose, owner: Owner): void {
+    count(owner, purpose, 1)
     if (purpose !== "shared") return
     open++
     begun = performance.now()
   }
 
-  const freeFor = (key: string) => purposes.filter((purpose) => isFree(purpose, key))
+  const freeFor = (owner: Owner) => purposes.filter((purpose) => isFree(purpose, owner))
 
   /** Permits go at once to the next waiters that may have them, so that a newcomer cannot overtake. */
   function admitNext(): void {
     while (line.size > 0) {
       const admitted = line.admit(undefined, freeFor)
       if (admitted === undefined) break
-      take(admitted.kind, admitted.key)
+      take(admitted.kind, admitted.owner)
     }
     watch()
   }
@@ -151,20 +156,20 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
       return line.size
     },
     async acquire(purpose, holder) {
-      const { signal, limitKey = "" } = holder
+      const { signal, owner = theService } = holder
       signal?.throwIfAborted()
       queue.throwIfClosed()
       // Whoever waits could not have the permit, except those who wait for a shared transaction, which begins at its time.
-      if (isFree(purpose, limitKey) && (purpose !== "shared" || nextShared() === undefined)) {
-        take(purpose, limitKey)
+      if (isFree(purpose, owner) && (purpose !== "shared" || nextShared() === undefined)) {
+        take(purpose, owner)
         return undefined
       }
       const waited = line.wait(holder, purpose)
       watch()
       return waited
     },
-    release(purpose, { limitKey = "" }) {
-      count(limitKey, purpose, -1)
+    release(purpose, { owner = theService }) {
+      count(owner, purpose, -1)
       admitNext()
     },
     offer: (transaction) => line.admit(transaction, () => onlyShared) !== undefined,

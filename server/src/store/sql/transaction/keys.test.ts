@@ -16,9 +16,9 @@ describe.each(databaseTargets())("API keys on %s", (target) => {
       }
       for (const [name, call] of Object.entries(calls)) {
         const order: string[] = []
-        const by = async (limitKey: string) => {
-          await call({ ...anyone, limitKey } as typeof anyone)
-          order.push(limitKey)
+        const by = async (keyId: string) => {
+          await call({ ...anyone, owner: { tenant: anyone.tenant, keyId } } as typeof anyone)
+          order.push(keyId)
         }
         await Promise.all([...range(20).map(() => by("often")), by("seldom")])
         expect([name, order.indexOf("seldom") < 6]).toEqual([name, true])

@@ -1,24 +1,28 @@
 import { StoreError } from "../../../errors/store-error.js"
+import type { Owner } from "../../../util/owner.js"
 import { Turns } from "../../../util/turns.js"
 import type { Waiter } from "../../store.js"
 
-/** Who waits: until when, and for which API key. */
-type Waits = Pick<Waiter, "signal" | "limitKey">
+/** Who waits, and until when. */
+type Waits = Pick<Waiter, "signal" | "owner">
+
+/** The owner of work of the service itself. No tenant has its name. */
+export const theService: Owner = { tenant: "", keyId: undefined }
 
 /** One waiter in a line. */
 export interface Waiting<Kind> {
-  /** The API key that it waits for; the empty string for work of the service itself. */
-  readonly key: string
+  /** Whose share it waits for. */
+  readonly owner: Owner
   readonly kind: Kind
   /** The time at which it arrived, by `performance.now()`. */
   readonly arrived: number
 }
 
-/** Returns the kinds of which a waiter of an API key may be next. */
-export type Accepted<Kind> = (key: string) => readonly Kind[]
+/** Returns the kinds of which a waiter of an owner may be next. */
+export type Accepted<Kind> = (owner: Owner) => readonly Kind[]
 
 /**
- * A queue of waiters, in which the API keys take turns and the waiters of one key stay in their order of arrival. Each waiter is
+ * A queue of waiters, in which tenants and their API keys take turns and the waiters of one key stay in their order of arrival. Each waiter is
  * admitted with a grant.
  */
 export interface Line<Grant = void, Kind = undefined> {
@@ -27,8 +31,8 @@ export interface Line<Grant = void, Kind = undefined> {
   /** Returns the next waiter. Default: of any kind. */
   next(accepted?: Accepted<Kind>): Waiting<Kind> | undefined
   /**
-   * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, or the key has more than
-   * its share of it, the signal's reason when it aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
+   * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, or the key or its tenant has
+   * more than its share of it, the signal's reason when it aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
    */
   wait(waiter: Waits, kind: Kind): Promise<Grant>
   /** Admits the next waiter, and returns it; undefined if there is none. */
@@ -52,7 +56,7 @@ export interface Queue {
   readonly size: number
 }
 
-/** @param limit The most waiters in all lines together. One API key has at most as many as there are places left for all others. */
+/** @param limit The most waiters in all lines together. One tenant has at most as many as there are places left for all others, and one key as many as are left of these for other keys. */
 export function queue(limit: number): Queue {
   const all = new Turns<Pick<Entry<never, unknown>, "reject">>()
   let closed = false
@@ -65,8 +69,8 @@ export function queue(limit: number): Queue {
     const waiting = new Turns<Entry<Grant, Kind>>()
     const choose = (accepted: Accepted<Kind> | undefined) =>
       accepted &&
-      ((entries: Iterable<Entry<Grant, Kind>>, key: string) => {
-        const kinds = accepted(key)
+      ((entries: Iterable<Entry<Grant, Kind>>, owner: Owner) => {
+        const kinds = accepted(owner)
         if (kinds.length > 0) for (const entry of entries) if (kinds.includes(entry.kind)) return entry
         return undefined
       })
@@ -75,23 +79,25 @@ export function queue(limit: number): Queue {
         return waiting.size
       },
       next: (accepted) => waiting.next(choose(accepted)),
-      async wait({ signal, limitKey = "" }, kind) {
+      async wait({ signal, owner = theService }, kind) {
         signal?.throwIfAborted()
         throwIfClosed()
-        const mostOfKey = limitKey === "" ? limit : limit - all.size
-        if (all.size >= limit || waiting.size >= maxWaiters || all.countOf(limitKey) >= mostOfKey)
+        const left = limit - all.size
+        const ofTenant = all.countOfTenant(owner)
+        const hasShare = owner === theService ? left > 0 : all.countOf(owner) < left - ofTenant
+        if (!hasShare || waiting.size >= maxWaiters)
           throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
         return new Promise<Grant>((resolve, reject) => {
           const abort = () => entry.reject?.(signal?.reason)
           const end = () => {
-            all.delete(limitKey, entry)
-            waiting.delete(limitKey, entry)
+            all.delete(owner, entry)
+            waiting.delete(owner, entry)
             entry.admit = undefined
             entry.reject = undefined
             signal?.removeEventListener("abort", abort)
           }
           const entry: Entry<Grant, Kind> = {
-            key: limitKey,
+            owner,
             kind,
             arrived: performance.now(),
             admit(grant) {
@@ -104,8 +110,8 @@ export function queue(limit: number): Queue {
             },
           }
           signal?.addEventListener("abort", abort)
-          all.add(limitKey, entry)
-          waiting.add(limitKey, entry)
+          all.add(owner, entry)
+          waiting.add(owner, entry)
         })
       },
       admit(grant, accepted) {
@@ -124,7 +130,7 @@ export function queue(limit: number): Queue {
     },
     close() {
       closed = true
-      for (const [, entries] of all) for (const entry of entries) entry.reject?.(closedError())
+      for (const { items } of all) for (const entry of items) entry.reject?.(closedError())
     },
   }
 }

@@ -41,7 +41,7 @@ test("S-22: keys take turns at a row, so that no key's writers wait for all of a
   const mutexes = rowMutexes(queue(20), 20)
   const order: string[] = []
   const write = async (name: string) => {
-    const unlock = await mutexes.lock(["row"], { limitKey: name[0] })
+    const unlock = await mutexes.lock(["row"], { owner: { tenant: name[0] as string, keyId: name[0] } })
     order.push(name)
     await settle()
     unlock()
