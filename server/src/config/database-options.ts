@@ -48,7 +48,7 @@ export const databaseOptions = {
   databasePoolSize: {
     value: integer(1, 1000),
     default: "10",
-    help: "The maximum number of database connections for calls, per worker. The API keys take turns, and none gets more than nine tenths. A fifth is reserved for reads, and at most a fifth is used for counts and for lists of users with thousands of sessions. Two more connections are used for health and API keys. (SQLite has one connection.)",
+    help: "The maximum number of database connections for calls, per worker. Tenants and their API keys take turns; a tenant gets at most nine tenths, and a key eight. A fifth is reserved for reads, and at most a fifth is used for counts and for lists of users with thousands of sessions. Two more connections are used for health and API keys. (SQLite has one connection.)",
   },
   databaseQueueLimit: {
     value: integer(0, 1_000_000),

@@ -27,7 +27,7 @@ export type Writer = Waiter & Pick<Caller, "transaction">
 export type Reads = Pick<Statements, "read">
 
 /**
- * An open database. Every unit of work has a connection of its own; further units wait, and the API keys take turns. Errors that
+ * An open database. Every unit of work has a connection of its own; further units wait, and tenants take turns. Errors that
  * the work throws are passed on unchanged, except failures of the database, which become StoreErrors.
  *
  * Work that meets a lock of another transaction is retried until the caller's signal aborts. It holds no connection between two
