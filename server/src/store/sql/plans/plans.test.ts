@@ -258,7 +258,8 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     test.each<[string, (store: Store) => Promise<unknown>, string, string, number?]>([
       ["users.list", (store) => store.users.list(many, {}, { size: 5 }), "u", "users_created"],
       ["users.list, filtered", (store) => store.users.list(many, filter, { size: 5 }), "u", "users_created"],
-      ["users.count", (store) => store.users.count(many, filter), "u", "users_created", 2],
+      // The last of its statements counts the users that are being deleted.
+      ["users.count", (store) => store.users.count(many, filter), "u", "users_(created|deleted)", 3],
       [
         "users.count by address",
         (store) => store.users.count(anyone, { email: user.email as string }),
@@ -285,7 +286,10 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         expect(recorded).toHaveLength(statements)
         for (const statement of recorded) {
           const access = (await plans.of(statement)).find((one) => one.table === table)
-          expect(access).toMatchObject({ key, type: expect.stringMatching(/^(range|ref|const)$/) })
+          expect(access).toMatchObject({
+            key: expect.stringMatching(`^${key}$`),
+            type: expect.stringMatching(/^(range|ref|const)$/),
+          })
           expect(await plans.sortsRows(statement)).toBe(false)
         }
       },
@@ -314,7 +318,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       await analyze("users")
       recorded.length = 0
       expect(await recordingStore().users.count(crowd, {})).toBe(11_200)
-      expect(recorded).toHaveLength(4)
+      expect(recorded).toHaveLength(5)
       for (const statement of recorded)
         expect((await plans.rowsExamined(statement)) ?? 0).toBeLessThanOrEqual(countedAtOnce + 5)
     })
