@@ -58,9 +58,16 @@ soak: build bench-install ## test for memory leaks: ten minutes of load and 100,
 flood: build bench-install ## test with 20 times the sustainable load for a minute; ARGS="--seconds 5 --dry"
 	node bench/flood.ts $(ARGS)
 
+# Attacks whose outcome is not a time: on the shares of tenants, the clock, events that nobody reads, gateways, names of other hosts,
+# broken text and rows, sealed values, and the readiness.
+isolation_tests = test/resource-limits/tenants test/clocks server/src/events/feed test/gateways/decisions test/transports/loopback-names \
+  server/src/import/peer/broken-text server/src/store/sql/unreadable-rows server/src/store/sql/cipher server/src/store/sql/ping \
+  server/src/store/sql/engine/sqlite
+
 attack: build ## test with unread answers, endless messages, costly lists and other attacks; ARGS="--seconds 5 --dry"
 	node bench/attack.ts $(ARGS)
 	node bench/shares.ts $(ARGS)
+	scripts/test $(isolation_tests)
 
 fuzz: build ## send a million invalid inputs to a test server; ARGS="--seed 42 --inputs 1000000", ARGS="--replay FILE"
 	node fuzz/main.ts $(ARGS)

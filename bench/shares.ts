@@ -1,8 +1,8 @@
-// Measures what the lists of one tenant's key cost another tenant, on SQLite and on MySQL or MariaDB. Prints the times
-// of the other tenant's reads while nobody else calls, and beside 20 and 100 callers of each list. Each list has a user
-// with very many expired sessions. Writes its section of bench/results.md.
+// Measures what one tenant's key costs another tenant, on SQLite and on MySQL or MariaDB. Prints the times of the other
+// tenant's reads while nobody else calls, and beside 100 callers of each costly list, count, export, deletion and watch, and
+// of all together. The tenant has a user with very many expired sessions. Writes its section of bench/results.md.
 //
-//   node bench/shares.ts [--rows 300000] [--seconds 10] [--callers 20,100] [--only WORDS] [--databases sqlite,mysql] [--dry]
+//   node bench/shares.ts [--rows 300000] [--seconds 10] [--callers 100] [--only WORDS] [--databases sqlite,mysql] [--dry]
 
 import { createHash, randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -11,7 +11,10 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
+import { EventService } from "@authwire/proto"
 import { staticKey } from "@authwire/test-support/processes/server.js"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
 import { createConnection } from "mysql2/promise"
 import { openMysqlServer } from "./data/mysql-server.ts"
 import { readMachineFacts } from "./facts.ts"
@@ -26,12 +29,14 @@ const { values } = parseArgs({
   options: {
     rows: { type: "string", default: "300000" },
     seconds: { type: "string", default: "10" },
-    callers: { type: "string", default: "20,100" },
+    callers: { type: "string", default: "100" },
     only: { type: "string", default: "" },
     databases: { type: "string", default: "sqlite,mysql" },
     dry: { type: "boolean", default: false },
   },
 })
+/** The number of sessions of each user that is deleted. */
+const sessionsOfDeleted = 100
 const [rows, seconds] = [Number(values.rows), Number(values.seconds)]
 const callers = String(values.callers).split(",").map(Number)
 const loads: readonly (readonly [string, readonly SharesCall[]])[] = [
@@ -39,7 +44,13 @@ const loads: readonly (readonly [string, readonly SharesCall[]])[] = [
   ["ListSessions, of a provider", ["listByProvider"]],
   ["CountUsers", ["countUsers"]],
   ["ListAccountsByUser", ["listAccounts"]],
-  ["all together", ["listActive", "listByProvider", "countUsers", "listAccounts"]],
+  ["ListUsers, page by page", ["exportUsers"]],
+  ["DeleteUser", ["deleteUser"]],
+  ["Watch, of many earlier events", ["watch"]],
+  [
+    "all together",
+    ["listActive", "listByProvider", "countUsers", "listAccounts", "exportUsers", "deleteUser", "watch"],
+  ],
 ]
 const [heavy, other] = [staticKey(["all"], { tenant: "heavy" }), staticKey(["all"], { tenant: "other" })]
 
@@ -59,11 +70,12 @@ interface Place {
 
 async function measure({ name, url, fill, remove }: Place): Promise<string> {
   const server = await startAuthwire(url, {
-    args: ["--migrate", "--cleanup-interval=0"],
+    args: ["--migrate", "--cleanup-interval=0", "--events-keep=1d"],
     env: { AUTHWIRE_API_KEYS: JSON.stringify([heavy.entry, other.entry]) },
   })
   const { grpcUrl = "", httpUrl = "" } = server.endpoints
   try {
+    const cursor = await presentCursor(grpcUrl)
     await fill(statements(name === "SQLite"))
     const reader = await startChild("shares-side.ts", [grpcUrl, other.text])
     const say = (request: SharesRequest) => reader.ask(request) as Promise<SharesSight>
@@ -72,13 +84,15 @@ async function measure({ name, url, fill, remove }: Place): Promise<string> {
     await delay(3_000)
     await say({ do: "look" })
     const lines: string[][] = []
+    let [quietP99, deletions] = [0, 0]
     const window = async (what: string, made: () => Promise<SharesSight | undefined>) => {
       health.reset()
       await say({ do: "look" })
       await delay(seconds * 1000)
       const seen = await say({ do: "look" })
       const own = await made()
-      const cells = [seen.p50, seen.p99, seen.worst].map(short)
+      quietP99 ||= seen.p99
+      const cells = [seen.p50, seen.p99, seen.worst, seen.p99 / quietP99].map(short)
       lines.push([
         what,
         ...cells,
@@ -95,7 +109,9 @@ async function measure({ name, url, fill, remove }: Place): Promise<string> {
       for (const number of callers) {
         const attacker = await startChild("shares-side.ts", [grpcUrl, heavy.text], { nice: 10 })
         const ask = (request: SharesRequest) => attacker.ask(request) as Promise<SharesSight>
-        await ask({ do: "begin", calls, callers: number, pauseMs: 0 })
+        const firstDeleted = calls.includes("deleteUser") ? deletions : 0
+        if (calls.includes("deleteUser")) deletions += rows / sessionsOfDeleted / 2 / callers.length
+        await ask({ do: "begin", calls, callers: number, pauseMs: 0, cursor, firstDeleted })
         await delay(1_000)
         await ask({ do: "look" })
         await window(`${load}, ${number} callers`, () => ask({ do: "look" }))
@@ -110,16 +126,25 @@ async function measure({ name, url, fill, remove }: Place): Promise<string> {
       "p50, ms",
       "p99, ms",
       "slowest, ms",
+      "p99, times the quiet one",
       "failed",
       "slowest health check, ms",
-      "failed of the list",
-      "p50 of the list, ms",
+      "failed of the load",
+      "p50 of the load, ms",
     ]
-    return `${name}, ${count(rows)} expired sessions, ${seconds} seconds each:\n\n${table(head, lines)}`
+    return `${name}, ${count(rows)} expired sessions, users, accounts and events each, ${seconds} seconds a line:\n\n${table(head, lines)}`
   } finally {
     await server.stop()
     await remove()
   }
+}
+
+/** Returns the cursor before all events that are written later. */
+async function presentCursor(url: string): Promise<string> {
+  const events = createClient(EventService, createGrpcTransport({ baseUrl: url }))
+  const headers = { authorization: `Bearer ${heavy.text}` }
+  for await (const { cursor } of events.watch({}, { headers })) return cursor
+  throw new Error("the stream of events has ended")
 }
 
 /** The rows of the two tenants. */
@@ -128,6 +153,7 @@ function statements(isSqlite: boolean): string[] {
   const id = (prefix: string) => (isSqlite ? `'${prefix}' || n` : `CONCAT('${prefix}', n)`)
   const at = isSqlite ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '-' || n || ' seconds')" : "NOW(3) - INTERVAL n SECOND"
   const soon = isSqlite ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '-1 days')" : "NOW(3) - INTERVAL 1 DAY"
+  const deletedUser = isSqlite ? `'d' || n / ${sessionsOfDeleted}` : `CONCAT('d', n DIV ${sessionsOfDeleted})`
   const own = createHash("sha256").update("own").digest("hex")
   const ownHash = isSqlite ? `x'${own}'` : `UNHEX('${own}')`
   const session = "INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id, created)"
@@ -137,6 +163,9 @@ function statements(isSqlite: boolean): string[] {
     `${session} SELECT 'heavy', ${hash}, 'many', ${soon}, '{}', ${id("s")}, ${at} FROM numbers`,
     // Without these, a server would find the active sessions of all users by the index of their expiry.
     `${session} SELECT 'heavy', ${hash.replace("'s'", "'o'")}, 'others', '2100-01-01 00:00:00.000', '{}', ${id("o")}, ${at} FROM numbers`,
+    `INSERT INTO users (tenant, id, extra) SELECT 'heavy', ${id("d")}, '{}' FROM numbers WHERE n < ${rows / sessionsOfDeleted}`,
+    `${session} SELECT 'heavy', ${hash.replace("'s'", "'d'")}, ${deletedUser}, '2100-01-01 00:00:00.000', '{}', ${id("d")}, ${at} FROM numbers`,
+    `INSERT INTO events (tenant, kind, user_id, created) SELECT 'heavy', 'user.created', ${id("u")}, ${at} FROM numbers`,
     `INSERT INTO users (tenant, id, extra, created) SELECT 'heavy', ${id("u")}, '{}', ${at} FROM numbers`,
     `INSERT INTO accounts (tenant, provider, provider_account_id, user_id, type, extra)
       SELECT 'heavy', 'p', ${id("a")}, 'many', 'oauth', '{}' FROM numbers`,

@@ -3,13 +3,25 @@
 //   startChild("shares-side.ts", [url of the gRPC listener, API key])
 
 import { createAuthwireClient } from "@authwire/client"
+import { EventKind, EventService } from "@authwire/proto"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
 import { answerParent } from "../child.ts"
 import { openTimes } from "../statistics.ts"
 
 /** What a caller does again and again. The user `many` has very many expired sessions. */
 export type SharesCall = keyof typeof calls
 export type SharesRequest =
-  | { do: "begin"; calls: readonly SharesCall[]; callers: number; pauseMs: number }
+  | {
+      do: "begin"
+      calls: readonly SharesCall[]
+      callers: number
+      pauseMs: number
+      /** The cursor from which events are watched. Default: from now on. */
+      cursor?: string
+      /** The number of the first user that is deleted. Default: 0. */
+      firstDeleted?: number
+    }
   | { do: "look" }
 
 /** The calls since the last look: their times in milliseconds, how many there were, and how many of them failed. */
@@ -24,6 +36,8 @@ export interface SharesSight {
 const [url = "", apiKey = ""] = process.argv.slice(2)
 const client = createAuthwireClient({ url, apiKey, timeoutMs: 10_000 })
 const { sessions, users, accounts } = client
+const events = createClient(EventService, createGrpcTransport({ baseUrl: url }))
+const headers = { authorization: `Bearer ${apiKey}` }
 const expected = { code: 5 }
 
 const calls = {
@@ -33,9 +47,35 @@ const calls = {
   listActive: () => sessions.listSessions({ userId: "many", active: true }),
   listByProvider: () => sessions.listSessions({ userId: "many", provider: "none" }),
   countUsers: () => users.countUsers({}),
+  exportUsers,
+  deleteUser: () => users.deleteUser({ id: `d${deleted++}` }),
+  watch,
   listAccounts: () => accounts.listAccountsByUser({ userId: "many", pageToken: lastPage, pageSize: 1 }),
 }
-let lastPage = ""
+let [lastPage, exportedUntil, cursor, deleted] = ["", "", "", 0]
+
+/** Reads the next page of all users, as an export does. Its callers read one after the other from the beginning. */
+async function exportUsers(): Promise<void> {
+  const { nextPageToken } = await users.listUsers({ pageSize: 1000, pageToken: exportedUntil })
+  exportedUntil = nextPageToken
+}
+
+/** Watches for events of a kind that there are none of, for a second, so that the service reads all events since the cursor. */
+async function watch(): Promise<void> {
+  const stop = new AbortController()
+  const timer = setTimeout(() => stop.abort(), 1_000)
+  try {
+    for await (const _ of events.watch(
+      { startCursor: cursor, kinds: [EventKind.ACCOUNT_UNLINKED] },
+      { signal: stop.signal, headers },
+    ));
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** Finds a page far from the beginning of the list. */
 async function findLaterPage(): Promise<void> {
   for (let page = 0; page < 100; page++) {
@@ -66,6 +106,7 @@ async function caller(which: readonly SharesCall[], pauseMs: number): Promise<ne
 
 answerParent(async (request: SharesRequest): Promise<SharesSight> => {
   if (request.do === "begin") {
+    ;({ cursor = "", firstDeleted: deleted = 0 } = request)
     if (request.calls.includes("listAccounts")) await findLaterPage()
     for (let n = 0; n < request.callers; n++) caller(request.calls, request.pauseMs)
   }
