@@ -113,7 +113,7 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
 
   /**
    * Deletes sessions in batches that are committed one by one, the oldest first, until one statement can delete the
-   * rest. Returns their number. A transaction of the caller must not have written yet, because it is not used.
+   * rest. Returns their number. The caller's transaction is not used, and must not have the turn of the user yet.
    */
   async function deleteMost(caller: Caller, ofUser: OfUser, event: readonly Change[]): Promise<number> {
     const alone = { ...caller, transaction: undefined }
@@ -140,11 +140,14 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     if (id !== undefined) ofUser.keptId = id
     if (sessionToken !== undefined) ofUser.keptHash = hashOfToken(sessionToken)
     const event = eventOfUser(caller, userId, id)
-    const revoked = await deleteMost(caller, ofUser, event)
+    return (await deleteMost(caller, ofUser, event)) + (await deleteRest(caller, ofUser, event))
+  }
+
+  /** Deletes sessions by one statement. */
+  function deleteRest(caller: Caller, ofUser: OfUser, event: readonly Change[]): Promise<number> {
     // Transactions that create a session of the user take turns with this one.
-    const rows = [users.nameOf({ tenant, id: userId })]
-    const deleteRest = (sql: Statements) => sql.write(deleteOfUser, ofUser, event)
-    return revoked + (await database.writes(caller, rows, deleteRest, { isLong: true }))
+    const rows = [users.nameOf({ tenant: ofUser.tenant, id: ofUser.userId })]
+    return database.writes(caller, rows, (sql) => sql.write(deleteOfUser, ofUser, event), { isLong: true })
   }
 
   const eventOfUser = (caller: Caller, userId: string, sessionId?: string) =>
@@ -207,14 +210,30 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
       const { tenant, transaction } = caller
       const namesOf = (ids: readonly string[]) => [...new Set(ids)].map((id) => users.nameOf({ tenant, id }))
       let [processed, revoked] = [0, 0]
+      if (transaction !== undefined) {
+        // The batches come before the turns of the transaction, which has those of all users until it is committed.
+        const first = { tenant, userIds: userIds.slice(0, usersAtOnce) }
+        if ((await database.reads(caller).read(moreThanMany, first)).length > 0)
+          return { processed: 1, revoked: await revokeOfUser(caller, userIds[0] as string, {}) }
+      }
       while (processed < userIds.length && revoked < enoughSessions) {
         const some = userIds.slice(processed, processed + usersAtOnce)
         // A unit that commits together must take all of its turns before it writes.
         const deleted = await revokeOfSome(caller, some, namesOf(transaction === undefined ? some : userIds))
-        // Too many sessions together: process one user alone. Its batches need a transaction that has not written.
-        if (deleted === undefined && transaction !== undefined && processed > 0) break
-        revoked += deleted ?? (await revokeOfUser(caller, some[0] as string, {}))
-        processed += deleted === undefined ? 1 : some.length
+        if (deleted !== undefined) {
+          revoked += deleted
+          processed += some.length
+          continue
+        }
+        // Too many sessions together: process one user alone. In a transaction only if they were created since it began.
+        if (transaction !== undefined && processed > 0) break
+        const userId = some[0] as string
+        const ofUser = { tenant, userId, ...all }
+        revoked +=
+          transaction === undefined
+            ? await revokeOfUser(caller, userId, {})
+            : await deleteRest(caller, ofUser, eventOfUser(caller, userId))
+        processed++
       }
       return { processed, revoked }
     },

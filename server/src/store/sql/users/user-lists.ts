@@ -66,7 +66,9 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
   const countDeleted = statement<UserRow, Wanted>(
     select("COUNT(*)")
       .withDeleted()
-      .where("u.tenant = :tenant AND u.created >= :since AND u.created < :before AND u.deleted >= :earliest"),
+      .where("u.tenant = :tenant AND u.created >= :since AND u.created < :before")
+      // SQLite finds the place in the index by the first condition, and PostgreSQL expects few rows by the second.
+      .andWhere("u.deleted >= :earliest AND u.deleted IS NOT NULL"),
     { ...parameters, earliest: () => users.cell("deleted", first) },
   )
   const ordered = (one: SelectQueryBuilder<UserRow>) => one.orderBy("u.created").addOrderBy("u.id")
