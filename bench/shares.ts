@@ -153,7 +153,7 @@ function statements(isSqlite: boolean): string[] {
   const id = (prefix: string) => (isSqlite ? `'${prefix}' || n` : `CONCAT('${prefix}', n)`)
   const at = isSqlite ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '-' || n || ' seconds')" : "NOW(3) - INTERVAL n SECOND"
   const soon = isSqlite ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '-1 days')" : "NOW(3) - INTERVAL 1 DAY"
-  const deletedUser = isSqlite ? `'d' || n / ${sessionsOfDeleted}` : `CONCAT('d', n DIV ${sessionsOfDeleted})`
+  const deletedUser = isSqlite ? `'d' || (n / ${sessionsOfDeleted})` : `CONCAT('d', n DIV ${sessionsOfDeleted})`
   const own = createHash("sha256").update("own").digest("hex")
   const ownHash = isSqlite ? `x'${own}'` : `UNHEX('${own}')`
   const session = "INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id, created)"

@@ -26,7 +26,7 @@ const begin = "BEGIN IMMEDIATE"
  * How long units of work may keep one turn of the event loop busy, in milliseconds. Each unit ends in the turn in which it begins, so
  * that hundreds of calls could otherwise keep the process from accepting connections for more than half a second.
  */
-export const longestTurnMs = 10
+export const longestTurnMs = 5
 
 const failures: [prefix: string, failure: Failure][] = [
   ["SQLITE_CONSTRAINT_PRIMARYKEY", "duplicate"],

@@ -255,11 +255,15 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       await analyze("users", "accounts")
     })
 
-    test.each<[string, (store: Store) => Promise<unknown>, string, string, number?]>([
+    test.each<[string, (store: Store) => Promise<unknown>, string, string | readonly string[]]>([
       ["users.list", (store) => store.users.list(many, {}, { size: 5 }), "u", "users_created"],
       ["users.list, filtered", (store) => store.users.list(many, filter, { size: 5 }), "u", "users_created"],
-      // The last of its statements counts the users that are being deleted.
-      ["users.count", (store) => store.users.count(many, filter), "u", "users_(created|deleted)", 3],
+      [
+        "users.count",
+        (store) => store.users.count(many, filter),
+        "u",
+        ["users_created", "users_created", "users_deleted"],
+      ],
       [
         "users.count by address",
         (store) => store.users.count(anyone, { email: user.email as string }),
@@ -278,22 +282,18 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         "a",
         "accounts_user_id",
       ],
-    ])(
-      "%s reads by an index, from where the page begins and in its order",
-      async (_, call, table, key, statements = 1) => {
-        recorded.length = 0
-        await call(recordingStore())
-        expect(recorded).toHaveLength(statements)
-        for (const statement of recorded) {
-          const access = (await plans.of(statement)).find((one) => one.table === table)
-          expect(access).toMatchObject({
-            key: expect.stringMatching(`^${key}$`),
-            type: expect.stringMatching(/^(range|ref|const)$/),
-          })
-          expect(await plans.sortsRows(statement)).toBe(false)
-        }
-      },
-    )
+    ])("%s reads by an index, from where the page begins and in its order", async (_, call, table, keys) => {
+      recorded.length = 0
+      await call(recordingStore())
+      const used: (string | undefined)[] = []
+      for (const statement of recorded) {
+        const access = (await plans.of(statement)).find((one) => one.table === table)
+        expect(access).toMatchObject({ type: expect.stringMatching(/^(range|ref|const)$/) })
+        used.push(access?.key)
+        expect(await plans.sortsRows(statement)).toBe(false)
+      }
+      expect(used).toEqual([keys].flat())
+    })
 
     test.each<[string, (store: Store, page: PageRequest) => Promise<Page<unknown>>]>([
       ["users.list", (store, page) => store.users.list(many, filter, page)],

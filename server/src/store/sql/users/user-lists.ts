@@ -66,9 +66,10 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
   const countDeleted = statement<UserRow, Wanted>(
     select("COUNT(*)")
       .withDeleted()
-      .where("u.tenant = :tenant AND u.created >= :since AND u.created < :before")
-      // SQLite finds the place in the index by the first condition, and PostgreSQL expects few rows by the second.
-      .andWhere("u.deleted >= :earliest AND u.deleted IS NOT NULL"),
+      // SQLite finds the place in the index by the first condition, and PostgreSQL expects few rows by the second. The CASE
+      // prevents the use of other indexes.
+      .where("u.deleted >= :earliest AND u.deleted IS NOT NULL")
+      .andWhere("CASE WHEN u.tenant = :tenant AND u.created >= :since AND u.created < :before THEN 1 ELSE 0 END = 1"),
     { ...parameters, earliest: () => users.cell("deleted", first) },
   )
   const ordered = (one: SelectQueryBuilder<UserRow>) => one.orderBy("u.created").addOrderBy("u.id")
