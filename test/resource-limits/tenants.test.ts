@@ -117,14 +117,20 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
       const { worker } = sharedLimits.activeCalls
       const limit = concurrencyLimit({ maxCalls: worker, now: () => 0 })
       // A call of another owner has its place at once, although many wait.
-      return (owner) => limit.enter(owner, endOfTest.signal) === undefined
+      return (owner) => {
+        const waiting = limit.enter(owner, endOfTest.signal)
+        waiting?.catch(() => {})
+        return waiting === undefined
+      }
     },
   },
   databaseConnections: {
     start() {
       const permits = connectionPermits(queue(1_000), sharedLimits.databaseConnections.worker)
-      const waits = () => nextTurn(false)
-      return (owner) => Promise.race([permits.acquire("read", { owner, signal: endOfTest.signal }), waits()])
+      return (owner) => {
+        const acquired = permits.acquire("read", { owner, signal: endOfTest.signal })
+        return Promise.race([acquired.catch(() => false), nextTurn(false)])
+      }
     },
   },
   lastSeen: {

@@ -64,6 +64,7 @@ interface PendingCall {
 
 /** The calls of one key, without those that wait. */
 interface KeyCalls {
+  readonly tenant: { active: number }
   active: number
   /** Since when calls of the key have waited without a break. */
   waitingSince: number
@@ -81,20 +82,18 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   const waiting = new Turns<PendingCall>()
   /** The keys with calls in progress or waiting. */
   const keys = new Map<Owner["keyId"], KeyCalls>()
-  /** The calls in progress of each tenant that has some. */
-  const activeOfTenants = new Map<string, number>()
+  /** The calls in progress of each tenant that has made a call. */
+  const tenants = new Map<string, KeyCalls["tenant"]>()
   let timer: NodeJS.Timeout | undefined
   let admission: NodeJS.Immediate | undefined
 
-  const mayEnter = (owner: Owner, calls: KeyCalls) =>
-    active < maxCalls && calls.active < shares.key && (activeOfTenants.get(owner.tenant) ?? 0) < shares.tenant
+  const mayEnter = (calls: KeyCalls) =>
+    active < maxCalls && calls.active < shares.key && calls.tenant.active < shares.tenant
 
-  const count = ({ tenant }: Owner, calls: KeyCalls, change: 1 | -1): void => {
+  const count = (calls: KeyCalls, change: 1 | -1): void => {
     active += change
     calls.active += change
-    const ofTenant = (activeOfTenants.get(tenant) ?? 0) + change
-    if (ofTenant === 0) activeOfTenants.delete(tenant)
-    else activeOfTenants.set(tenant, ofTenant)
+    calls.tenant.active += change
   }
 
   /** Whether calls of a key have waited so long without a break that it is not a burst. */
@@ -114,9 +113,9 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   const admitNext = (): void => {
     admission = undefined
     while (active < maxCalls) {
-      const next = waiting.take((calls, owner) => (mayEnter(owner, callsOf(owner)) ? oldest(calls) : undefined))
+      const next = waiting.take((calls, owner) => (mayEnter(callsOf(owner)) ? oldest(calls) : undefined))
       if (next === undefined) return
-      count(next.owner, callsOf(next.owner), 1)
+      count(callsOf(next.owner), 1)
       next.admit()
     }
   }
@@ -165,10 +164,12 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       timer ??= setInterval(sweep, sweepMs)
     })
 
-  const callsOf = ({ keyId }: Owner): KeyCalls => {
+  const callsOf = ({ tenant: name, keyId }: Owner): KeyCalls => {
     let calls = keys.get(keyId)
     if (calls === undefined) {
-      calls = { active: 0, waitingSince: 0 }
+      const tenant = tenants.get(name) ?? { active: 0 }
+      tenants.set(name, tenant)
+      calls = { tenant, active: 0, waitingSince: 0 }
       keys.set(keyId, calls)
     }
     return calls
@@ -177,7 +178,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   // A call may end while it has given up its slot. It then leaves twice and enters again when the wait is over, so that the counts may be
   // negative in between.
   const leave = (owner: Owner): void => {
-    count(owner, callsOf(owner), -1)
+    count(callsOf(owner), -1)
     // Waiting calls are admitted in the next turn of the event loop. Calls on SQLite end in the turn in which they begin, so
     // that otherwise all waiting calls would run in one turn, in which no health check is answered.
     if (waiting.size > 0) admission ??= setImmediate(admitNext)
@@ -190,8 +191,8 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       signal.throwIfAborted()
       const calls = callsOf(owner)
       // A new call does not overtake waiting calls that are about to be admitted.
-      if (admission === undefined && waiting.countOf(owner) === 0 && mayEnter(owner, calls)) {
-        count(owner, calls, 1)
+      if (admission === undefined && waiting.countOf(owner) === 0 && mayEnter(calls)) {
+        count(calls, 1)
         return undefined
       }
       if (isFull(owner)) throw overloaded()
@@ -204,7 +205,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       try {
         return await waited
       } finally {
-        count(owner, callsOf(owner), 1)
+        count(callsOf(owner), 1)
         forget(owner)
       }
     },

@@ -66,24 +66,31 @@ export class Turns<Item> {
    *   oldest.
    */
   next(choose: (items: Iterable<Item>, owner: Owner) => Item | undefined = oldest): Item | undefined {
-    for (const { owner, items } of this) {
-      const item = choose(items, owner)
-      if (item !== undefined) return item
+    for (const { keys } of this.#tenants.values()) {
+      for (const { owner, items } of keys.values()) {
+        const item = choose(items, owner)
+        if (item !== undefined) return item
+      }
     }
     return undefined
   }
 
   /** Removes and returns the next item. Its key has its next turn after all others of the tenant, and its tenant after all others. */
   take(choose: (items: Iterable<Item>, owner: Owner) => Item | undefined = oldest): Item | undefined {
-    for (const line of this) {
-      const { owner, items } = line
-      const item = choose(items, owner)
-      if (item === undefined) continue
-      const lines = this.#tenants.get(owner.tenant)
-      this.delete(owner, item)
-      if (lines?.keys.delete(owner.keyId)) lines.keys.set(owner.keyId, line)
-      if (lines !== undefined && this.#tenants.delete(owner.tenant)) this.#tenants.set(owner.tenant, lines)
-      return item
+    for (const [tenant, lines] of this.#tenants) {
+      for (const [keyId, line] of lines.keys) {
+        const { owner, items } = line
+        const item = choose(items, owner)
+        if (item === undefined) continue
+        items.delete(item)
+        lines.size--
+        this.#size--
+        lines.keys.delete(keyId)
+        if (items.size > 0) lines.keys.set(keyId, line)
+        this.#tenants.delete(tenant)
+        if (lines.size > 0) this.#tenants.set(tenant, lines)
+        return item
+      }
     }
     return undefined
   }

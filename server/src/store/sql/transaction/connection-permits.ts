@@ -60,6 +60,15 @@ export const writerPermitsOf = (permits: number): number => Math.max(1, permits 
 
 type Held = Record<Purpose, number>
 const none: Readonly<Held> = { read: 0, scan: 0, write: 0, retry: 0, shared: 0 }
+function heldBy<Owner>(all: Map<Owner, Held>, owner: Owner): Held {
+  let held = all.get(owner)
+  if (held === undefined) {
+    held = { ...none }
+    all.set(owner, held)
+  }
+  return held
+}
+
 const writersOf = ({ write, retry, shared }: Held) => write + retry + shared
 const allOf = (held: Held) => held.read + held.scan + writersOf(held)
 
@@ -67,7 +76,10 @@ const allOf = (held: Held) => held.read + held.scan + writersOf(held)
 export function connectionPermits<Shared>(queue: Queue, permits: number): ConnectionPermits<Shared> {
   const line = queue.line<Shared | undefined, Purpose>()
   const held = { ...none }
-  /** The permits of each tenant, and of each API key, that has some. The work of the service itself, which is bounded, may have all. */
+  /**
+   * The permits of each tenant, and of each API key, that has made a call. The work of the service itself, which is bounded, may have
+   * all.
+   */
   const heldByTenants = new Map<string, Held>()
   const heldByKeys = new Map<string | undefined, Held>()
   const few = fewOf(permits)
@@ -100,22 +112,15 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
   const isFree = (purpose: Purpose, owner: Owner): boolean =>
     isBelow(most, held, purpose) &&
     (owner === theService ||
-      (isBelow(mostOfTenant, heldByTenants.get(owner.tenant) ?? none, purpose) &&
-        isBelow(mostOfKey, heldByKeys.get(owner.keyId) ?? none, purpose))) &&
+      (isBelow(mostOfTenant, heldBy(heldByTenants, owner.tenant), purpose) &&
+        isBelow(mostOfKey, heldBy(heldByKeys, owner.keyId), purpose))) &&
     (purpose !== "shared" || mayShare())
-
-  function countIn<Key>(map: Map<Key, Held>, key: Key, purpose: Purpose, change: 1 | -1): void {
-    const own = map.get(key) ?? { ...none }
-    own[purpose] += change
-    if (allOf(own) > 0) map.set(key, own)
-    else map.delete(key)
-  }
 
   function count(owner: Owner, purpose: Purpose, change: 1 | -1): void {
     held[purpose] += change
     if (owner === theService) return
-    countIn(heldByTenants, owner.tenant, purpose, change)
-    countIn(heldByKeys, owner.keyId, purpose, change)
+    heldBy(heldByTenants, owner.tenant)[purpose] += change
+    heldBy(heldByKeys, owner.keyId)[purpose] += change
   }
 
   function take(purpose: Purpose, owner: Owner): void {
