@@ -285,7 +285,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     ])("%s reads by an index, from where the page begins and in its order", async (_, call, table, keys) => {
       recorded.length = 0
       await call(recordingStore())
-      const used: (string | undefined)[] = []
+      const used: unknown[] = []
       for (const statement of recorded) {
         const access = (await plans.of(statement)).find((one) => one.table === table)
         expect(access).toMatchObject({ type: expect.stringMatching(/^(range|ref|const)$/) })
