@@ -137,7 +137,7 @@ test("S-47: the shared limits in SECURITY.md are those of the code, and leave ot
   expect(found).toEqual([connections, streams, ...ofBytes, ...others])
   for (const { worker, tenant, key, inTurns } of Object.values<SharedLimit>(sharedLimits)) {
     expect(tenant).toBeGreaterThanOrEqual(key)
-    expect(worker - tenant).toBeGreaterThanOrEqual(inTurns ? worker / 10 : Math.min(key, worker / 4))
+    expect(worker - tenant).toBeGreaterThanOrEqual(inTurns ? Math.floor(worker / 10) : Math.min(key, worker / 4))
   }
   expect(sharedLimits.activeCalls.worker).toBe(defaultOf("max-active-calls"))
   expect(sharedLimits.databaseConnections.worker).toBe(pool)

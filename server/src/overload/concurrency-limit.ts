@@ -76,7 +76,7 @@ interface KeyCalls {
  * when the queue never empties.
  */
 export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): ConcurrencyLimit {
-  const shares = sharesInTurns(maxCalls)
+  const shares = sharesInTurns(maxCalls, Math.floor)
   const maxWaiting = maxWaitingOfKey(maxCalls)
   let active = 0
   const waiting = new Turns<PendingCall>()

@@ -24,9 +24,11 @@ const MiB = 1024 * 1024
 /**
  * Returns the shares of a limit for which calls wait in turns. A tenth is left to other tenants, and two tenths to other keys, even if
  * none of them calls now, so that their first calls need not wait.
+ *
+ * @param round Rounds what is left to others. Math.floor leaves nothing of a limit below ten to other tenants.
  */
-export function sharesInTurns(worker: number): SharedLimit {
-  const without = (part: number) => Math.max(1, worker - Math.ceil(worker * part))
+export function sharesInTurns(worker: number, round: (part: number) => number = Math.ceil): SharedLimit {
+  const without = (part: number) => Math.max(1, worker - round(worker * part))
   return { worker, tenant: without(0.1), key: without(0.2), inTurns: true }
 }
 
@@ -47,7 +49,7 @@ export const sharedLimits = {
   /** Bytes of answers that clients have not received yet. */
   answerBytes: { worker: 256 * MiB, tenant: 192 * MiB, key: 64 * MiB, reserve: 32 * MiB },
   /** Active calls of TokenService, and as many of all other services. The worker's number is that of `--max-active-calls`. */
-  activeCalls: sharesInTurns(256),
+  activeCalls: sharesInTurns(256, Math.floor),
   /** Database connections in use. The worker's number is that of `--database-pool-size`. */
   databaseConnections: sharesInTurns(10),
   /** Streams of events. Each may buffer 1,000 events. */
