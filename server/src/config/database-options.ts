@@ -53,7 +53,7 @@ export const databaseOptions = {
   databaseQueueLimit: {
     value: integer(0, 1_000_000),
     default: "2000",
-    help: "The maximum number of calls that may wait for a connection or for their turn to write a row, per worker; further calls are rejected at once with RESOURCE_EXHAUSTED. An API key has at most as many as there are left for others. A tenth of them may wait for the same row. A call that waits for a row does not count as an active call, so writers of locked rows reach this limit and not --max-active-calls. (SQLite has one lock for all rows.)",
+    help: "The maximum number of calls that may wait for a connection or for their turn to write a row, per worker; further calls are rejected at once with RESOURCE_EXHAUSTED. A tenant has at most as many as are left for others, and an API key at most as many as are left of these for other keys: alone, a third. A tenth of them may wait for the same row. A call that waits for a row does not count as an active call, so writers of locked rows reach this limit and not --max-active-calls. (SQLite has one lock for all rows.)",
   },
   databaseStatementTimeoutMs: {
     value: integer(10, 600_000),
