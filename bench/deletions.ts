@@ -1,5 +1,6 @@
 // Measures what the deletion of users with many sessions costs other calls, in a table of 1,000,000 sessions. Ten users
-// are deleted at the same time. Prints the p50 and p99 of GetSessionAndUser: before, during the deletions, and while the cleanup deletes their rows. Needs MySQL or MariaDB, as bench/wire.ts does.
+// are deleted at the same time. Prints the p50 and p99 of GetSessionAndUser: before, during the deletions, and while the
+// cleanup deletes their rows. Needs MySQL or MariaDB, as bench/wire.ts does.
 //
 //   node bench/deletions.ts [--sessions 1000000] [--many 40000] [--callers 4] [--seconds 10]
 

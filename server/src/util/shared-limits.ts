@@ -4,7 +4,7 @@ import type { Rate } from "./pacer.js"
 
 /**
  * A limit of a worker that all API keys share, with the largest share of one tenant, and of one key. What one tenant
- * leaves is at least the whole limit of one key, or a quarter of the worker's if that is less, unless calls wait in turns for it.
+ * leaves is at least the whole limit of one key, or a quarter of the worker's if that is less. If calls wait in turns, it is a tenth.
  */
 export interface SharedLimit {
   readonly worker: number

@@ -95,7 +95,7 @@ export class Turns<Item> {
     return undefined
   }
 
-  *[Symbol.iterator](): Iterator<{ readonly owner: Owner; readonly items: ReadonlySet<Item> } & Line<Item>> {
+  *[Symbol.iterator](): Iterator<Line<Item>> {
     for (const { keys } of this.#tenants.values()) yield* keys.values()
   }
 }

@@ -22,8 +22,8 @@ export interface Waiting<Kind> {
 export type Accepted<Kind> = (owner: Owner) => readonly Kind[]
 
 /**
- * A queue of waiters, in which tenants and their API keys take turns and the waiters of one key stay in their order of arrival. Each waiter is
- * admitted with a grant.
+ * A queue of waiters, in which tenants and their API keys take turns and the waiters of one key stay in their order of arrival. Each
+ * waiter is admitted with a grant.
  */
 export interface Line<Grant = void, Kind = undefined> {
   /** The number of waiters. */
@@ -31,8 +31,8 @@ export interface Line<Grant = void, Kind = undefined> {
   /** Returns the next waiter. Default: of any kind. */
   next(accepted?: Accepted<Kind>): Waiting<Kind> | undefined
   /**
-   * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, or the key or its tenant has
-   * more than its share of it, the signal's reason when it aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
+   * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, or the key or its
+   * tenant has more than its share of it, the signal's reason when it aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
    */
   wait(waiter: Waits, kind: Kind): Promise<Grant>
   /** Admits the next waiter, and returns it; undefined if there is none. */
@@ -56,7 +56,10 @@ export interface Queue {
   readonly size: number
 }
 
-/** @param limit The most waiters in all lines together. One tenant has at most as many as there are places left for all others, and one key as many as are left of these for other keys. */
+/**
+ * @param limit The most waiters in all lines together. One tenant has at most as many as there are places left for all others, and one
+ *   key as many as are left of these for other keys.
+ */
 export function queue(limit: number): Queue {
   const all = new Turns<Pick<Entry<never, unknown>, "reject">>()
   let closed = false
