@@ -65,9 +65,9 @@ isolation_tests = test/resource-limits/tenants test/clocks server/src/events/fee
   server/src/store/sql/engine/sqlite
 
 attack: build ## test with unread answers, endless messages, costly lists and other attacks; ARGS="--seconds 5 --dry"
-	node bench/attack.ts $(ARGS)
-	node bench/shares.ts $(ARGS)
 	scripts/test $(isolation_tests)
+	node bench/shares.ts $(ARGS)
+	node bench/attack.ts $(ARGS)
 
 fuzz: build ## send a million invalid inputs to a test server; ARGS="--seed 42 --inputs 1000000", ARGS="--replay FILE"
 	node fuzz/main.ts $(ARGS)
