@@ -22,7 +22,8 @@ ${groups.flat().join("\n\n")}
 }
 
 /** Returns the block of an option: its names, what it does, and its facts. */
-function block({ flag, variable, orFile, default: preset, devDefault, help, value, commands }: Option): string {
+function block({ flag, variable, orFile, default: preset, devDefault, value, commands, ...option }: Option): string {
+  const help = option.helpOf?.serve ?? option.help
   const { allowed, placeholder } = shown.get(value) ?? {}
   const defaults = [
     preset === undefined ? "" : `\`${preset}\``,

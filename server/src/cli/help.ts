@@ -14,7 +14,7 @@ export const helpConfiguration: HelpConfiguration = {
     const isShort = command.options.some(({ hidden }) => hidden)
     const variables = optionsOf(pathOf(command)).flatMap(([, option]) =>
       option.flag === undefined && option.variable !== undefined && (option.isCommon || !isShort)
-        ? helper.formatItem(option.variable, width, describe(option), helper)
+        ? helper.formatItem(option.variable, width, describe(option, pathOf(command)), helper)
         : [],
     )
     const section = helper.formatItemList("Environment variables without a flag:", variables, helper)
@@ -27,9 +27,12 @@ export function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}`.trim() : ""
 }
 
-/** Returns the help text of an option. */
-export function describe(option: Option): string {
-  const { flag, variable, orFile, help, default: preset, devDefault, value } = option
+/** Returns the help text of an option, for a command by its words without `authwire`. */
+export function describe(option: Option, path: string): string {
+  const { flag, variable, orFile, default: preset, value } = option
+  const help = Object.entries(option.helpOf ?? {}).find(([command]) => command === path)?.[1] ?? option.help
+  const hasDev = optionsOf(path).some(([, { flag }]) => flag === "dev")
+  const devDefault = hasDev ? option.devDefault : undefined
   const facts = [
     preset === undefined ? "" : `default: ${preset}`,
     devDefault === undefined ? "" : `with --dev: ${devDefault}`,

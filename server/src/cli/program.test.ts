@@ -33,8 +33,9 @@ test.each(["serve", "migrate up", "keys create", "import", "export", "doctor"])(
     const flags = known.flatMap(({ flag }) => flag ?? []).concat("help")
     expect([...printed.matchAll(/^ {2}(?:-h, )?--([a-z-]+)/gm)].map(([, flag]) => flag).sort()).toEqual(flags.sort())
     const text = printed.replaceAll(/\s+/g, " ")
-    for (const { variable, help, default: preset } of known) {
-      expect(text).toContain(help)
+    if (!flags.includes("dev")) expect(text).not.toContain("--dev")
+    for (const { variable, help, helpOf, default: preset } of known) {
+      expect(text).toContain(Object.entries(helpOf ?? {}).find(([one]) => one === command)?.[1] ?? help)
       if (variable !== undefined) expect(text).toContain(variable)
       if (preset !== undefined) expect(text).toContain(`default: ${preset}`)
     }

@@ -147,7 +147,7 @@ function addOptions(command: CommanderCommand): void {
     if (flag === undefined || !commands.some((one) => one === path)) continue
     const placeholder = shown.get(value)?.placeholder
     const flags = placeholder === undefined ? `--${flag}` : `--${flag} <${placeholder}>`
-    const commanderOption = new CommanderOption(flags, describe(option))
+    const commanderOption = new CommanderOption(flags, describe(option, path))
     if (placeholder !== undefined) {
       commanderOption.argParser((text) => {
         // The text is the next flag, so the value is missing.

@@ -31,7 +31,14 @@ export const commandOptions = {
   tenant: {
     value: tenant(),
     default: "default",
-    help: "The tenant of the new key, or the tenant whose data is imported or exported, or whose events are printed.",
+    help: "The tenant of the new key, or whose data is imported, exported or printed.",
+    helpOf: {
+      "keys create": "The tenant of the new key.",
+      import: "The tenant that gets the data.",
+      export: "The tenant whose data is printed.",
+      doctor: "With --from: the tenant that would get the data.",
+      "events tail": "The tenant whose events are printed.",
+    },
     commands: ["keys create", "import", "export", "doctor", "events tail"],
   },
   expires: {

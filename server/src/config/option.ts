@@ -44,6 +44,8 @@ export interface OptionDefinition {
    */
   when?: (before: Readonly<Record<string, unknown>>) => boolean
   help: string
+  /** The help of commands for which the option means something of its own. */
+  helpOf?: Readonly<Partial<Record<Command, string>>>
   /** Whether `serve --help` shows the option. `serve --help all` shows the others too. */
   isCommon?: true
   /** The commands that have the option. A group stands for all of its commands. Default: `serve` only. */

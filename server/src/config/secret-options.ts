@@ -1,6 +1,9 @@
 import type { OptionDefinition } from "./option.js"
 import { applicationKey, encryptionKeys, staticKeys, text } from "./values.js"
 
+const authSecret =
+  "Encrypts and decrypts tokens: the AUTH_SECRET of the applications, at least 32 bytes. Also needed with sessions in the database, because the tokens of providers and private properties are encrypted with a key derived from it, unless AUTHWIRE_ENCRYPTION_KEYS is set"
+
 /** Secrets and keys: for tokens, for stored data, and API keys of callers. */
 export const secretOptions = {
   authSecret: {
@@ -9,7 +12,8 @@ export const secretOptions = {
     variable: "AUTH_SECRET",
     orFile: true,
     value: text(),
-    help: "Encrypts and decrypts tokens. It is the AUTH_SECRET of the applications. It is also needed with sessions in the database, because the tokens of providers and private properties are encrypted with a key derived from it, unless AUTHWIRE_ENCRYPTION_KEYS is set. Required, with at least 32 bytes, except with --dev, which keeps a random one in .authwire/secret.",
+    help: `${authSecret}.`,
+    helpOf: { serve: `${authSecret}. Required, except with --dev, which keeps a random one in .authwire/secret.` },
     commands: ["serve", "rekey", "import", "export", "doctor"],
   },
   authSecret1: {
