@@ -33,12 +33,16 @@ async function answerOf(form) {
 async function submit(event) {
   event.preventDefault()
   const form = event.currentTarget
-  message.hidden = true
+  const button = form.querySelector("button")
+  button.disabled = true
+  say("Your browser asks for the passkey: use your fingerprint, your PIN or your security key.")
   try {
     form.elements.namedItem("data").value = JSON.stringify(await answerOf(form))
     form.submit()
   } catch (error) {
     say(texts[error.name] ?? error.message)
+  } finally {
+    button.disabled = false
   }
 }
 
