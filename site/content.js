@@ -4,25 +4,42 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { dirname, join, posix } from "node:path"
 import { fileURLToPath } from "node:url"
 import { writeSchemaPages } from "./schema-pages.js"
-import { root, sections } from "./sections.js"
+import { descriptionOf, root, sections, titleOf, unlisted } from "./sections.js"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
 const build = join(here, "build")
-const pages = new Set(sections.flatMap((section) => section.pages))
+const pages = new Set([...sections.flatMap((section) => section.pages), ...unlisted])
 
 rmSync(build, { recursive: true, force: true })
 for (const page of pages) {
   const text = readFileSync(join(root, page), "utf8")
   mkdirSync(dirname(join(build, page)), { recursive: true })
-  writeFileSync(join(build, page), withoutForeignLinks(page, text))
+  const own = withoutForeignLinks(page, text)
+  writeFileSync(join(build, page), `---\ndescription: ${JSON.stringify(descriptionOf(page))}\n---\n\n${own}`)
+  // The twin of the page, for programs: as text, at its address with `.md`.
+  const twin = join(build, "public", page)
+  mkdirSync(dirname(twin), { recursive: true })
+  writeFileSync(twin, own)
   for (const [, image] of text.matchAll(/!\[[^\]]*\]\(([\w./-]+\.svg)\)/g)) {
     cpSync(join(root, dirname(page), image), join(build, dirname(page), image))
   }
 }
 cpSync(join(here, "index.md"), join(build, "index.md"))
 cpSync(join(root, "docs/images"), join(build, "docs/images"), { recursive: true })
+cpSync(join(root, "docs/images/logo.svg"), join(build, "public/logo.svg"))
+writeFileSync(join(build, "public/llms.txt"), index())
 writeSchemaPages(join(build, "api"))
 execFileSync("node_modules/.bin/typedoc", { cwd: here, stdio: "inherit" })
+
+/** Returns the list of the pages for programs: https://llmstxt.org. */
+function index() {
+  const lists = sections.map(({ text, pages }) => {
+    const lines = pages.map((page) => `- [${titleOf(page)}](/${page}): ${descriptionOf(page)}`)
+    return `## ${text}\n\n${lines.join("\n")}`
+  })
+  const about = "> An identity data service for Auth.js: users, accounts, sessions and passkeys behind one gRPC API."
+  return `# Authwire\n\n${about}\n\n${lists.join("\n\n")}\n`
+}
 
 /**
  * Replaces links to files of the repository that are not pages of the site by their text, because the site does not have

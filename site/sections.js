@@ -9,19 +9,18 @@ const named = [
     text: "Start",
     pages: ["docs/start/nextjs.md", "docs/start/express.md", "docs/start/sveltekit.md", "docs/start/backend.md"],
   },
-  { text: "Move", pages: ["docs/moving.md"] },
   {
-    text: "Use",
+    text: "Tasks",
     pages: [
-      "docs/client.md",
+      "docs/sessions.md",
+      "docs/extending-sessions.md",
+      "docs/moving.md",
+      "docs/provider-tokens.md",
       "docs/introspection.md",
       "docs/other-languages.md",
       "docs/gateways.md",
-      "docs/sessions.md",
-      "docs/extending-sessions.md",
       "docs/session-cache.md",
       "docs/events.md",
-      "docs/provider-tokens.md",
       "docs/runtimes.md",
     ],
   },
@@ -30,18 +29,20 @@ const named = [
     pages: [
       "docs/deploying.md",
       "docs/operating.md",
+      "docs/security.md",
       "docs/clusters.md",
-      "docs/upgrading.md",
       "docs/backup.md",
-      "docs/configuration.md",
+      "docs/upgrading.md",
+      "docs/performance.md",
     ],
   },
-  { text: "Security", pages: ["docs/security.md", "SECURITY.md", "docs/dependencies.md"] },
-  { text: "Background", pages: ["docs/performance.md", "CHANGELOG.md"] },
+  { text: "Reference", pages: ["docs/configuration.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"] },
 ]
 
-const decisions = { text: "Decisions", pages: globSync("docs/decisions/*.md", { cwd: root }).sort() }
-const known = [...named, decisions].flatMap(({ pages }) => pages)
+/** Pages of the site that are not in the navigation, because they are for maintainers. Other pages have links to them. */
+export const unlisted = ["docs/dependencies.md", ...globSync("docs/decisions/*.md", { cwd: root }).sort()]
+
+const known = [...named.flatMap(({ pages }) => pages), ...unlisted]
 const more = {
   text: "More",
   pages: globSync("docs/**/*.md", { cwd: root })
@@ -50,7 +51,15 @@ const more = {
 }
 
 /** The sections, each `{ text, pages }`. A page is the path of its file in the repository. */
-export const sections = [...named, more, decisions].filter(({ pages }) => pages.length > 0)
+export const sections = [...named, more].filter(({ pages }) => pages.length > 0)
+
+/** Returns the first paragraph of a page, as a plain text of at most 160 characters. */
+export function descriptionOf(page) {
+  const text = readFileSync(`${root}/${page}`, "utf8")
+  const paragraph = text.split("\n\n").find((part) => /^[A-Z*]/.test(part)) ?? ""
+  const plain = paragraph.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/[*`]/g, "").replaceAll(/\s+/g, " ")
+  return plain.length <= 160 ? plain : `${plain.slice(0, 159).replace(/\W+\w*$/, "")}…`
+}
 
 /** Returns the first heading of a page; without one, its path. */
 export function titleOf(page) {

@@ -9,19 +9,22 @@ export default defineConfig({
   title: "Authwire",
   description: "A gRPC identity data service for Auth.js",
   lang: "en",
+  head: [["link", { rel: "icon", href: "/logo.svg", type: "image/svg+xml" }]],
   srcDir: "build",
   outDir: "dist",
   themeConfig: {
+    logo: { src: "/logo.svg", alt: "" },
     search: { provider: "local" },
+    socialLinks: [{ icon: "github", link: "https://github.com/authwire/authwire" }],
     nav: [
       { text: "Start", link: "/docs/start/nextjs" },
+      { text: "Tasks", link: "/docs/sessions" },
       { text: "Run", link: "/docs/deploying" },
-      { text: "API", link: "/api/user_service" },
+      { text: "Reference", link: "/docs/configuration" },
     ],
     sidebar: [
       ...sections.map(({ text, pages }) => ({
         text,
-        collapsed: text === "Decisions",
         items: pages.map((page) => ({ text: titleOf(page), link: pathOf(page) })),
       })),
       { text: "Schema", collapsed: true, items: generated("api/sidebar.json") },
