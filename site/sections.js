@@ -57,7 +57,10 @@ export const sections = [...named, more].filter(({ pages }) => pages.length > 0)
 export function descriptionOf(page) {
   const text = readFileSync(`${root}/${page}`, "utf8")
   const paragraph = text.split("\n\n").find((part) => /^[A-Z*]/.test(part)) ?? ""
-  const plain = paragraph.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/[*`]/g, "").replaceAll(/\s+/g, " ")
+  const plain = paragraph
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replaceAll(/[*`]/g, "")
+    .replaceAll(/\s+/g, " ")
   return plain.length <= 160 ? plain : `${plain.slice(0, 159).replace(/\W+\w*$/, "")}…`
 }
 

@@ -11,6 +11,7 @@ export default defineConfig({
   lang: "en",
   head: [["link", { rel: "icon", href: "/logo.svg", type: "image/svg+xml" }]],
   srcDir: "build",
+  srcExclude: ["public/**"],
   outDir: "dist",
   themeConfig: {
     logo: { src: "/logo.svg", alt: "" },

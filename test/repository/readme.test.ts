@@ -30,11 +30,12 @@ describe("the README", () => {
       /^authwire\.v1\.AccountService$[\s\S]*^authwire\.v1\.UserService$[\s\S]*^grpc\.health\.v1\.Health$/m,
     ],
     [/describe/, /\/\/ Creates a user and returns it\. Atomic\.[\s\S]*rpc CreateUser/],
-    [/CreateUser$/, /"email": "ada@example\.com"[\s\S]*"role": "admin"/],
+    [/^grpcurl .*CreateUser$/, /"email": "ada@example\.com"[\s\S]*"role": "admin"/],
     [/^grpcurl .*GetUserByEmail$/, /"name": "Ada"/],
     [/Health\/Check$/, /"status": "SERVING"/],
     [/8080 list$/, /^authwire\.v1\.UserService$/m],
-    [/^curl .*GetUserByEmail$/, /"name":"Ada"/],
+    [/^curl .*CreateUser$/, /"email":"grace@example\.com"/],
+    [/^curl .*GetUserByEmail$/, /"name":"Grace"/],
     [/healthz$/, /^ok$/m],
     [/readyz$/, /^ready$/m],
   ]
@@ -45,7 +46,7 @@ describe("the README", () => {
     )
   })
 
-  // In the order of the README, because later commands read what earlier ones wrote.
+  // In the order of the README, because later commands read what earlier commands of the same program wrote.
   ;(runnable.length > 0 ? test.each(runnable) : test.skip.each(["grpcurl, curl"]))("%s", async (command) => {
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", adjusted(command)])
     expect(stdout).toMatch(printed.find(([pattern]) => pattern.test(command))?.[1] as RegExp)
