@@ -4,6 +4,7 @@ import { createRequire } from "node:module"
 import { setImmediate } from "node:timers/promises"
 import {
   AccountService,
+  ApiKeyService,
   AuthenticatorService,
   EventService,
   IntrospectionService,
@@ -47,6 +48,7 @@ import { createRouter, type Router, register } from "../rpc/router.js"
 import { accountService } from "../services/account.js"
 import { authenticatorService } from "../services/authenticator.js"
 import { authorizationService } from "../services/authorization.js"
+import { apiKeyService } from "../services/api-key.js"
 import { eventService } from "../services/event.js"
 import { healthService } from "../services/health.js"
 import { introspectionService } from "../services/introspection.js"
@@ -114,6 +116,7 @@ export function createService(options: ServiceOptions): Router {
   const services = [
     register(UserService, userService({ users, newId: randomUUID })),
     register(PrivateExtraService, privateExtraService({ users })),
+    register(ApiKeyService, apiKeyService()),
     register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
     register(SessionService, sessionService({ sessions })),
     register(SessionCacheService, sessionCacheService(caches)),
