@@ -17,8 +17,11 @@ node_modules/.package-lock.json: package-lock.json
 	npm ci --loglevel=error
 	@touch $@
 
-build: install ## install and build
+build: install console/dist/page/index.html ## install and build
 	tsc --build
+
+console/dist/page/index.html: $(shell find console/src/page console/vite.config.js -type f) node_modules/.package-lock.json
+	cd console && vite build --logLevel warn
 
 run: build ## run Authwire on an embedded database, and print what to try next
 	@exec node server/bin/authwire.js serve --dev

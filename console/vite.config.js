@@ -4,6 +4,8 @@ import { defineConfig } from "vite"
 export default defineConfig({
   root: "src/page",
   base: "/",
+  // Another package of this repository has an older one.
+  resolve: { dedupe: ["preact"] },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
     outDir: "../../dist/page",

@@ -37,7 +37,10 @@ function App() {
 function View() {
   const { path } = useLocation()
   // Screen readers and the keyboard begin at the new view.
-  useEffect(() => document.querySelector<HTMLElement>("main [data-focus], main h1")?.focus(), [path])
+  useEffect(() => {
+    const find = (selector: string) => document.querySelector<HTMLElement>(selector)
+    ;(find("main [data-focus]") ?? find("main h1"))?.focus()
+  }, [path])
   const user = /^\/users\/([^/]+)$/.exec(path)?.[1]
   if (user !== undefined) return <User key={user} id={decodeURIComponent(user)} />
   if (path === "/") return <Overview />

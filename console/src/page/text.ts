@@ -46,3 +46,8 @@ export function plain(value: string): string {
 export function plainLines(value: string): string {
   return value.split("\n").map(plain).join("\n")
 }
+
+/** The beginning of a text that may be very long. */
+export function shortened(value: string): string {
+  return value.length <= 100 ? value : `${value.slice(0, 100)}…`
+}

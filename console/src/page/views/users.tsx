@@ -5,7 +5,7 @@ import { users } from "../client.ts"
 import { useLoaded } from "../loading.ts"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Time } from "../parts/time.tsx"
-import { plain } from "../text.ts"
+import { plain, shortened } from "../text.ts"
 
 const pageSize = 50
 
@@ -114,7 +114,7 @@ export function Users() {
 }
 
 export function nameOf(user: User): string {
-  return (user.name || user.email || user.id).slice(0, 200)
+  return shortened(user.name || user.email || user.id)
 }
 
 /** Returns a page of the users that a search is about. */
