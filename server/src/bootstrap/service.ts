@@ -46,9 +46,9 @@ import { type Rejecter, rejecter } from "../rpc/rejection.js"
 import { rejections } from "../rpc/rejection-log.js"
 import { createRouter, type Router, register } from "../rpc/router.js"
 import { accountService } from "../services/account.js"
+import { apiKeyService } from "../services/api-key.js"
 import { authenticatorService } from "../services/authenticator.js"
 import { authorizationService } from "../services/authorization.js"
-import { apiKeyService } from "../services/api-key.js"
 import { eventService } from "../services/event.js"
 import { healthService } from "../services/health.js"
 import { introspectionService } from "../services/introspection.js"
@@ -116,7 +116,6 @@ export function createService(options: ServiceOptions): Router {
   const services = [
     register(UserService, userService({ users, newId: randomUUID })),
     register(PrivateExtraService, privateExtraService({ users })),
-    register(ApiKeyService, apiKeyService()),
     register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
     register(SessionService, sessionService({ sessions })),
     register(SessionCacheService, sessionCacheService(caches)),
@@ -126,6 +125,7 @@ export function createService(options: ServiceOptions): Router {
     register(IntrospectionService, introspectionService(asking)),
     register(Authorization, authorizationService(asking)),
     register(EventService, eventService({ events: store.events, feed: options.feed })),
+    register(ApiKeyService, apiKeyService()),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]
   const open = [...(hasHealth ? [Health] : []), ServerReflectionV1, ServerReflectionV1Alpha]
