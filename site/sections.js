@@ -22,6 +22,7 @@ const named = [
       "docs/gateways.md",
       "docs/session-cache.md",
       "docs/events.md",
+      "docs/console.md",
       "docs/runtimes.md",
     ],
   },

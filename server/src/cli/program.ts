@@ -108,6 +108,11 @@ export async function runProgram(given: readonly string[], { environment, versio
   add("sessions list", "List the sessions of a user.", async () => (await sessions()).listSessions)
   add("sessions revoke", "Revoke a session.", async () => (await sessions()).revokeSession, "<ID>")
   add("sessions revoke-all", "Revoke all sessions of a user.", async () => (await sessions()).revokeSessions)
+  add(
+    "console",
+    "Serve a page for operators on 127.0.0.1, which shows users, sessions and events of a running service.",
+    async () => (await import("./commands/console.js")).serveConsole,
+  )
 
   try {
     await program.parseAsync([...args], { from: "user" })

@@ -12,6 +12,7 @@ export type Command =
   | `keys ${"create" | "list" | "revoke"}`
   | `tenants ${"create" | "list"}`
   | "events tail"
+  | "console"
   | `users ${"find" | "show" | "delete"}`
   | `sessions ${"list" | "revoke" | "revoke-all"}`
 
