@@ -67,16 +67,6 @@ function subject(name, version, tarball) {
 }
 
 function signerOf(key) {
-  const publicKey = createPublicKey(key)
-  // The hint by which cosign names a key.
-  const hint = createHash("sha256")
-    .update(publicKey.export({ type: "spki", format: "der" }))
-    .digest("base64")
-  const pem = publicKey.export({ type: "spki", format: "pem" })
-  return {
-    sign: async (data) => ({
-      signature: sign("sha256", data, key),
-      key: { $case: "publicKey", publicKey: pem, hint },
-    }),
-  }
+  const publicKey = createPublicKey(key).export({ type: "spki", format: "pem" })
+  return { sign: async (data) => ({ signature: sign("sha256", data, key), key: { $case: "publicKey", publicKey } }) }
 }

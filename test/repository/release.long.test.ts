@@ -22,18 +22,19 @@ function run(program: string, args: string[], env: Record<string, string> = {}) 
 const node = (script: string, args: string[], env?: Record<string, string>) =>
   run(process.execPath, [`scripts/release/${script}`, ...args], env)
 
-const pemOf = (namedCurve: string) =>
-  generateKeyPairSync("ec", { namedCurve }).privateKey.export({ type: "pkcs8", format: "pem" }).toString()
+const password = "a password"
+const encrypted = { type: "pkcs8", format: "pem", cipher: "aes-256-cbc", passphrase: password } as const
+const keyOf = (namedCurve: string) => generateKeyPairSync("ec", { namedCurve }).privateKey
+const environmentOf = (pem: string) => ({ AUTHWIRE_RELEASE_KEY: pem, AUTHWIRE_RELEASE_KEY_PASSWORD: password })
 
 const withTools = hasReleaseTools() ? describe : describe.skip
 withTools("what a release publishes", () => {
-  const key = pemOf("P-256")
+  const key = keyOf("P-256")
   let made: string
   beforeAll(() => {
     made = mkdtempSync(join(tmpdir(), "authwire-made-"))
-    const { code, output } = node("artefacts.js", [join(made, "all"), "--final", "--no-image"], {
-      AUTHWIRE_RELEASE_KEY: key,
-    })
+    const env = environmentOf(key.export(encrypted).toString())
+    const { code, output } = node("artefacts.js", [join(made, "all"), "--final", "--no-image"], env)
     expect({ code, output }).toEqual({ code: 0, output: expect.stringMatching(/^release: signed$/m) })
   })
   afterAll(() => rmSync(made, { recursive: true, force: true }))
@@ -62,7 +63,7 @@ withTools("what a release publishes", () => {
   })
 
   test("is not verified with another key", () => {
-    writeFileSync(at("other.pub"), createPublicKey(pemOf("P-256")).export({ type: "spki", format: "pem" }))
+    writeFileSync(at("other.pub"), createPublicKey(keyOf("P-256")).export({ type: "spki", format: "pem" }))
     const { code, output } = verified(at("other.pub"))
     expect(code).toBe(1)
     expect(output.match(/is not what was signed/g)).toHaveLength(17)
@@ -107,7 +108,7 @@ withTools("what a release publishes", () => {
       () => {
         const archive = readFileSync(at(`${chart}.oci.tar`))
         const content = readFileSync(at(`${chart}.tgz`))
-        archive[archive.indexOf(content) + 100] ^= 1
+        archive.write("damaged", archive.indexOf(content) + 100)
         writeFileSync(at(`${chart}.oci.tar`), archive)
         signAgain(`${chart}.oci.tar`)
       },
@@ -124,9 +125,13 @@ withTools("what a release publishes", () => {
 
   test.each([
     ["no key", "", "AUTHWIRE_RELEASE_KEY: is required"],
-    ["a key of another curve", pemOf("P-384"), "must be a key of ECDSA on the curve P-256"],
+    [
+      "a key of another curve",
+      keyOf("P-384").export(encrypted).toString(),
+      "must be a key of ECDSA on the curve P-256",
+    ],
   ])("is not made with %s", (_, pem, problem) => {
-    const { code, output } = node("artefacts.js", [at("again"), "--final", "--no-image"], { AUTHWIRE_RELEASE_KEY: pem })
+    const { code, output } = node("artefacts.js", [at("again"), "--final", "--no-image"], environmentOf(pem))
     expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining(problem) })
   })
 

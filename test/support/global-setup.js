@@ -62,7 +62,7 @@ function leftOutOfLongTests() {
  *
  * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL, AUTHWIRE_TEST_POSTGRES_URL: the server to use. Its user must be
  *   allowed to create databases and users. Not set: a server is started for this run, if its program is installed.
- * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run.
+ * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run. `upgrade`: the upgrade is tested, or fails.
  * - AUTHWIRE_TEST_LONG: this is a run of the long tests, which need more programs (set by jest.long.config.js).
  * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb,postgres` (default: all four).
  * - AUTHWIRE_TEST_SERVICE_DATABASE: the one of them on which everything above the store is tested (default: the first).
