@@ -31,6 +31,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/import/*.long.test.ts": ["server/src/import/**", "server/src/store/sql/bulk/**"],
   "test/overload/*.long.test.ts": ["server/src/overload/**"],
   "test/pipeline/*.long.test.ts": ["server/src/pipeline/**", "client/src/pipeline/**"],
+  "test/repository/*.long.test.ts": ["scripts/release/**", "*/package.json", "deploy/helm/**"],
   "test/resource-limits/*-log.long.test.ts": ["server/src/logging/**", "server/src/rpc/rejection*.ts"],
   "test/resource-limits/a*.long.test.ts": ["server/src/transport/limits/**"],
   "test/resource-limits/endless-messages.long.test.ts": ["server/src/transport/limits/**"],

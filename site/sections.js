@@ -42,7 +42,11 @@ const named = [
 ]
 
 /** Pages of the site that are not in the navigation, because they are for maintainers. Other pages have links to them. */
-export const unlisted = ["docs/dependencies.md", ...globSync("docs/decisions/*.md", { cwd: root }).sort()]
+export const unlisted = [
+  "docs/dependencies.md",
+  "docs/releasing.md",
+  ...globSync("docs/decisions/*.md", { cwd: root }).sort(),
+]
 
 const known = [...named.flatMap(({ pages }) => pages), ...unlisted]
 const more = {
