@@ -1,5 +1,6 @@
 import type { CreateUserRequest, ListUsersRequest, UpdateUserRequest, UserSchema } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
+import { userEtag } from "../../store/etag.js"
 import type * as domain from "../../store/types.js"
 import { fromExtra, timesOf, toDate, toExtra, unknownPath, type Whole, type WholeMessage } from "./values.js"
 
@@ -40,6 +41,15 @@ export function toUserFilter(
 }
 
 export function fromUser(user: domain.User | domain.ListedUser): WholeMessage<typeof UserSchema> {
+  return { ...fieldsOf(user), etag: userEtag(user) }
+}
+
+/** Converts a user without the etag, whose digest would be made for every request of an application. */
+export function fromUserOfSession(user: domain.User): WholeMessage<typeof UserSchema> {
+  return { ...fieldsOf(user), etag: undefined }
+}
+
+function fieldsOf(user: domain.User | domain.ListedUser) {
   return {
     id: user.id,
     emailVerified: user.emailVerified && timestampFromDate(user.emailVerified),
