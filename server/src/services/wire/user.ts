@@ -41,15 +41,15 @@ export function toUserFilter(
 }
 
 export function fromUser(user: domain.User | domain.ListedUser): WholeMessage<typeof UserSchema> {
-  return { ...fieldsOf(user), etag: userEtag(user) }
+  return withEtag(user, userEtag(user))
 }
 
-/** Converts a user without the etag, whose digest would be made for every request of an application. */
-export function fromUserOfSession(user: domain.User): WholeMessage<typeof UserSchema> {
-  return { ...fieldsOf(user), etag: undefined }
+/** Converts a user without the etag, whose digest costs time. Every request of an application reads the user of a session. */
+export function fromUserWithoutEtag(user: domain.User): WholeMessage<typeof UserSchema> {
+  return withEtag(user, undefined)
 }
 
-function fieldsOf(user: domain.User | domain.ListedUser) {
+function withEtag(user: domain.User | domain.ListedUser, etag: string | undefined): WholeMessage<typeof UserSchema> {
   return {
     id: user.id,
     emailVerified: user.emailVerified && timestampFromDate(user.emailVerified),
@@ -58,5 +58,6 @@ function fieldsOf(user: domain.User | domain.ListedUser) {
     image: user.image,
     extra: fromExtra(user.extra),
     ...timesOf(user),
+    etag,
   }
 }
