@@ -12,6 +12,7 @@ const named = [
   {
     text: "Tasks",
     pages: [
+      "docs/administration.md",
       "docs/sessions.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
