@@ -22,6 +22,9 @@ interface Times {
   createTime?: Timestamp
   updateTime?: Timestamp
 }
+interface Used {
+  lastUsedTime?: Timestamp
+}
 
 export function describeMessages(world: World, carrier: Carrier): void {
   const client = () => world.clients[carrier.name] as AuthwireClient
@@ -131,7 +134,11 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
     users = [],
     accounts = [],
     authenticators = [],
-  } = answer as { [Name in "users" | "accounts" | "authenticators"]?: Times[] }
+    authenticator,
+  } = answer as { [Name in "users" | "accounts" | "authenticators"]?: Times[] } & {
+    authenticator?: Used
+  }
   for (const row of [...users, ...accounts, ...authenticators]) row.createTime = row.updateTime = timestampFromMs(0)
+  for (const used of [authenticator, ...(authenticators as Used[])]) delete used?.lastUsedTime
   return Buffer.from(toBinary(method.output, answer))
 }

@@ -65,6 +65,7 @@ type UserServiceClient interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+	// STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
 	// `sessions:write`.
 	UpdateUser(ctx context.Context, in *UpdateUserRequest, opts ...grpc.CallOption) (*UpdateUserResponse, error)
@@ -210,6 +211,7 @@ type UserServiceServer interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+	// STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
 	// `sessions:write`.
 	UpdateUser(context.Context, *UpdateUserRequest) (*UpdateUserResponse, error)

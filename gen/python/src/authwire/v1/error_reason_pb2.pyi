@@ -152,6 +152,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
     confirmed the change. A repeated call waits for the same confirmations.
     """
+    ERROR_REASON_STALE_ETAG: _ErrorReason.ValueType  # 49
+    """ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
+    read it. Nothing was written. The caller should read it again.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
@@ -287,5 +291,9 @@ ERROR_REASON_EVENTS_NOT_KEPT: ErrorReason.ValueType  # 46
 ERROR_REASON_CACHES_NOT_CONFIRMED: ErrorReason.ValueType  # 47
 """DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
 confirmed the change. A repeated call waits for the same confirmations.
+"""
+ERROR_REASON_STALE_ETAG: ErrorReason.ValueType  # 49
+"""ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
+read it. Nothing was written. The caller should read it again.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -134,6 +134,7 @@ class UserServiceServicer:
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+        STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
         `sessions:write`.
         """

@@ -371,6 +371,14 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_CACHES_NOT_CONFIRMED = 47;
    */
   CACHES_NOT_CONFIRMED = 47,
+
+  /**
+   * ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
+   * read it. Nothing was written. The caller should read it again.
+   *
+   * @generated from enum value: ERROR_REASON_STALE_ETAG = 49;
+   */
+  STALE_ETAG = 49,
 }
 
 /**

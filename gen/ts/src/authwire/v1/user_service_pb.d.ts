@@ -288,6 +288,13 @@ export declare type UpdateUserRequest = Message<"authwire.v1.UpdateUserRequest">
    * @generated from field: bool revoke_sessions_on_email_change = 8;
    */
   revokeSessionsOnEmailChange: boolean;
+
+  /**
+   * User.etag as the caller has read it: the user is changed only if it still has this etag. Absent: whatever it has.
+   *
+   * @generated from field: optional string etag = 9;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -565,6 +572,7 @@ export declare const UserService: GenService<{
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has the id.
    * EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+   * STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
    * SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
    * `sessions:write`.
    *
