@@ -16,6 +16,7 @@ const named = [
       "docs/sessions.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
+      "docs/next-auth-4.md",
       "docs/provider-tokens.md",
       "docs/introspection.md",
       "docs/other-languages.md",
