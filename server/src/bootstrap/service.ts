@@ -112,7 +112,7 @@ export function createService(options: ServiceOptions): Router {
   const asking = { sessions, users, tokens, secretsOf, secureCookie, onMissingUserId }
   const caches = sessionCaches(options)
   const services = [
-    register(UserService, userService({ users, newId: randomUUID })),
+    register(UserService, userService({ store, newId: randomUUID })),
     register(PrivateExtraService, privateExtraService({ users })),
     register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
     register(SessionService, sessionService({ sessions })),

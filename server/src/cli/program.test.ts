@@ -51,7 +51,10 @@ test("serve --help shows the common options, and says how to see all", async () 
 })
 
 test.each([
-  [[], /^the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants, events, users and sessions/],
+  [
+    [],
+    /^the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants, events, users and sessions/,
+  ],
   [["start"], /^the commands are/],
   [["migrate", "sideways", "--dev"], /^migrate: must be one of up, down, status/],
   [["serve", "--nope"], /--nope; see authwire serve --help/],

@@ -150,6 +150,6 @@ export const commandOptions = {
     default: "false",
     help: "Print each event as a line of JSON.",
     helpOf: { users: "Print JSON, one object per line.", sessions: "Print JSON, one object per line." },
-    commands: ["events tail", "users", "sessions"],
+    commands: ["events tail", "users find", "users show", "users delete", "sessions"],
   },
 } as const satisfies Record<string, OptionDefinition>

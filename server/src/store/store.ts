@@ -165,6 +165,8 @@ export interface UserStore {
    */
   create(caller: Caller, user: User, options?: { provisional: boolean }): Promise<User>
   get(caller: Caller, id: string): Promise<User | null>
+  /** Returns the user as lists do. */
+  getWithTimes(caller: Caller, id: string): Promise<ListedUser | null>
   /** Returns the user that holds the address. A provisional user does not hold it. */
   getByEmail(caller: Caller, email: string): Promise<User | null>
   getByAccount(caller: Caller, key: AccountKey): Promise<User | null>
