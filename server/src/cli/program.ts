@@ -109,6 +109,11 @@ export async function runProgram(given: readonly string[], { environment, versio
   add("sessions list", "List the sessions of a user.", async () => (await sessions()).listSessions)
   add("sessions revoke", "Revoke a session.", async () => (await sessions()).revokeSession, "<ID>")
   add("sessions revoke-all", "Revoke all sessions of a user.", async () => (await sessions()).revokeSessions)
+  add(
+    "audit",
+    "List who has called which method that writes, the newest first.",
+    async () => (await import("./administration/audit.js")).listAudit,
+  )
 
   try {
     await program.parseAsync([...args], { from: "user" })

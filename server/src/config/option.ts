@@ -13,6 +13,7 @@ export type Command =
   | `tenants ${"create" | "list"}`
   | "events tail"
   | `users ${"find" | "show" | "export" | "delete"}`
+  | "audit"
   | `sessions ${"list" | "revoke" | "revoke-all"}`
 
 /** Groups of commands, by their common first word. */
