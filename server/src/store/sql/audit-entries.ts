@@ -38,20 +38,25 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
   const { auditEntries } = database.tables
   const isPostgres = database.engine === "postgres"
 
-  // The conditions have the forms that those of the lists of sessions have, for the same reasons.
+  // The conditions have the forms that those of the lists of sessions have, for the same reasons: PostgreSQL compares whole
+  // rows, and MariaDB a range instead of an equality.
   const followingOf = (by: By): Statement<Range> => {
-    const isAfter =
-      "(a.created, a.id) < (:created, :id) AND (a.created < :created OR (a.created = :created AND a.id < :id)) AND a.created >= :since"
-    const isOf = database.engine === "mariadb" ? `a.${by} >= :by AND a.${by} <= :by` : `a.${by} = :by`
-    const ofBy = isPostgres
-      ? `(a.${by}, a.created, a.id) < (:by, :created, :id) AND (a.${by}, a.created) >= (:by, :since)`
-      : `${isOf} AND ${isAfter}`
+    const isMariaDb = database.engine === "mariadb"
+    const isOf = (column: string, value: string) =>
+      isMariaDb ? `a.${column} >= ${value} AND a.${column} <= ${value}` : `a.${column} = ${value}`
+    const [column, value] = by === undefined ? ["tenant", ":tenant"] : [by, ":by"]
+    const isOfTenant = by === undefined ? "" : `${isOf("tenant", ":tenant")} AND `
+    const where = isPostgres
+      ? `(a.${column}, a.created, a.id) < (${value}, :created, :id) AND (a.${column}, a.created) >= (${value}, :since)`
+      : `${isOf(column, value)} AND a.created >= :since${isMariaDb ? " AND a.created <= :created" : ""}` +
+        " AND (a.created, a.id) < (:created, :id)" +
+        " AND (a.created < :created OR (a.created = :created AND a.id < :id))"
     const select = auditEntries
       .selectFrom("a")
       .useIndex(by === undefined ? "audit_entries_tenant" : indexes[by])
-      .where(`a.tenant = :tenant AND ${by === undefined ? isAfter : ofBy}`)
-    if (by !== undefined) select.addOrderBy(`a.${by}`, "DESC")
-    select.addOrderBy("a.created", "DESC").addOrderBy("a.id", "DESC").limit(rowsPerStatement)
+      .where(isOfTenant + where)
+      .limit(rowsPerStatement)
+    for (const each of new Set(["tenant", column, "created", "id"])) select.addOrderBy(`a.${each}`, "DESC")
     return statement<AuditRow, Range>(select, {
       tenant: ({ tenant }) => auditEntries.cell("tenant", tenant),
       created: ({ after }) => auditEntries.cell("created", after.created),
