@@ -17,8 +17,11 @@ node_modules/.package-lock.json: package-lock.json
 	npm ci --loglevel=error
 	@touch $@
 
-build: install ## install and build
+build: install console/dist/page/index.html ## install and build
 	tsc --build
+
+console/dist/page/index.html: $(shell find console/src/page console/vite.config.js -type f) node_modules/.package-lock.json
+	cd console && vite build --logLevel warn
 
 run: build ## run Authwire on an embedded database, and print what to try next
 	@exec node server/bin/authwire.js serve --dev
@@ -144,7 +147,7 @@ gen: install ## generate code and pages (needs Maven, Go and Python 3.10+)
 
 lint: install ## lint the code and the schema, and check their format (needs Maven once)
 	biome check --error-on-warnings
-	depcruise --config .dependency-cruiser.js server/src client/src token/src
+	depcruise --config .dependency-cruiser.js server/src client/src console/src token/src
 	node scripts/promises.ts
 	scripts/proto-deps/fetch
 	buf lint
@@ -155,6 +158,7 @@ format: install ## format, and apply the linter's fixes
 
 verify: build bench-install browser-install lint ## regenerate and compare, lint, check types, schema compatibility and dependencies
 	tsc --project test
+	tsc --project console/src/page
 	tsc --project bench
 	tsc --project fuzz
 	tsc --project token/vectors --noEmit
@@ -166,4 +170,4 @@ verify: build bench-install browser-install lint ## regenerate and compare, lint
 	node scripts/dependencies/audit.js
 
 clean: ## remove build results, but not installed packages
-	rm -rf build token/dist server/dist client/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo
+	rm -rf build token/dist server/dist client/dist console/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo

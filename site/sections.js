@@ -12,6 +12,7 @@ const named = [
   {
     text: "Tasks",
     pages: [
+      "docs/administration.md",
       "docs/sessions.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
@@ -21,6 +22,7 @@ const named = [
       "docs/gateways.md",
       "docs/session-cache.md",
       "docs/events.md",
+      "docs/console.md",
       "docs/runtimes.md",
     ],
   },
