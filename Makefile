@@ -135,7 +135,7 @@ release-artefacts: build release-install deploy-install ## make what a release p
 
 release-check: release-ready verify release-packages release-upgrade release-artefacts ## rehearse a release, besides the tests; FINAL=1 is the release (docs/releasing.md)
 	node scripts/dependencies/audit.js --all $(FINAL:1=--required)
-	@echo "release-check: build/release could go out"
+	@echo "release-check: $(if $(FINAL),build/release can be published,rehearsed; the release itself is made with FINAL=1)"
 
 release-ready: install
 	node scripts/release/ready.js $(FINAL:1=--final)
