@@ -22,6 +22,12 @@ const replacements = [
   ["deploy/compose.yaml", `:${old}\n`, `:${version}\n`],
   ["deploy/Dockerfile", `authwire:${old}`, `authwire:${version}`],
   ["docs/deploying.md", `authwire:${old}`, `authwire:${version}`],
+  // The packages of a checkout, which the guides install.
+  ...[
+    "README.md",
+    "docs/deploying.md",
+    ...["nextjs", "express", "sveltekit"].map((guide) => `docs/start/${guide}.md`),
+  ].map((page) => [page, `-${old}.tgz`, `-${version}.tgz`]),
 ]
 for (const [path, before, after] of replacements) {
   const text = readFileSync(join(root, path), "utf8")

@@ -16,7 +16,10 @@ describeSite("the search of the site", () => {
   let index: Index
 
   beforeAll(async () => {
-    await promisify(execFile)("npm", ["run", "--silent", "build"], { cwd: site, env: { ...process.env, NODE_OPTIONS: "" } })
+    await promisify(execFile)("npm", ["run", "--silent", "build"], {
+      cwd: site,
+      env: { ...process.env, NODE_OPTIONS: "" },
+    })
     const [file = ""] = globSync(`${site}/dist/assets/chunks/@localSearchIndexroot.*.js`)
     const MiniSearch = createRequire(`${site}/package.json`)("minisearch")
     // As VitePress's search box does it.
