@@ -20,6 +20,7 @@ export default defineConfig({
   head: [["link", { rel: "icon", href: "/logo.svg", type: "image/svg+xml" }]],
   srcDir: "build",
   srcExclude: ["public/**"],
+  markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } },
   outDir: "dist",
   markdown: { anchor: { slugify } },
   themeConfig: {

@@ -34,8 +34,10 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     readme,
   ],
   "site/index.md": [compiled, commands],
+  "docs/administration.md": [notRun("commands with what they print; test/cli/administration.test.ts runs them")],
   "docs/backup.md": [...Array(4).fill(backup), backupOfFiles, backupOfFiles, ...Array(8).fill(backup)],
   "docs/clusters.md": [otherHosts, notRun("the test's own servers are no members of a cluster")],
+  "docs/console.md": [notRun("the service is the reader's; test/console/console.test.ts starts a console of one")],
   "docs/deploying.md": [
     notRun("createuser asks for a password, and the server is the reader's"),
     notRun("variables of the service, with a command of another vendor"),
@@ -57,6 +59,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     notRun("needs a compiled schema and programs of a language that this project does not have"),
   ],
   "docs/provider-tokens.md": [compiled, programs, formats],
+  "docs/releasing.md": [notRun("it makes a release; test/repository/release.long.test.ts rehearses its parts")],
   "docs/runtimes.md": [by("test/pipeline/suspended.long.test.ts")],
   "docs/security.md": [
     commands,
@@ -69,6 +72,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     programs,
     certificates,
     programs,
+    notRun("the files of a release are the reader's; test/repository/release.long.test.ts verifies those of a rehearsal"),
   ],
   "docs/session-cache.md": [programs, programs],
   "docs/sessions.md": [programs, programs, compiled, programs],
