@@ -72,7 +72,9 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     programs,
     certificates,
     programs,
-    notRun("the files of a release are the reader's; test/repository/release.long.test.ts verifies those of a rehearsal"),
+    notRun(
+      "the files of a release are the reader's; test/repository/release.long.test.ts verifies those of a rehearsal",
+    ),
   ],
   "docs/session-cache.md": [programs, programs],
   "docs/sessions.md": [programs, programs, compiled, programs],
