@@ -13,8 +13,12 @@ help: ## list the targets
 
 install: node_modules/.package-lock.json ## install the dependencies in package-lock.json
 
+# Installs the packages of a lock file, unless they are there: a checkout changes the time of the file, and not always its text.
+npm_ci = { cmp -s package-lock.json node_modules/.installed.json || \
+  { npm ci --loglevel=error && cp package-lock.json node_modules/.installed.json; }; }
+
 node_modules/.package-lock.json: package-lock.json
-	npm ci --loglevel=error
+	$(npm_ci)
 	@touch $@
 
 build: install console/dist/page/index.html ## install and build
@@ -78,7 +82,7 @@ fuzz: build ## send a million invalid inputs to a test server; ARGS="--seed 42 -
 bench-install: install bench/node_modules/.package-lock.json
 
 bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.prisma
-	cd bench && npm ci --loglevel=error
+	cd bench && $(npm_ci)
 	# Prisma's schema engine is a download and not needed to generate the client. Any program can take its place.
 	cd bench && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) node_modules/.bin/prisma generate --schema schema.prisma --no-hints
 	@touch $@
@@ -97,11 +101,11 @@ tracing-install: install test/tracing/application/node_modules/.package-lock.jso
 adapters-install: install test/import/fixtures/node_modules/.package-lock.json
 
 %/node_modules/.package-lock.json: %/package-lock.json
-	cd $* && npm ci --loglevel=error
+	cd $* && $(npm_ci)
 	@touch $@
 
 test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/package-lock.json $(wildcard test/import/fixtures/prisma/*)
-	cd test/import/fixtures && npm ci --loglevel=error
+	cd test/import/fixtures && $(npm_ci)
 	# As for bench: the schema engine is a download and not needed.
 	cd test/import/fixtures && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) npm run -s generate
 	@touch $@
