@@ -241,7 +241,9 @@ const (
 	// Repeat the call to wait longer. The change itself is made.
 	ErrorReason_ERROR_REASON_CACHES_NOT_CONFIRMED ErrorReason = 47
 	// ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
-	// read it. Nothing was written. The caller should read it again.
+	// read it. Nothing was written.
+	//
+	// Read the value again, and repeat the change with its new etag.
 	ErrorReason_ERROR_REASON_STALE_ETAG ErrorReason = 49
 )
 

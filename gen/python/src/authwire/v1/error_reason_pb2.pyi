@@ -284,7 +284,9 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """
     ERROR_REASON_STALE_ETAG: _ErrorReason.ValueType  # 49
     """ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
-    read it. Nothing was written. The caller should read it again.
+    read it. Nothing was written.
+
+    Read the value again, and repeat the change with its new etag.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
@@ -555,6 +557,8 @@ Repeat the call to wait longer. The change itself is made.
 """
 ERROR_REASON_STALE_ETAG: ErrorReason.ValueType  # 49
 """ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
-read it. Nothing was written. The caller should read it again.
+read it. Nothing was written.
+
+Read the value again, and repeat the change with its new etag.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -472,7 +472,9 @@ export enum ErrorReason {
 
   /**
    * ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
-   * read it. Nothing was written. The caller should read it again.
+   * read it. Nothing was written.
+   *
+   * Read the value again, and repeat the change with its new etag.
    *
    * @generated from enum value: ERROR_REASON_STALE_ETAG = 49;
    */
