@@ -2,7 +2,7 @@ import type { UserService } from "@authwire/proto"
 import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
-import { fromUser, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
+import { fromUser, toDisabled, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
 import { found, toPage } from "./wire/values.js"
 
 /** Creates the service for the users of the store. `newId` generates the id of a user that is created without one. */
@@ -31,6 +31,16 @@ export function userService(deps: { users: UserStore; newId: () => string }): Im
     },
     async deleteUser(request, call) {
       return { user: fromUser(found(await users.delete(call, request.id), "USER_NOT_FOUND")) }
+    },
+    async disableUser(request, call) {
+      const { revokedSessions = 0, ...user } = found(
+        await users.disable(call, request.id, toDisabled(request)),
+        "USER_NOT_FOUND",
+      )
+      return { user: fromUser(user), revokedSessions: BigInt(revokedSessions) }
+    },
+    async enableUser(request, call) {
+      return { user: fromUser(found(await users.enable(call, request.id), "USER_NOT_FOUND")) }
     },
     async listUsers(request, call) {
       const { items, nextToken } = await users.list(call, toUserFilter(request), toPage(request))

@@ -42,6 +42,7 @@ type AccountServiceClient interface {
 	// `extra` only if the key has the scope `accounts:read` too.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+	// USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(ctx context.Context, in *LinkAccountRequest, opts ...grpc.CallOption) (*LinkAccountResponse, error)
 	// Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
@@ -70,6 +71,7 @@ type AccountServiceClient interface {
 	// (`--providers-file`) that has the token endpoint for the tenant.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+	// USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
 	// INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
 	// REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
 	// PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
@@ -160,6 +162,7 @@ type AccountServiceServer interface {
 	// `extra` only if the key has the scope `accounts:read` too.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+	// USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
 	// ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
 	LinkAccount(context.Context, *LinkAccountRequest) (*LinkAccountResponse, error)
 	// Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
@@ -188,6 +191,7 @@ type AccountServiceServer interface {
 	// (`--providers-file`) that has the token endpoint for the tenant.
 	//
 	// ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+	// USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
 	// INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
 	// REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
 	// PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.

@@ -142,6 +142,9 @@ const (
 	// DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
 	// confirmed the change. A repeated call waits for the same confirmations.
 	ErrorReason_ERROR_REASON_CACHES_NOT_CONFIRMED ErrorReason = 47
+	// FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
+	// not the API key, so it is not PERMISSION_DENIED.
+	ErrorReason_ERROR_REASON_USER_DISABLED ErrorReason = 48
 )
 
 // Enum value maps for ErrorReason.
@@ -195,6 +198,7 @@ var (
 		45: "ERROR_REASON_CURSOR_EXPIRED",
 		46: "ERROR_REASON_EVENTS_NOT_KEPT",
 		47: "ERROR_REASON_CACHES_NOT_CONFIRMED",
+		48: "ERROR_REASON_USER_DISABLED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -245,6 +249,7 @@ var (
 		"ERROR_REASON_CURSOR_EXPIRED":                    45,
 		"ERROR_REASON_EVENTS_NOT_KEPT":                   46,
 		"ERROR_REASON_CACHES_NOT_CONFIRMED":              47,
+		"ERROR_REASON_USER_DISABLED":                     48,
 	}
 )
 
@@ -279,7 +284,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xde\r\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xfe\r\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -329,7 +334,8 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"!ERROR_REASON_PROVIDER_UNAVAILABLE\x10,\x12\x1f\n" +
 	"\x1bERROR_REASON_CURSOR_EXPIRED\x10-\x12 \n" +
 	"\x1cERROR_REASON_EVENTS_NOT_KEPT\x10.\x12%\n" +
-	"!ERROR_REASON_CACHES_NOT_CONFIRMED\x10/BO\n" +
+	"!ERROR_REASON_CACHES_NOT_CONFIRMED\x10/\x12\x1e\n" +
+	"\x1aERROR_REASON_USER_DISABLED\x100BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

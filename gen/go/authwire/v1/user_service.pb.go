@@ -718,6 +718,229 @@ func (x *DeleteUserResponse) GetUser() *User {
 	return nil
 }
 
+// Request of UserService.DisableUser.
+type DisableUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// See Disabled.reason. Anyone who may read the user can read it.
+	Reason *string `protobuf:"bytes,2,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// See Disabled.end_time. It must be in the future, by the clock of the database. Fractions of a millisecond are dropped.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+	// of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+	// client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+	// copies within their `maxStaleMs`.
+	AwaitCaches   bool `protobuf:"varint,4,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisableUserRequest) Reset() {
+	*x = DisableUserRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisableUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisableUserRequest) ProtoMessage() {}
+
+func (x *DisableUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisableUserRequest.ProtoReflect.Descriptor instead.
+func (*DisableUserRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DisableUserRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DisableUserRequest) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+func (x *DisableUserRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *DisableUserRequest) GetAwaitCaches() bool {
+	if x != nil {
+		return x.AwaitCaches
+	}
+	return false
+}
+
+// Response of UserService.DisableUser.
+type DisableUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user, with `disabled`.
+	User *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// The number of sessions that were deleted.
+	RevokedSessions int64 `protobuf:"varint,2,opt,name=revoked_sessions,json=revokedSessions,proto3" json:"revoked_sessions,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *DisableUserResponse) Reset() {
+	*x = DisableUserResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisableUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisableUserResponse) ProtoMessage() {}
+
+func (x *DisableUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisableUserResponse.ProtoReflect.Descriptor instead.
+func (*DisableUserResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DisableUserResponse) GetUser() *User {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *DisableUserResponse) GetRevokedSessions() int64 {
+	if x != nil {
+		return x.RevokedSessions
+	}
+	return 0
+}
+
+// Request of UserService.EnableUser.
+type EnableUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnableUserRequest) Reset() {
+	*x = EnableUserRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnableUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnableUserRequest) ProtoMessage() {}
+
+func (x *EnableUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnableUserRequest.ProtoReflect.Descriptor instead.
+func (*EnableUserRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *EnableUserRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Response of UserService.EnableUser.
+type EnableUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user, without `disabled`.
+	User          *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnableUserResponse) Reset() {
+	*x = EnableUserResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnableUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnableUserResponse) ProtoMessage() {}
+
+func (x *EnableUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnableUserResponse.ProtoReflect.Descriptor instead.
+func (*EnableUserResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *EnableUserResponse) GetUser() *User {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
 // Request of UserService.ListUsers. A user must match all filters that are given.
 type ListUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -739,7 +962,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +974,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +987,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{12}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListUsersRequest) GetPageSize() int32 {
@@ -816,7 +1039,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -828,7 +1051,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -841,7 +1064,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{13}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -874,7 +1097,7 @@ type CountUsersRequest struct {
 
 func (x *CountUsersRequest) Reset() {
 	*x = CountUsersRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +1109,7 @@ func (x *CountUsersRequest) String() string {
 func (*CountUsersRequest) ProtoMessage() {}
 
 func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +1122,7 @@ func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersRequest.ProtoReflect.Descriptor instead.
 func (*CountUsersRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{14}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CountUsersRequest) GetEmail() string {
@@ -934,7 +1157,7 @@ type CountUsersResponse struct {
 
 func (x *CountUsersResponse) Reset() {
 	*x = CountUsersResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1169,7 @@ func (x *CountUsersResponse) String() string {
 func (*CountUsersResponse) ProtoMessage() {}
 
 func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1182,7 @@ func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersResponse.ProtoReflect.Descriptor instead.
 func (*CountUsersResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{15}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CountUsersResponse) GetCount() int32 {
@@ -1027,6 +1250,19 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x11DeleteUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
 	"\x12DeleteUserResponse\x12%\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xe8\x01\n" +
+	"\x12DisableUserRequest\x12\x1e\n" +
+	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\x12)\n" +
+	"\x06reason\x18\x02 \x01(\tB\f\xbaH\tr\a\x18\xf4\x03\xba\x01\x01\x00H\x00R\x06reason\x88\x01\x01\x12Y\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\aendTime\x12!\n" +
+	"\fawait_caches\x18\x04 \x01(\bR\vawaitCachesB\t\n" +
+	"\a_reason\"g\n" +
+	"\x13DisableUserResponse\x12%\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\x12)\n" +
+	"\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"3\n" +
+	"\x11EnableUserRequest\x12\x1e\n" +
+	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
+	"\x12EnableUserResponse\x12%\n" +
 	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x97\x03\n" +
 	"\x10ListUsersRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
@@ -1051,7 +1287,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x0e_created_sinceB\x11\n" +
 	"\x0f_created_before\"*\n" +
 	"\x12CountUsersResponse\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x05R\x05count2\xe6\x06\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count2\xdc\b\n" +
 	"\vUserService\x12m\n" +
 	"\n" +
 	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\xa8\xb8\x18\x01\x12W\n" +
@@ -1064,7 +1300,10 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\n" +
 	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"0\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x90\x02\x02\x12k\n" +
 	"\n" +
-	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12]\n" +
+	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12\x84\x01\n" +
+	"\vDisableUser\x12\x1f.authwire.v1.DisableUserRequest\x1a .authwire.v1.DisableUserResponse\"2\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x90\x02\x02\x12m\n" +
+	"\n" +
+	"EnableUser\x12\x1e.authwire.v1.EnableUserRequest\x1a\x1f.authwire.v1.EnableUserResponse\"\x1e\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12]\n" +
 	"\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x9a\xb8\x18\n" +
 	"users:read\x90\x02\x01\x12`\n" +
 	"\n" +
@@ -1084,7 +1323,7 @@ func file_authwire_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_user_service_proto_rawDescData
 }
 
-var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*CreateUserRequest)(nil),        // 0: authwire.v1.CreateUserRequest
 	(*CreateUserResponse)(nil),       // 1: authwire.v1.CreateUserResponse
@@ -1098,53 +1337,64 @@ var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*UpdateUserResponse)(nil),       // 9: authwire.v1.UpdateUserResponse
 	(*DeleteUserRequest)(nil),        // 10: authwire.v1.DeleteUserRequest
 	(*DeleteUserResponse)(nil),       // 11: authwire.v1.DeleteUserResponse
-	(*ListUsersRequest)(nil),         // 12: authwire.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),        // 13: authwire.v1.ListUsersResponse
-	(*CountUsersRequest)(nil),        // 14: authwire.v1.CountUsersRequest
-	(*CountUsersResponse)(nil),       // 15: authwire.v1.CountUsersResponse
-	(*timestamppb.Timestamp)(nil),    // 16: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),          // 17: google.protobuf.Struct
-	(*User)(nil),                     // 18: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),    // 19: google.protobuf.FieldMask
+	(*DisableUserRequest)(nil),       // 12: authwire.v1.DisableUserRequest
+	(*DisableUserResponse)(nil),      // 13: authwire.v1.DisableUserResponse
+	(*EnableUserRequest)(nil),        // 14: authwire.v1.EnableUserRequest
+	(*EnableUserResponse)(nil),       // 15: authwire.v1.EnableUserResponse
+	(*ListUsersRequest)(nil),         // 16: authwire.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),        // 17: authwire.v1.ListUsersResponse
+	(*CountUsersRequest)(nil),        // 18: authwire.v1.CountUsersRequest
+	(*CountUsersResponse)(nil),       // 19: authwire.v1.CountUsersResponse
+	(*timestamppb.Timestamp)(nil),    // 20: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),          // 21: google.protobuf.Struct
+	(*User)(nil),                     // 22: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),    // 23: google.protobuf.FieldMask
 }
 var file_authwire_v1_user_service_proto_depIdxs = []int32{
-	16, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	17, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
-	18, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
-	18, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
-	18, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
-	18, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
-	16, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	17, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
-	19, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
-	18, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
-	18, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
-	16, // 11: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	16, // 12: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	18, // 13: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
-	16, // 14: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	16, // 15: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	0,  // 16: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
-	2,  // 17: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
-	4,  // 18: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
-	6,  // 19: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
-	8,  // 20: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
-	10, // 21: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
-	12, // 22: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
-	14, // 23: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
-	1,  // 24: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
-	3,  // 25: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
-	5,  // 26: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
-	7,  // 27: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
-	9,  // 28: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
-	11, // 29: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
-	13, // 30: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
-	15, // 31: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
-	24, // [24:32] is the sub-list for method output_type
-	16, // [16:24] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	20, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	21, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
+	22, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
+	22, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
+	22, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
+	22, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
+	20, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	21, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
+	23, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
+	22, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
+	22, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
+	20, // 11: authwire.v1.DisableUserRequest.end_time:type_name -> google.protobuf.Timestamp
+	22, // 12: authwire.v1.DisableUserResponse.user:type_name -> authwire.v1.User
+	22, // 13: authwire.v1.EnableUserResponse.user:type_name -> authwire.v1.User
+	20, // 14: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	20, // 15: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	22, // 16: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
+	20, // 17: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	20, // 18: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	0,  // 19: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
+	2,  // 20: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
+	4,  // 21: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
+	6,  // 22: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
+	8,  // 23: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
+	10, // 24: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
+	12, // 25: authwire.v1.UserService.DisableUser:input_type -> authwire.v1.DisableUserRequest
+	14, // 26: authwire.v1.UserService.EnableUser:input_type -> authwire.v1.EnableUserRequest
+	16, // 27: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
+	18, // 28: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
+	1,  // 29: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
+	3,  // 30: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
+	5,  // 31: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
+	7,  // 32: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
+	9,  // 33: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
+	11, // 34: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
+	13, // 35: authwire.v1.UserService.DisableUser:output_type -> authwire.v1.DisableUserResponse
+	15, // 36: authwire.v1.UserService.EnableUser:output_type -> authwire.v1.EnableUserResponse
+	17, // 37: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
+	19, // 38: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
+	29, // [29:39] is the sub-list for method output_type
+	19, // [19:29] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_user_service_proto_init() }
@@ -1158,14 +1408,15 @@ func file_authwire_v1_user_service_proto_init() {
 	file_authwire_v1_user_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[8].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[12].OneofWrappers = []any{}
-	file_authwire_v1_user_service_proto_msgTypes[14].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[16].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_user_service_proto_rawDesc), len(file_authwire_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -45,6 +45,7 @@ class AccountServiceStub:
     `extra` only if the key has the scope `accounts:read` too.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+    USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
     """
     UnlinkAccount: _grpc.UnaryUnaryMultiCallable[_account_service_pb2.UnlinkAccountRequest, _account_service_pb2.UnlinkAccountResponse]
@@ -77,6 +78,7 @@ class AccountServiceStub:
     (`--providers-file`) that has the token endpoint for the tenant.
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+    USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
     REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
     PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
@@ -109,6 +111,7 @@ class AccountServiceAsyncStub(AccountServiceStub):
     `extra` only if the key has the scope `accounts:read` too.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+    USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
     """
     UnlinkAccount: _aio.UnaryUnaryMultiCallable[_account_service_pb2.UnlinkAccountRequest, _account_service_pb2.UnlinkAccountResponse]  # type: ignore[assignment]
@@ -141,6 +144,7 @@ class AccountServiceAsyncStub(AccountServiceStub):
     (`--providers-file`) that has the token endpoint for the tenant.
 
     ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+    USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
     REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
     PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.
@@ -176,6 +180,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         `extra` only if the key has the scope `accounts:read` too.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+        USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
         ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
         """
 
@@ -232,6 +237,7 @@ class AccountServiceServicer(metaclass=_abc_1.ABCMeta):
         (`--providers-file`) that has the token endpoint for the tenant.
 
         ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+        USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
         INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
         REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
         PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.

@@ -152,6 +152,10 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
     confirmed the change. A repeated call waits for the same confirmations.
     """
+    ERROR_REASON_USER_DISABLED: _ErrorReason.ValueType  # 48
+    """FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
+    not the API key, so it is not PERMISSION_DENIED.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
@@ -287,5 +291,9 @@ ERROR_REASON_EVENTS_NOT_KEPT: ErrorReason.ValueType  # 46
 ERROR_REASON_CACHES_NOT_CONFIRMED: ErrorReason.ValueType  # 47
 """DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
 confirmed the change. A repeated call waits for the same confirmations.
+"""
+ERROR_REASON_USER_DISABLED: ErrorReason.ValueType  # 48
+"""FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
+not the API key, so it is not PERMISSION_DENIED.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

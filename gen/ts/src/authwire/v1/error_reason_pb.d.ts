@@ -371,6 +371,14 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_CACHES_NOT_CONFIRMED = 47;
    */
   CACHES_NOT_CONFIRMED = 47,
+
+  /**
+   * FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
+   * not the API key, so it is not PERMISSION_DENIED.
+   *
+   * @generated from enum value: ERROR_REASON_USER_DISABLED = 48;
+   */
+  USER_DISABLED = 48,
 }
 
 /**

@@ -13,9 +13,9 @@ import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { withoutSkipped } from "../schema/unreadable-row.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
+import type { RevokeMost } from "../users/revoke-most.js"
+import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
-import { userNotFound } from "../users/user-not-found.js"
-import type { RevokeMost } from "../users/users.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
 /** What describes an access token, and is replaced with it. */
@@ -84,6 +84,7 @@ export function accountStore(
     "userId",
   )
 
+  const { missing } = userChecks(database)
   const removeLeft = leftRows(database, accounts)
 
   /** Inserts the account; returns null if it is linked already. */
@@ -100,7 +101,7 @@ export function accountStore(
       return account
     } catch (error) {
       if (failsBy(error, "duplicate")) return null
-      throw failsBy(error, "no-parent") ? userNotFound() : error
+      throw failsBy(error, "no-parent") ? await missing(caller, account.userId) : error
     }
   }
 
