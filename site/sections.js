@@ -13,6 +13,7 @@ const named = [
     text: "Tasks",
     pages: [
       "docs/sessions.md",
+      "docs/disabling-users.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
       "docs/provider-tokens.md",

@@ -153,7 +153,7 @@ export function userDisablingContract(context: ContractContext): void {
       expect(await rowsOf(caller)).toHaveLength(2)
     })
 
-    test("at the same time as 200 sign-ins on two processes: no session is left", async () => {
+    test("S-54: at the same time as 200 sign-ins on two processes: no session is left", async () => {
       const { caller } = await signedIn()
       const { store, other, clock } = context
       const sessions = range(200).map(() => newSession("u", clock.now + day))
@@ -169,7 +169,7 @@ export function userDisablingContract(context: ContractContext): void {
       expect(disabled?.revokedSessions).toBe(ok + 1)
     })
 
-    test("a session whose creation waits for the commit is not created", async () => {
+    test("S-54: a session whose creation waits for the commit is not created", async () => {
       const { caller } = await signedIn()
       const { database, store, other, clock } = context
       const disabled = Promise.withResolvers<void>()
