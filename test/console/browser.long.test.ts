@@ -40,7 +40,7 @@ withChromium("the console in a browser", () => {
   beforeAll(async () => {
     database = await createDatabase("sqlite")
     const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
+    server = await startServer({ databaseUrl: database.url, keys: false, env, args: ["--audit-store=database"] })
     client = createAuthwireClient({ url: server.grpcUrl, apiKey: keys.full.text })
     const create = (email: string, name: string, more = {}) =>
       client.adapter.createUser({ id: crypto.randomUUID(), email, name, emailVerified: null, ...more })
@@ -51,6 +51,15 @@ withChromium("the console in a browser", () => {
       provider: "github",
       providerAccountId: "ada",
     } as never)
+    await client.adapter.createAuthenticator?.({
+      credentialID: "a2V5",
+      userId: ada,
+      providerAccountId: "ada",
+      credentialPublicKey: "a2V5",
+      counter: 0,
+      credentialDeviceType: "multiDevice",
+      credentialBackedUp: true,
+    })
     const nanos = 0
     const expires = { seconds: BigInt(Math.floor(Date.now() / 1000) + 86_400), nanos }
     for (const userAgent of [
@@ -119,6 +128,23 @@ withChromium("the console in a browser", () => {
     await page.getByRole("button", { name: "Save" }).click()
     await page.getByRole("heading", { name: "Ada Lovelace" }).waitFor()
     expect(await client.adapter.getUser(ada)).toMatchObject({ name: "Ada Lovelace", role: "admin" })
+
+    await page.getByRole("button", { name: "Block" }).click()
+    await page.getByLabel("Reason").fill("a stolen device")
+    await page.getByRole("dialog").getByRole("button", { name: "Block" }).click()
+    await page.getByText("The user is blocked. Signed out 1 sessions.").waitFor()
+    await page.getByText("a stolen device").waitFor()
+    expect((await client.users.getUser({ id: ada })).user?.disabled?.reason).toBe("a stolen device")
+    await page.getByRole("button", { name: "Unblock" }).click()
+    await page.getByText("a stolen device").waitFor({ state: "hidden" })
+
+    await page.getByRole("button", { name: "Remove" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click()
+    await page.getByText("The user has no passkey.").waitFor()
+    expect((await client.authenticators.listAuthenticators({ userId: ada })).authenticators).toEqual([])
+    for (const method of ["EnableUser", "DisableUser", "UpdateUser", "RevokeSession"]) {
+      await page.getByRole("list").getByText(method, { exact: true }).waitFor()
+    }
 
     await page.getByRole("button", { name: "Unlink" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Unlink" }).click()

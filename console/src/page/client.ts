@@ -1,6 +1,7 @@
 import {
   AccountService,
   ApiKeyService,
+  AuditService,
   AuthenticatorService,
   EventService,
   SessionService,
@@ -36,6 +37,7 @@ export const accounts = createClient(AccountService, transport)
 export const sessions = createClient(SessionService, transport)
 export const authenticators = createClient(AuthenticatorService, transport)
 export const events = createClient(EventService, transport)
+export const audit = createClient(AuditService, transport)
 export const apiKeys = createClient(ApiKeyService, transport)
 
 /** What an error means for the person at the console, in one sentence, and what to do. */

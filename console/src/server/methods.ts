@@ -2,10 +2,20 @@
 export const methods: ReadonlySet<string> = new Set(
   Object.entries({
     ApiKeyService: ["GetCurrentApiKey"],
-    UserService: ["GetUser", "GetUserByEmail", "ListUsers", "CountUsers", "UpdateUser", "DeleteUser"],
+    UserService: [
+      "GetUser",
+      "GetUserByEmail",
+      "ListUsers",
+      "CountUsers",
+      "UpdateUser",
+      "DeleteUser",
+      "DisableUser",
+      "EnableUser",
+    ],
     AccountService: ["ListAccountsByUser", "UnlinkAccount"],
     SessionService: ["ListSessions", "RevokeSession", "RevokeUserSessions"],
-    AuthenticatorService: ["ListAuthenticatorsByUserId"],
+    AuthenticatorService: ["ListAuthenticators", "DeleteAuthenticator"],
     EventService: ["Watch"],
+    AuditService: ["ListAuditEntries"],
   }).flatMap(([service, names]) => names.map((name) => `authwire.v1.${service}/${name}`)),
 )

@@ -28,7 +28,13 @@ export function Edit({ user, close, onDone }: { user: User; close: () => void; o
     setSaving(true)
     try {
       const paths = [...(name === before.name ? [] : ["name"]), ...(extra === before.extra ? [] : ["extra"])]
-      await users.updateUser({ id: user.id, name, extra: parsed, updateMask: { paths } })
+      await users.updateUser({
+        id: user.id,
+        name,
+        extra: parsed,
+        updateMask: { paths },
+        ...(user.etag !== undefined && { etag: user.etag }),
+      })
       notify(`Saved ${paths.join(" and ")}.`)
       close()
       onDone()

@@ -10,6 +10,8 @@ import { Time } from "../parts/time.tsx"
 import { useCan } from "../permissions.ts"
 import { plain, plainLines } from "../text.ts"
 import { Accounts } from "./accounts.tsx"
+import { Audit } from "./audit.tsx"
+import { Block } from "./block.tsx"
 import { Edit } from "./edit.tsx"
 import { Passkeys } from "./passkeys.tsx"
 import { Sessions } from "./sessions.tsx"
@@ -20,13 +22,27 @@ export function User({ id }: { id: string }) {
   const can = useCan()
   const { route } = useLocation()
   const [action, setAction] = useState<Action>()
+  const [changes, setChanges] = useState(0)
   const [isEditing, setEditing] = useState(false)
   const user = useLoaded(async (signal) => (await users.getUser({ id }, { signal })).user as UserMessage, [id])
   if (user.answer === undefined) {
     return user.error === undefined ? <p role="status">Loading…</p> : <Failed error={user.error} retry={user.reload} />
   }
   const one = user.answer
-  const part = { userId: id, ask: setAction }
+  const changed = () => {
+    user.reload()
+    setChanges(changes + 1)
+  }
+  const part = {
+    userId: id,
+    ask(asked: Action) {
+      const onDone = () => {
+        asked.onDone()
+        changed()
+      }
+      setAction({ ...asked, onDone })
+    },
+  }
   const remove: Action = {
     title: "Delete this user?",
     label: "Delete",
@@ -62,6 +78,18 @@ export function User({ id }: { id: string }) {
           </Fact>
         )}
       </dl>
+      {one.disabled && (
+        <p class="mark">
+          Blocked since <Time at={one.disabled.disableTime} />
+          {one.disabled.endTime && (
+            <>
+              , until <Time at={one.disabled.endTime} />
+            </>
+          )}
+          {one.disabled.reason !== undefined && `: ${plain(one.disabled.reason)}`}
+        </p>
+      )}
+      <Block user={one} onDone={changed} />
       {can("users:write") && (
         <p class="buttons">
           <button type="button" onClick={() => setEditing(true)}>
@@ -75,7 +103,8 @@ export function User({ id }: { id: string }) {
       {can("sessions:read") && <Sessions {...part} />}
       {can("users:read") && <Accounts {...part} />}
       {can("authenticators:read") && <Passkeys {...part} />}
-      {isEditing && <Edit user={one} close={() => setEditing(false)} onDone={user.reload} />}
+      {can("audit:read") && <Audit userId={id} changes={changes} />}
+      {isEditing && <Edit user={one} close={() => setEditing(false)} onDone={changed} />}
       {action && <Confirm key={action.title} action={action} close={() => setAction(undefined)} />}
     </>
   )
