@@ -4,9 +4,9 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo site packages release-check release-packages test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
+.PHONY: help install build run demo site packages release-check release-packages release-upgrade release-artefacts release-ready test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
   bench-install test-install nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
-  tracing-install earlier-install gateways-install bench-import bench-cleanup failover screenshots
+  tracing-install earlier-install gateways-install release-install bench-import bench-cleanup failover screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,8 +17,11 @@ node_modules/.package-lock.json: package-lock.json
 	npm ci --loglevel=error
 	@touch $@
 
-build: install ## install and build
+build: install console/dist/page/index.html ## install and build
 	tsc --build
+
+console/dist/page/index.html: $(shell find console/src/page console/vite.config.js -type f) node_modules/.package-lock.json
+	cd console && vite build --logLevel warn
 
 run: build ## run Authwire on an embedded database, and print what to try next
 	@exec node server/bin/authwire.js serve --dev
@@ -82,7 +85,7 @@ bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.pris
 
 # Packages that only long tests need. Each has a folder of its own.
 test-install: nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install site-install tracing-install \
-  earlier-install gateways-install
+  earlier-install gateways-install release-install
 
 nextjs-install: install test/security/nextjs/node_modules/.package-lock.json
 next-auth-4-install: install test/next-auth-4/application/node_modules/.package-lock.json
@@ -118,11 +121,24 @@ site: build site-install ## build the site into site/dist; fails on dead links
 packages: build ## pack the npm packages into build/packages, to install them in an application
 	node scripts/release/pack.js build/packages
 
-release-packages: build ## pack the release, and install it in fresh projects (needs Go and Python)
-	cd scripts/release && npm ci --loglevel=error
+release-install: install scripts/release/node_modules/.package-lock.json
+
+release-packages: build release-install ## pack the release, and install it in fresh projects (needs Go and Python)
 	node scripts/release/check.js
 
-release-check: verify test test-long ## check everything before a release
+release-upgrade: build earlier-install ## upgrade from the previous version under load (needs a database server)
+	AUTHWIRE_TEST_REQUIRE=upgrade scripts/test --config jest.long.config.js test/upgrade/upgrade
+
+release-artefacts: build release-install deploy-install ## make what a release publishes, into build/release; FINAL=1 with AUTHWIRE_RELEASE_KEY
+	node scripts/release/artefacts.js build/release $(FINAL:1=--final)
+	node scripts/release/verify.js build/release build/release/cosign.pub
+
+release-check: release-ready verify release-packages release-upgrade release-artefacts ## rehearse a release, besides the tests; FINAL=1 is the release (docs/releasing.md)
+	node scripts/dependencies/audit.js --all $(FINAL:1=--required)
+	@echo "release-check: build/release could go out"
+
+release-ready: install
+	node scripts/release/ready.js $(FINAL:1=--final)
 
 deploy-install: install ## install the checkers for deploy/: helm, kubeconform and others (needs Go)
 	scripts/deploy/install
@@ -132,7 +148,7 @@ gen: install ## generate code and pages (needs Maven, Go and Python 3.10+)
 
 lint: install ## lint the code and the schema, and check their format (needs Maven once)
 	biome check --error-on-warnings
-	depcruise --config .dependency-cruiser.js server/src client/src token/src
+	depcruise --config .dependency-cruiser.js server/src client/src console/src token/src
 	node scripts/promises.ts
 	scripts/proto-deps/fetch
 	buf lint
@@ -143,6 +159,7 @@ format: install ## format, and apply the linter's fixes
 
 verify: build bench-install browser-install lint ## regenerate and compare, lint, check types, schema compatibility and dependencies
 	tsc --project test
+	tsc --project console/src/page
 	tsc --project bench
 	tsc --project fuzz
 	tsc --project token/vectors --noEmit
@@ -154,4 +171,4 @@ verify: build bench-install browser-install lint ## regenerate and compare, lint
 	node scripts/dependencies/audit.js
 
 clean: ## remove build results, but not installed packages
-	rm -rf build token/dist server/dist client/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build test/next-auth-4/application/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo
+	rm -rf build token/dist server/dist client/dist console/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build test/next-auth-4/application/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo

@@ -12,6 +12,7 @@ const named = [
   {
     text: "Tasks",
     pages: [
+      "docs/administration.md",
       "docs/sessions.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
@@ -22,6 +23,7 @@ const named = [
       "docs/gateways.md",
       "docs/session-cache.md",
       "docs/events.md",
+      "docs/console.md",
       "docs/runtimes.md",
     ],
   },
@@ -41,7 +43,11 @@ const named = [
 ]
 
 /** Pages of the site that are not in the navigation, because they are for maintainers. Other pages have links to them. */
-export const unlisted = ["docs/dependencies.md", ...globSync("docs/decisions/*.md", { cwd: root }).sort()]
+export const unlisted = [
+  "docs/dependencies.md",
+  "docs/releasing.md",
+  ...globSync("docs/decisions/*.md", { cwd: root }).sort(),
+]
 
 const known = [...named.flatMap(({ pages }) => pages), ...unlisted]
 const more = {

@@ -12,6 +12,7 @@ export default defineConfig({
   head: [["link", { rel: "icon", href: "/logo.svg", type: "image/svg+xml" }]],
   srcDir: "build",
   srcExclude: ["public/**"],
+  markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } },
   outDir: "dist",
   themeConfig: {
     logo: { src: "/logo.svg", alt: "" },

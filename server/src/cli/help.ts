@@ -30,7 +30,8 @@ export function pathOf(command: Command): string {
 /** Returns the help text of an option, for a command by its words without `authwire`. */
 export function describe(option: Option, path: string): string {
   const { flag, variable, orFile, default: preset, value } = option
-  const help = Object.entries(option.helpOf ?? {}).find(([command]) => command === path)?.[1] ?? option.help
+  const ofCommand = Object.entries(option.helpOf ?? {}).find(([one]) => one === path || path.startsWith(`${one} `))
+  const help = ofCommand?.[1] ?? option.help
   const hasDev = optionsOf(path).some(([, { flag }]) => flag === "dev")
   const devDefault = hasDev ? option.devDefault : undefined
   const facts = [

@@ -20,7 +20,7 @@ async function run(...args: string[]): Promise<string> {
 
 test("--help names every command", async () => {
   const text = await run("--help")
-  const commands = "serve migrate rekey cleanup import export doctor keys tenants events help"
+  const commands = "serve migrate rekey cleanup import export doctor keys tenants events users sessions console help"
   expect([...text.matchAll(/^ {2}(?!authwire|grpcurl)([a-z]+) /gm)].map(([, name]) => name).join(" ")).toBe(commands)
   expect(await run("--version")).toBe("authwire 1.2.3\n")
 })
@@ -51,7 +51,10 @@ test("serve --help shows the common options, and says how to see all", async () 
 })
 
 test.each([
-  [[], /^the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants and events/],
+  [
+    [],
+    /^the commands are serve, migrate, rekey, cleanup, import, export, doctor, keys, tenants, events, users, sessions and console/,
+  ],
   [["start"], /^the commands are/],
   [["migrate", "sideways", "--dev"], /^migrate: must be one of up, down, status/],
   [["serve", "--nope"], /--nope; see authwire serve --help/],

@@ -1,5 +1,5 @@
 import { Command as CommanderCommand, CommanderError, Option as CommanderOption } from "commander"
-import { type Configuration, readConfiguration } from "../config/configuration.js"
+import { type Configuration, type Flags, readConfiguration } from "../config/configuration.js"
 import type { Command, Group } from "../config/option.js"
 import { optionsOf } from "../config/options.js"
 import { shown } from "../config/values.js"
@@ -41,7 +41,7 @@ export async function runProgram(given: readonly string[], { environment, versio
     if (path === "serve" && !wantsAll) showCommonOptions(command)
     throwConfigurationErrors(command)
     command.action(async () => {
-      const configuration = await readConfiguration(path, command.optsWithGlobals(), environment)
+      const configuration = await readConfiguration(path, flagsOf(command), environment)
       const work = await load()
       exitCode = await work(configuration, output, command.args[0] ?? "")
     })
@@ -98,6 +98,22 @@ export async function runProgram(given: readonly string[], { environment, versio
     async () => (await import("./commands/events.js")).tailEvents,
   )
 
+  addGroup("users", "Find, show or delete users of a running service.")
+  const users = () => import("./administration/users.js")
+  add("users find", "Find users by their e-mail address.", async () => (await users()).findUsers, "<EMAIL>")
+  add("users show", "Show a user and its accounts.", async () => (await users()).showUser, "<ID>")
+  add("users delete", "Delete a user and all its data.", async () => (await users()).deleteUser, "<ID>")
+  addGroup("sessions", "List or revoke sessions of a running service.")
+  const sessions = () => import("./administration/sessions.js")
+  add("sessions list", "List the sessions of a user.", async () => (await sessions()).listSessions)
+  add("sessions revoke", "Revoke a session.", async () => (await sessions()).revokeSession, "<ID>")
+  add("sessions revoke-all", "Revoke all sessions of a user.", async () => (await sessions()).revokeSessions)
+  add(
+    "console",
+    "Serve a page for operators on 127.0.0.1, which shows users, sessions and events of a running service.",
+    async () => (await import("./commands/console.js")).serveConsole,
+  )
+
   try {
     await program.parseAsync([...args], { from: "user" })
   } catch (error) {
@@ -119,6 +135,15 @@ The options of a command: authwire COMMAND --help
 Try it:
   authwire serve --dev
   grpcurl -plaintext 127.0.0.1:50051 list`
+
+/** Returns the given flags by the names of their options. */
+function flagsOf(command: CommanderCommand): Flags {
+  const given = command.optsWithGlobals()
+  const named = optionsOf(pathOf(command)).flatMap(([name, { flag }]) =>
+    flag === undefined ? [] : [[name, given[new CommanderOption(`--${flag}`).attributeName()]]],
+  )
+  return Object.fromEntries(named)
+}
 
 /** Makes a command a group, which only lists its subcommands in an error. */
 function group(command: CommanderCommand): CommanderCommand {

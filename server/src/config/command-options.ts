@@ -149,6 +149,7 @@ export const commandOptions = {
     value: boolean(),
     default: "false",
     help: "Print each event as a line of JSON.",
-    commands: ["events tail"],
+    helpOf: { users: "Print JSON, one object per line.", sessions: "Print JSON, one object per line." },
+    commands: ["events tail", "users", "sessions"],
   },
 } as const satisfies Record<string, OptionDefinition>

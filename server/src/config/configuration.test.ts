@@ -7,7 +7,7 @@ import { scopes } from "../auth/scopes.js"
 import { ConfigurationError } from "../errors/configuration-error.js"
 import { type Flags, readConfiguration } from "./configuration.js"
 import type { Option } from "./option.js"
-import { options } from "./options.js"
+import { options, optionsOf } from "./options.js"
 
 const keyOptions = ["name", "scopes", "tenant", "expires", "certificateName", "offline"]
 const secret = "x".repeat(32)
@@ -197,11 +197,21 @@ describe("readConfiguration", () => {
   test("an error never repeats an invalid value, because it may be a misplaced secret", async () => {
     const nonsense = "hunter2 \n hunter2"
     let count = 0
-    for (const [name, { flag, variable, value, commands }] of Object.entries<Option>(options)) {
+    for (const [name, { flag, variable, value }] of Object.entries<Option>(options)) {
       if ((await value.safeParseAsync(nonsense)).success) continue
-      const own = (["serve", "import", "export", "cleanup", "rekey", "events tail"] as const).find((one) =>
-        commands.includes(one),
-      )
+      const own = (
+        [
+          "serve",
+          "import",
+          "export",
+          "cleanup",
+          "rekey",
+          "events tail",
+          "users find",
+          "users delete",
+          "console",
+        ] as const
+      ).find((one) => optionsOf(one).some(([other]) => other === name))
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")
       const given = flag === undefined ? {} : { [name]: nonsense }
       const inherited = flag === undefined ? { [variable ?? ""]: nonsense } : {}

@@ -12,17 +12,20 @@ export type Command =
   | `keys ${"create" | "list" | "revoke"}`
   | `tenants ${"create" | "list"}`
   | "events tail"
+  | "console"
+  | `users ${"find" | "show" | "delete"}`
+  | `sessions ${"list" | "revoke" | "revoke-all"}`
 
 /** Groups of commands, by their common first word. */
-export type Group = "migrate" | "keys" | "tenants" | "events"
+export type Group = "migrate" | "keys" | "tenants" | "events" | "users" | "sessions"
 
 /** The definition of one option, from which parsing, validation, `--help` and docs/configuration.md are derived. */
 export interface OptionDefinition {
   /**
    * False if the option has no flag: secrets must not appear on a command line, and variables that all programs share
-   * have none either. Otherwise the flag is the name with dashes, such as `grpc-addr`.
+   * have none either. Default: the name with dashes, such as `grpc-addr`.
    */
-  flag?: false
+  flag?: false | string
   /**
    * The environment variable; false if there is none. Default: the name in capitals, such as AUTHWIRE_GRPC_ADDR, if
    * `serve` has the option, otherwise none.
@@ -44,8 +47,8 @@ export interface OptionDefinition {
    */
   when?: (before: Readonly<Record<string, unknown>>) => boolean
   help: string
-  /** The help of commands for which the option means something of its own. */
-  helpOf?: Readonly<Partial<Record<Command, string>>>
+  /** The help of commands, or of groups of commands, for which the option means something of its own. */
+  helpOf?: Readonly<Partial<Record<Command | Group, string>>>
   /** Whether `serve --help` shows the option. `serve --help all` shows the others too. */
   isCommon?: true
   /** The commands that have the option. A group stands for all of its commands. Default: `serve` only. */

@@ -1,5 +1,7 @@
 import type { z } from "zod"
+import { administrationOptions } from "./administration-options.js"
 import { commandOptions } from "./command-options.js"
+import { consoleOptions } from "./console-options.js"
 import { databaseOptions } from "./database-options.js"
 import { listenerOptions } from "./listener-options.js"
 import { observationOptions } from "./observation-options.js"
@@ -30,6 +32,8 @@ const definitions = {
   ...serviceOptions,
   ...observationOptions,
   ...commandOptions,
+  ...administrationOptions,
+  ...consoleOptions,
 } as const satisfies Record<string, OptionDefinition>
 
 /** The headings of docs/configuration.md, each with the names of its options. */
@@ -42,6 +46,8 @@ export const optionGroups = (
     ["Limits, cleanup and shutdown", serviceOptions],
     ["Logs and traces", observationOptions],
     ["Commands", commandOptions],
+    ["Administration", administrationOptions],
+    ["Console", consoleOptions],
   ] as const
 ).map(([heading, group]) => ({ heading, names: Object.keys(group) as Name[] }))
 
@@ -55,7 +61,7 @@ function named(name: string, definition: OptionDefinition): Option {
   const { commands = ["serve"] } = definition
   const inCapitals = commands.includes("serve") && `AUTHWIRE_${flag.replaceAll("-", "_").toUpperCase()}`
   const variable = (definition.variable ?? inCapitals) || undefined
-  return { ...definition, commands, flag: definition.flag === false ? undefined : flag, variable }
+  return { ...definition, commands, flag: definition.flag === false ? undefined : (definition.flag ?? flag), variable }
 }
 
 /** The name of an option in Configuration. */

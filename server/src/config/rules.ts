@@ -3,7 +3,7 @@ import { urlsOfHosts } from "../store/sql/cluster/hosts.js"
 import { type DatabaseLocation, parseDatabaseUrl } from "../store/sql/engine/url/url.js"
 import { isLoopback } from "../util/address.js"
 import type { Command } from "./option.js"
-import type { Name, Values } from "./options.js"
+import { type Name, optionsOf, type Values } from "./options.js"
 import { origins } from "./origins.js"
 
 /** The parsed options of a command. Options of other commands are missing. */
@@ -54,7 +54,8 @@ const databaseUrlForms =
 
 function checkDatabase(parsed: ParsedOptions): void {
   const { databaseUrl: text, databaseReadUrl: readUrl, offline } = parsed.values
-  if (offline === true) return
+  const usesDatabase = optionsOf(parsed.command).some(([name]) => name === "databaseUrl")
+  if (!usesDatabase || offline === true) return
   if (text === undefined) {
     throw new ConfigurationError(
       `--database-url: is required (or AUTHWIRE_DATABASE_URL): ${databaseUrlForms};` +

@@ -54,12 +54,14 @@ export const ratio = () =>
     .register(shown, { allowed: "From 0 to 1." })
 
 /** The URL of another service. It must not contain a password, because it is shown in errors. */
-export const httpUrl = () =>
+export const httpUrl = (placeholder?: string) =>
   matching((text) => {
     if (!URL.canParse(text)) return false
     const url = new URL(text)
     return /^https?:$/.test(url.protocol) && url.username === "" && url.password === ""
-  }, "must be a URL that begins with http:// or https://, without a user name and password")
+  }, "must be a URL that begins with http:// or https://, without a user name and password").register(shown, {
+    placeholder,
+  })
 
 /** Names and values in the format of OpenTelemetry: percent-encoded, `NAME=VALUE,NAME=VALUE`. */
 export const pairs = () =>

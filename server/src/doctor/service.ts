@@ -108,13 +108,13 @@ async function ask(
 }
 
 /** Returns the system or TLS code of the root cause, else its message. */
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if ("code" in error && typeof error.code === "string") return error.code
   return error.cause === undefined ? error.message : codeOf(error.cause)
 }
 
-function adviceOf(failure: string): string {
+export function adviceOf(failure: string): string {
   if (/CERT|SIGNATURE|ISSUER/.test(failure)) {
     return `the certificate is not trusted (${failure}): set NODE_EXTRA_CA_CERTS to a file with the certificate of its CA, or renew it`
   }

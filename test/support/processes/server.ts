@@ -48,7 +48,7 @@ export async function startServer(options: {
 }): Promise<ServerProcess> {
   const { keys } = options
   const key = keys === undefined || keys === false ? undefined : staticKey(keys === true ? ["all"] : keys)
-  const mode = keys === undefined ? ["--dev", "--log-format=json"] : ["--migrate"]
+  const mode = keys === undefined ? ["--dev", "--console=off", "--log-format=json"] : ["--migrate"]
   const child = authwire(
     ["serve", ...mode, "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
     {

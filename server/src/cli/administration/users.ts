@@ -1,0 +1,87 @@
+import { type User, UserSchema } from "@authwire/proto"
+import type { Configuration } from "../../config/configuration.js"
+import { StartError } from "../../errors/start-error.js"
+import { type CommandOutput, table } from "../commands/output.js"
+import { jsonOf, maxPageSize, printList, timeOf } from "./listing.js"
+import { type Service, withService } from "./service.js"
+
+const columns = {
+  id: ({ id }: User) => id,
+  email: ({ email }: User) => email ?? "",
+  name: ({ name }: User) => name ?? "",
+  created: ({ createTime }: User) => timeOf(createTime),
+}
+
+/** `authwire users find EMAIL`. Throws StartError. */
+export async function findUsers(
+  configuration: Configuration<"users find">,
+  output: CommandOutput,
+  email: string,
+): Promise<undefined> {
+  await withService(configuration, ({ users }) =>
+    printList(configuration, output, {
+      schema: UserSchema,
+      columns,
+      async read(page) {
+        const { users: items, nextPageToken } = await users.listUsers({ ...page, email })
+        return { items, nextPageToken }
+      },
+    }),
+  )
+}
+
+/** `authwire users show ID`. Throws StartError. */
+export async function showUser(
+  configuration: Configuration<"users show">,
+  output: CommandOutput,
+  id: string,
+): Promise<undefined> {
+  await withService(configuration, async (service) =>
+    printUser(await userOf(service, id), service, configuration, output),
+  )
+}
+
+/** `authwire users delete ID`. Throws StartError. */
+export async function deleteUser(
+  configuration: Configuration<"users delete">,
+  output: CommandOutput,
+  id: string,
+): Promise<undefined> {
+  await withService(configuration, async (service) => {
+    if (configuration.dryRun) {
+      await printUser(await userOf(service, id), service, configuration, output)
+      output.say(
+        "dry run: nothing was deleted; without --dry-run the user is deleted with its accounts, sessions and passkeys\n",
+      )
+      return
+    }
+    const { user } = await service.users.deleteUser({ id })
+    await output.print(configuration.json ? `${jsonOf(UserSchema, user as User)}\n` : `deleted ${id}\n`)
+  })
+}
+
+async function userOf({ users }: Service, id: string): Promise<User> {
+  const { user } = await users.getUser({ id })
+  if (user === undefined) throw new StartError("the service has answered without a user")
+  return user
+}
+
+async function printUser(
+  user: User,
+  { accounts }: Service,
+  { json }: { json: boolean },
+  { print }: CommandOutput,
+): Promise<void> {
+  if (json) return print(`${jsonOf(UserSchema, user)}\n`)
+  const linked = await accounts.listAccountsByUser({ userId: user.id, pageSize: maxPageSize })
+  const providers = linked.accounts.map(({ provider, providerAccountId }) => `${provider} (${providerAccountId})`)
+  const rows = [
+    ["id", user.id],
+    ["email", user.email ?? ""],
+    ["email verified", timeOf(user.emailVerified)],
+    ["name", user.name ?? ""],
+    ["accounts", `${providers.join(", ")}${linked.nextPageToken === "" ? "" : ", …"}`],
+    ["further properties", user.extra === undefined ? "" : JSON.stringify(user.extra)],
+  ]
+  await print(table(["property", "value"], rows))
+}

@@ -1,0 +1,43 @@
+import type { OptionDefinition } from "./option.js"
+import { boolean, httpUrl, integer, text } from "./values.js"
+
+/** The commands that call a running service. */
+const serviceCommands = ["users", "sessions"] as const
+
+/** Options of the commands that call a running service: its address, the key, and what is selected. */
+export const administrationOptions = {
+  serviceUrl: {
+    flag: "url",
+    variable: "AUTHWIRE_URL",
+    value: httpUrl("URL"),
+    default: "http://127.0.0.1:50051",
+    help: "The address of the service: its gRPC listener or its HTTP listener.",
+    commands: serviceCommands,
+  },
+  serviceKey: {
+    flag: false,
+    variable: "AUTHWIRE_API_KEY",
+    orFile: true,
+    value: text(),
+    help: "The API key of the command. It decides the tenant, and its scopes decide what the command may do.",
+    commands: [...serviceCommands, "console"],
+  },
+  user: {
+    value: text("ID"),
+    isRequired: true,
+    help: "The id of the user whose sessions are meant.",
+    commands: ["sessions list", "sessions revoke-all"],
+  },
+  limit: {
+    value: integer(1, 1_000_000),
+    default: "50",
+    help: "The maximum number of rows that are printed.",
+    commands: ["users find", "sessions list"],
+  },
+  dryRun: {
+    value: boolean(),
+    default: "false",
+    help: "Show what would be deleted, and delete nothing.",
+    commands: ["users delete", "sessions revoke", "sessions revoke-all"],
+  },
+} as const satisfies Record<string, OptionDefinition>

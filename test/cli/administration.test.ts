@@ -1,0 +1,149 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { createKey } from "@authwire/test-support/processes/keys.js"
+import { run } from "@authwire/test-support/processes/server.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+let authwire: Authwire
+let folder: string
+/** A key for each of several sets of scopes. */
+let all: string
+let reader: string
+
+beforeAll(async () => {
+  authwire = await startAuthwire(serviceDatabase())
+  folder = await mkdtemp(join(tmpdir(), "authwire-"))
+  all = (await createKey(authwire.database, "all")).text
+  reader = (await createKey(authwire.database, "users:read")).text
+  const { users, accounts } = authwire.client
+  await users.createUser({ id: "ann", email: "Ann@example.com", name: "Ann \u001b[2J", extra: { role: "editor" } })
+  await accounts.linkAccount({
+    userId: "ann",
+    type: 1,
+    provider: "github",
+    providerAccountId: "7",
+    accessToken: "secret",
+  })
+})
+afterAll(async () => {
+  await authwire.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** Runs a command with a key. */
+const command = (args: readonly string[], env: Record<string, string> = { AUTHWIRE_API_KEY: all }) =>
+  run([...args, `--url=${authwire.server.grpcUrl}`], env)
+const jsonOf = (stdout: string) =>
+  stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+const createSessions = async (userId: string, count: number) => {
+  for (let n = 0; n < count; n++) {
+    await authwire.client.sessions.createSession({
+      sessionToken: `token ${userId} ${n}`,
+      userId,
+      expires: { seconds: BigInt(Math.ceil(Date.now() / 1000) + 3600) },
+      ip: "192.0.2.1",
+    })
+  }
+}
+
+describe("authwire users", () => {
+  test("find prints a table, or a line of JSON for each user", async () => {
+    const { code, stdout, stderr } = await command(["users", "find", "ann@EXAMPLE.com"])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    expect(stdout).toMatch(/^id +email +name +created\nann +Ann@example\.com +Ann \?\[2J +\d{4}-\S+Z\n$/)
+    const json = await command(["users", "find", "ann@example.com", "--json"])
+    expect(jsonOf(json.stdout)).toMatchObject([{ id: "ann", email: "Ann@example.com" }])
+    expect((await command(["users", "find", "nobody@example.com", "--json"])).stdout).toBe("")
+  })
+
+  test("show prints a user and its accounts without their tokens", async () => {
+    const { stdout } = await command(["users", "show", "ann"])
+    expect(stdout).toMatch(/^accounts +github \(7\)$/m)
+    expect(stdout).toMatch(/^further properties +\{"role":"editor"\}$/m)
+    expect(stdout).not.toContain("secret")
+  })
+
+  test("delete deletes the user, and nothing with --dry-run", async () => {
+    await authwire.client.users.createUser({ id: "bob" })
+    const dry = await command(["users", "delete", "bob", "--dry-run"])
+    expect(dry).toMatchObject({ code: 0, stdout: expect.stringMatching(/^id +bob$/m) })
+    expect(dry.stderr).toMatch(/^dry run: nothing was deleted/)
+    expect(await authwire.rows("SELECT id FROM users WHERE id = 'bob'")).toHaveLength(1)
+    expect(await command(["users", "delete", "bob"])).toEqual({ code: 0, stdout: "deleted bob\n", stderr: "" })
+    expect(await authwire.rows("SELECT id FROM users WHERE id = 'bob'")).toHaveLength(0)
+  })
+})
+
+describe("authwire sessions", () => {
+  const count = async () => (await authwire.rows("SELECT id FROM sessions")).length
+
+  test("list prints as many sessions as --limit allows, and says whether there are more", async () => {
+    await createSessions("ann", 3)
+    const { stdout, stderr } = await command(["sessions", "list", "--user=ann", "--limit=2"])
+    expect(stdout.split("\n")[0]).toMatch(
+      /^id +created +last seen +expires +provider +address +impersonator +user agent$/,
+    )
+    expect(stdout.match(/192\.0\.2\.1/g)).toHaveLength(2)
+    expect(stderr).toBe("there are more than 2: use a higher --limit\n")
+    const whole = await command(["sessions", "list", "--user=ann", "--json"])
+    expect(jsonOf(whole.stdout)).toHaveLength(3)
+    expect(whole.stdout + stdout).not.toContain("token ann")
+  })
+
+  test("revoke and revoke-all delete sessions, and none with --dry-run", async () => {
+    const [session] = jsonOf((await command(["sessions", "list", "--user=ann", "--json"])).stdout)
+    expect((await command(["sessions", "revoke", session.id, "--dry-run"])).stdout).toBe(`found ${session.id} of ann\n`)
+    expect(await command(["sessions", "revoke-all", "--user=ann", "--dry-run"])).toMatchObject({ stdout: "found: 3\n" })
+    expect(await count()).toBe(3)
+    expect((await command(["sessions", "revoke", session.id])).stdout).toBe(`revoked ${session.id} of ann\n`)
+    expect(await command(["sessions", "revoke", session.id])).toMatchObject({
+      code: 1,
+      stderr: "authwire: there is no session with this id: authwire sessions list shows the ids\n",
+    })
+    expect((await command(["sessions", "revoke-all", "--user=ann"])).stdout).toBe("revoked: 2\n")
+    expect(await count()).toBe(0)
+  })
+})
+
+test("the key may be in a file", async () => {
+  const file = join(folder, "key")
+  await writeFile(file, `${all}\n`)
+  expect(await command(["users", "show", "ann"], { AUTHWIRE_API_KEY_FILE: file })).toMatchObject({ code: 0 })
+})
+
+test.each([
+  ["an unknown user", ["users", "show", "nobody"], "all", /^authwire: there is no user with this id: .*\n$/],
+  [
+    "a missing scope",
+    ["users", "delete", "ann"],
+    "reader",
+    /^authwire: the API key lacks the scope users:write: .*\n$/,
+  ],
+  ["an invalid key", ["users", "show", "ann"], "invalid", /^authwire: the service rejects the API key, .*\n$/],
+  ["an invalid id", ["users", "show", "a".repeat(300)], "all", /^authwire: the service rejects an argument: id: .*\n$/],
+])("%s is one sentence with the reason and what to do", async (_, args, key, sentence) => {
+  const keys: Record<string, string> = { all, reader, invalid: `${all.slice(0, -3)}xxx` }
+  const { code, stdout, stderr } = await command(args, { AUTHWIRE_API_KEY: keys[key] as string })
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+  expect(stderr).toMatch(sentence)
+  expect(stderr).not.toContain(keys[key])
+})
+
+test("the HTTP address of the service may be given too", async () => {
+  const { httpUrl } = authwire.server
+  expect(await run(["users", "show", "ann", `--url=${httpUrl}`], { AUTHWIRE_API_KEY: all })).toMatchObject({ code: 0 })
+})
+
+test("if no service listens, the address is named", async () => {
+  const { code, stderr } = await run(["users", "show", "ann", "--url=http://127.0.0.1:1"], { AUTHWIRE_API_KEY: all })
+  expect(code).toBe(1)
+  expect(stderr).toMatch(
+    /^authwire: http:\/\/127\.0\.0\.1:1: no Authwire answers at this address \(ECONNREFUSED\): .*\n$/,
+  )
+})
