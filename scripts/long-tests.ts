@@ -45,7 +45,12 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/security/nextjs-*.long.test.ts": ["test/security/nextjs/**", "client/src/nextjs.ts"],
   "test/session-cache/guarantee.test.ts": ["server/src/session-cache/**", "client/src/session-cache/**"],
   "test/session-cache/processes.long.test.ts": ["server/src/session-cache/**", "client/src/session-cache/**"],
-  "test/site/*.long.test.ts": ["docs/start/**", "site/**", "client/src/nextjs.ts"],
+  "test/site/*.long.test.ts": [
+    "docs/{start/*,other-languages}.md",
+    "site/**",
+    "client/src/nextjs.ts",
+    "gen/{go,python}/**",
+  ],
   "test/tracing/*.long.test.ts": ["server/src/tracing/**", "client/src/transport/trace.ts"],
   "test/upgrade/upgrade.long.test.ts": ["server/src/store/sql/schema/**"],
   "test/workers/*.long.test.ts": ["server/src/cluster/**"],

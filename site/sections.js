@@ -39,7 +39,10 @@ const named = [
       "docs/performance.md",
     ],
   },
-  { text: "Reference", pages: ["docs/configuration.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"] },
+  {
+    text: "Reference",
+    pages: ["docs/configuration.md", "docs/errors.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"],
+  },
 ]
 
 /** Pages of the site that are not in the navigation, because they are for maintainers. Other pages have links to them. */

@@ -12,7 +12,7 @@ import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from 
 import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions, JwtOptions } from "./adapter/options.js"
-import { type AccountLists, type SessionLists, type UserLists, withLists } from "./lists.js"
+import { type AccountLists, type AuthenticatorLists, type SessionLists, type UserLists, withLists } from "./lists.js"
 import { type Layer, layered } from "./transport/layer.js"
 import { type ConnectionOptions, defaultTimeoutMs } from "./transport/options.js"
 import { deadline, retry } from "./transport/retry.js"
@@ -28,6 +28,7 @@ export interface AuthwireClient extends ServiceClients {
   users: ServiceClients["users"] & UserLists
   accounts: ServiceClients["accounts"] & AccountLists
   sessions: ServiceClients["sessions"] & SessionLists
+  authenticators: ServiceClients["authenticators"] & AuthenticatorLists
   /** The adapter of Auth.js. */
   adapter: AuthwireAdapterMethods
   /** For Auth.js's `jwt` option. */

@@ -15,7 +15,7 @@ export type { AdapterOptions, JwtOptions, SessionCacheOptions } from "./adapter/
 export type { SessionAgeOptions } from "./adapter/session-access.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./errors/error.js"
-export type { AccountLists, List, SessionLists, UserLists } from "./lists.js"
+export type { AccountLists, AuthenticatorLists, List, SessionLists, UserLists } from "./lists.js"
 export { storeTokens, type TokenConfig } from "./sessions/store-tokens.js"
 export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"

@@ -1,4 +1,4 @@
-import { AuthwireAdapter, AuthwireError, RemoteJwt, SessionUnavailable } from "@authwire/client"
+import { AuthwireAdapter, AuthwireError, createAuthwireClient, RemoteJwt, SessionUnavailable } from "@authwire/client"
 import { SessionStrategy } from "@authwire/proto"
 import { authApp } from "@authwire/test-support/applications/auth-app.js"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
@@ -74,6 +74,15 @@ const strategies = ["database", "jwt"] as const
     expect([...app.cookies.keys()]).toEqual(expect.arrayContaining([`${cookie}.0`, `${cookie}.2`]))
     expect(await app.session()).toMatchObject({ user: { email } })
     expect(await introspect(app.cookies)).toMatchObject({ active: true })
+  })
+
+  test("the configuration of docs/next-auth-4.md signs users in", async () => {
+    process.env.AUTHWIRE_URL = authwire.server.grpcUrl
+    const app = older(documented<Partial<Options4>>("next-auth 4"))
+    delete process.env.AUTHWIRE_URL
+    const email = address()
+    await app.signIn(email)
+    expect(await app.session()).toMatchObject({ user: { email } })
   })
 
   test("a session is extended when it is due", async () => {
@@ -158,7 +167,7 @@ const strategies = ["database", "jwt"] as const
   })
 
   test("during an outage the logger of docs/next-auth-4.md keeps the user signed in", async () => {
-    const logger = documentedLogger()
+    const logger = documented<object>("Outages")
     const logged = jest.spyOn(console, "error").mockImplementation(() => {})
     const gone = await startAuthwire("sqlite")
     const { grpcUrl: url } = gone.server
@@ -181,14 +190,10 @@ const strategies = ["database", "jwt"] as const
   })
 })
 
-/** The logger of docs/next-auth-4.md. */
-function documentedLogger(): object {
-  const [code = ""] = codeBelow("docs/next-auth-4.md", "Outages", "js")
-  const [, body] = code.split(/^import .* from "@authwire\/client"$/m)
-  const logger = new Function(
-    "AuthwireError",
-    "SessionUnavailable",
-    `${body?.replace("export const logger =", "return")}`,
-  )
-  return logger(AuthwireError, SessionUnavailable)
+/** Runs the code below a heading of docs/next-auth-4.md, and returns what it exports. */
+function documented<T>(heading: string): T {
+  const [code = ""] = codeBelow("docs/next-auth-4.md", heading, "js")
+  const body = code.replace(/^import .*$/m, "").replace(/^export const \w+ =/m, "return")
+  const run = new Function("createAuthwireClient", "AuthwireError", "SessionUnavailable", body)
+  return run(createAuthwireClient, AuthwireError, SessionUnavailable)
 }

@@ -1,7 +1,7 @@
 import { type IntrospectRequest, type IntrospectResponseSchema, SessionStrategy } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type { EverySessionOption, RequestSession } from "../../introspection/request-session.js"
-import { fromUser } from "./user.js"
+import { fromUserWithoutEtag } from "./user.js"
 import type { WholeMessage } from "./values.js"
 
 const strategies = {
@@ -32,7 +32,7 @@ export function fromRequestSession(
     strategy: kind === "jwt" ? SessionStrategy.JWT : SessionStrategy.DATABASE,
     sessionId,
     expires: timestampFromDate(expires),
-    user: user && fromUser(user),
+    user: user && fromUserWithoutEtag(user),
     claims,
   }
 }
