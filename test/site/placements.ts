@@ -13,6 +13,7 @@ const programs = by("test/site/code.test.ts")
 const compiled = by("site/check-code.js")
 const guides = by("test/site/guides.long.test.ts")
 const nextjs = by("test/site/next-application.long.test.ts")
+const nextAuth4 = by("test/next-auth-4/adapter.long.test.ts")
 const languages = by("test/site/languages.long.test.ts")
 const backup = by("test/backup/backup.long.test.ts")
 const backupOfFiles = by("test/backup/files.long.test.ts")
@@ -52,6 +53,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/gateways.md": [commands],
   "docs/introspection.md": [programs, commands],
   "docs/moving.md": [compiled, commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
+  "docs/next-auth-4.md": [nextAuth4, nextAuth4, compiled],
   "docs/operating.md": [commands, notRun("variables of the service"), commands, commands, formats],
   "docs/other-languages.md": [
     commands,
@@ -84,6 +86,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/start/sveltekit.md": [guides, guides, compiled, compiled],
   "docs/upgrading.md": [upgrade, upgrade, upgrade],
   "token/README.md": [
+    token,
     token,
     token,
     token,
