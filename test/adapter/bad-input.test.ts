@@ -60,6 +60,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
       "UpdateAuthenticatorCounterRequest.new_counter",
       "IntrospectRequest.secure_cookie",
       "IntrospectRequest.with_user",
+      "IntrospectRequest.next_auth4",
     ])
   })
 

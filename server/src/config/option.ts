@@ -12,7 +12,9 @@ export type Command =
   | `keys ${"create" | "list" | "revoke"}`
   | `tenants ${"create" | "list"}`
   | "events tail"
-  | `users ${"find" | "show" | "delete"}`
+  | `users ${"find" | "show" | "export" | "delete"}`
+  | "audit"
+  | "console"
   | `sessions ${"list" | "revoke" | "revoke-all"}`
 
 /** Groups of commands, by their common first word. */

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe } from "@jest/globals"
 import { accountListContract } from "./conformance/accounts/account-lists.js"
 import { accountContract } from "./conformance/accounts/accounts.js"
 import { tokenRefreshContract } from "./conformance/accounts/token-refreshes.js"
+import { auditContract } from "./conformance/audit.js"
 import { authenticatorChangeContract } from "./conformance/authenticator-changes.js"
 import { authenticatorContract } from "./conformance/authenticators.js"
 import { cacheContract } from "./conformance/caches.js"
@@ -80,6 +81,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("etags", () => etagContract(context))
     describe("idempotency keys", () => idempotencyContract(context))
     describe("events", () => eventContract(context))
+    describe("audit", () => auditContract(context))
     describe("tenants", () => tenantContract(context))
     describe("API keys", () => apiKeyContract(context))
     describe("caches", () => cacheContract(context))

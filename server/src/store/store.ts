@@ -5,6 +5,8 @@ import type {
   Account,
   AccountKey,
   ApiKey,
+  AuditEntry,
+  AuditFilter,
   Authenticator,
   CachingProcess,
   EventHistory,
@@ -115,6 +117,7 @@ export interface Store {
   readonly tenants: TenantStore
   readonly apiKeys: ApiKeyStore
   readonly events: EventStore
+  readonly audit: AuditStore
   readonly caches: CacheStore
   readonly leases: LeaseStore
   readonly expired: ExpiredStore
@@ -165,6 +168,8 @@ export interface UserStore {
    */
   create(caller: Caller, user: User, options?: { provisional: boolean }): Promise<User>
   get(caller: Caller, id: string): Promise<User | null>
+  /** Returns the user as lists do. */
+  getWithTimes(caller: Caller, id: string): Promise<ListedUser | null>
   /** Returns the user that holds the address. A provisional user does not hold it. */
   getByEmail(caller: Caller, email: string): Promise<User | null>
   getByAccount(caller: Caller, key: AccountKey): Promise<User | null>
@@ -413,6 +418,23 @@ export interface EventStore {
   sealer(caller: Caller): (position: EventPosition) => string
   /** Decodes a cursor of the tenant that any process has created. Throws INVALID_FIELD (`start_cursor`). */
   positionOf(caller: Caller, cursor: string): EventPosition
+}
+
+/** The audit entries of the caller's tenant. */
+export interface AuditStore {
+  /** Adds entries. */
+  add(caller: Caller, entries: readonly AuditEntry[]): Promise<void>
+  /**
+   * Runs work that writes, and adds the entries that it returns. They are committed together with the writes of the work: in
+   * the caller's transaction, or in one that is opened for it. The work is like that of `Store.once`. If it throws, no entry is
+   * added.
+   */
+  together<T>(
+    caller: Caller,
+    work: (transaction: Transaction) => Promise<{ result: T; entries: readonly AuditEntry[] }>,
+  ): Promise<T>
+  /** Returns a page of entries, the newest first. See Pages. */
+  list(caller: Caller, filter: AuditFilter, page: PageRequest): Promise<Page<AuditEntry>>
 }
 
 /**

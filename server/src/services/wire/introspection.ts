@@ -11,8 +11,8 @@ const strategies = {
 } as const
 
 export function toRequestSessionOptions(request: IntrospectRequest): EverySessionOption {
-  const { cookieName, secureCookie, salt, strategy, withUser, userIdClaim } = request
-  return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser, userIdClaim }
+  const { cookieName, secureCookie, salt, strategy, withUser, userIdClaim, nextAuth4 } = request
+  return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser, userIdClaim, nextAuth4 }
 }
 
 /** Converts the session of a request. Without a session the response contains nothing else, not even a reason. */

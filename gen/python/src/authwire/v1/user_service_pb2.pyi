@@ -3,6 +3,10 @@
 isort:skip_file
 """
 
+from authwire.v1 import account_pb2 as _account_pb2
+from authwire.v1 import authenticator_pb2 as _authenticator_pb2
+from authwire.v1 import event_pb2 as _event_pb2
+from authwire.v1 import session_pb2 as _session_pb2
 from authwire.v1 import user_pb2 as _user_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
@@ -574,3 +578,87 @@ class CountUsersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CountUsersResponse: _TypeAlias = CountUsersResponse  # noqa: Y015
+
+@_typing.final
+class ExportUserRequest(_message.Message):
+    """Request of UserService.ExportUser."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    user_id: _builtins.str
+    """Identifier of the user."""
+    page_size: _builtins.int
+    """The maximum number of accounts, sessions or events of the page. 0: 50. A page may have fewer, or none, even if it is not
+    the last.
+    """
+    page_token: _builtins.str
+    """Where the page begins: `next_page_token` of the previous page. Empty: the first page."""
+    def __init__(
+        self,
+        *,
+        user_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportUserRequest: _TypeAlias = ExportUserRequest  # noqa: Y015
+
+@_typing.final
+class ExportUserResponse(_message.Message):
+    """Response of UserService.ExportUser. Each page has items of one list, in the order of the fields."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    AUTHENTICATORS_FIELD_NUMBER: _builtins.int
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
+    SESSIONS_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page, like that of ListUsers. Empty: this is the last page."""
+    @_builtins.property
+    def user(self) -> _user_pb2.User:
+        """The user, with `create_time` and `update_time`. Only on the first page."""
+
+    @_builtins.property
+    def authenticators(self) -> _containers.RepeatedCompositeFieldContainer[_authenticator_pb2.Authenticator]:
+        """The passkeys of the user, without `credential_public_key`. All of them are on the first page."""
+
+    @_builtins.property
+    def accounts(self) -> _containers.RepeatedCompositeFieldContainer[_account_pb2.Account]:
+        """The accounts that are linked to the user, without tokens and `extra`, where providers put credentials too."""
+
+    @_builtins.property
+    def sessions(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.Session]:
+        """The sessions of the user with their origin, also those that have expired and are not cleaned up yet."""
+
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.Event]:
+        """The events about the user that are still kept, in their order."""
+
+    def __init__(
+        self,
+        *,
+        user: _user_pb2.User | None = ...,
+        authenticators: _abc.Iterable[_authenticator_pb2.Authenticator] | None = ...,
+        accounts: _abc.Iterable[_account_pb2.Account] | None = ...,
+        sessions: _abc.Iterable[_session_pb2.Session] | None = ...,
+        events: _abc.Iterable[_event_pb2.Event] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "authenticators", b"authenticators", "events", b"events", "next_page_token", b"next_page_token", "sessions", b"sessions", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportUserResponse: _TypeAlias = ExportUserResponse  # noqa: Y015

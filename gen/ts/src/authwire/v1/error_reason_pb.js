@@ -18,7 +18,8 @@ export const ErrorReasonSchema = /*@__PURE__*/
 
 /**
  * The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
- * name of one of these values without the prefix: `USER_NOT_FOUND`.
+ * name of one of these values without the prefix: `USER_NOT_FOUND`. The comment of a value has two paragraphs: the status code and
+ * when it happens; and what to do.
  *
  * @generated from enum authwire.v1.ErrorReason
  */

@@ -36,6 +36,7 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
     store.users.create(caller, { ...user, extra: { of } }),
   ),
   operation("get user", name, (store, caller, id) => store.users.get(caller, id)),
+  operation("get user with times", name, (store, caller, id) => store.users.getWithTimes(caller, id)),
   operation("get private extra", name, (store, caller, id) => store.users.getPrivateExtra(caller, id)),
   operation("get user by email", fc.constantFrom("a@example.com", "b@example.com"), (store, caller, address) =>
     store.users.getByEmail(caller, address),

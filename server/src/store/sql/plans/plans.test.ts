@@ -115,6 +115,11 @@ describe.each(databaseTargets())("plans on %s", (target) => {
   test.each<[string, (store: Store) => Promise<unknown>, Access[]]>([
     ["users.get", (store) => store.users.get(anyone, user.id), [{ table: "u", type: "const", key: "PRIMARY" }]],
     [
+      "users.getWithTimes",
+      (store) => store.users.getWithTimes(anyone, user.id),
+      [{ table: "u", type: "const", key: "PRIMARY" }],
+    ],
+    [
       "users.getPrivateExtra",
       (store) => store.users.getPrivateExtra(anyone, user.id),
       [{ table: "u", type: "const", key: "PRIMARY" }],

@@ -5,6 +5,7 @@ import { columnTypes, type Engine } from "./column-types.js"
 import type {
   AccountRow,
   ApiKeyRow,
+  AuditRow,
   AuthenticatorRow,
   CacheRow,
   EventHeadRow,
@@ -189,6 +190,27 @@ export function entities(engine: Engine) {
       indices: [
         { name: "events_sequence", columns: ["sequence", "id"] },
         { name: "events_tenant", columns: ["tenant", "sequence"] },
+      ],
+    }),
+
+    auditEntries: new EntitySchema<AuditRow>({
+      name: "AuditEntry",
+      tableName: "audit_entries",
+      columns: {
+        id: { name: "id", primary: true, generated: "increment", ...whole() },
+        tenant: { name: "tenant", ...key(63) },
+        created: { name: "created", ...time() },
+        method: { name: "method", ...key(128) },
+        keyId: { name: "key_id", nullable: true, ...key(63) },
+        subject: { name: "subject", nullable: true, ...key(128) },
+        details: { name: "details", ...json(isObject) },
+      },
+      indices: [
+        { name: "audit_entries_created", columns: ["created"] },
+        { name: "audit_entries_tenant", columns: ["tenant", "created", "id"] },
+        { name: "audit_entries_subject", columns: ["tenant", "subject", "created", "id"] },
+        { name: "audit_entries_key", columns: ["tenant", "keyId", "created", "id"] },
+        { name: "audit_entries_method", columns: ["tenant", "method", "created", "id"] },
       ],
     }),
 

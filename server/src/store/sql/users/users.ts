@@ -10,6 +10,7 @@ import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, textOf } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
+import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { UserRow } from "../schema/rows.js"
 import { checkEtag } from "../stale-etag.js"
 import { emailKey } from "./email-key.js"
@@ -56,6 +57,10 @@ export function userStore(
     alias: "a",
     key: ["provider", "providerAccountId"],
   })
+  const withTimes = users.statement(
+    users.selectFrom("u").select(columnsWithTimes(users, "u")).where(users.keyIs("u")),
+    ...users.key,
+  )
   const privateById = users.statement(
     users.selectFrom("u").select("u.privateExtra").where(users.keyIs("u")),
     ...users.key,
@@ -110,6 +115,11 @@ export function userStore(
 
     async get(caller, id) {
       return first(await byId(caller, [users.cell("id", id)]))
+    },
+
+    async getWithTimes(caller, id) {
+      const [cells] = await database.reads(caller).read(withTimes, { tenant: caller.tenant, id })
+      return cells === undefined ? null : { ...users.row(cells), ...timesOf(users, cells) }
     },
 
     async getByEmail(caller, email) {
