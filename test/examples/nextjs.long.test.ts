@@ -341,7 +341,9 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
         await keepScreenshot(page, "nextjs-sign-in")
         await signInWithProvider("Ada")
         await page.click("#passkey-register")
-        await page.waitForSelector("#passkeys li")
+        await shownIn(page).locator("input[name=name]").fill("Ada’s laptop")
+        await shownIn(page).getByText("Name it").click()
+        await shownIn(page).locator("strong", { hasText: "Ada’s laptop" }).waitFor()
         await keepScreenshot(page, "nextjs-account")
       })
 

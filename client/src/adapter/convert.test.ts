@@ -157,9 +157,12 @@ describe("values are unchanged after conversion in both directions", () => {
 
 // A field that a conversion does not know would be sent in `extra`, where the service rejects it.
 describe("every optional string field of the schema is converted as a separate property", () => {
+  /** What the service adds. The objects of the adapter do not have it. */
+  const ofTheService = ["etag"]
   const texts = (message: DescMessage) =>
     message.fields
       .filter((field) => field.scalar === ScalarType.STRING && field.proto.proto3Optional)
+      .filter(({ name }) => !ofTheService.includes(name))
       .map((field) => [field.name, field.localName] as const)
 
   test.each(texts(UserSchema))("of a user: %s", (name, property) => {
@@ -183,6 +186,13 @@ describe("every optional string field of the schema is converted as a separate p
     expect(convert.accountToWire({ ...minimal.account, [property]: null }).extra).toEqual({ [property]: null })
     const answer = overTheWire(LinkAccountRequestSchema, wire, AccountSchema)
     expect(convert.accountFromWire(answer)).toEqual({ ...minimal.account, [property]: "x" })
+  })
+
+  test("what the service adds is not in the objects of the adapter, and keeps its name in them free", () => {
+    const [added, extra] = [{ etag: "of the service" }, { etag: "of the application" }]
+    expect(convert.userFromWire(create(UserSchema, { id: "u1", ...added }))).not.toHaveProperty("etag")
+    expect(convert.userFromWire(create(UserSchema, { id: "u1", ...added, extra }))).toMatchObject(extra)
+    expect(convert.userToWire(extra as never).extra).toEqual(extra)
   })
 })
 

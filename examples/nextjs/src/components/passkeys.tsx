@@ -8,7 +8,7 @@ const shownPasskeys = 100
 const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" })
 const moment = (time: { seconds: bigint }) => `${day.format(new Date(Number(time.seconds) * 1000))} UTC`
 
-/** Shows the passkeys of a user, each with a form that names it and one that removes it. */
+/** Shows the passkeys of a user, each with a form that names or removes it. */
 export async function Passkeys({ userId }: { userId: string }) {
   const { authenticators: passkeys } = await authenticators.listAuthenticators({ userId, pageSize: shownPasskeys })
   return (
@@ -24,16 +24,13 @@ export async function Passkeys({ userId }: { userId: string }) {
               {createTime && `Created ${moment(createTime)}. `}
               {lastUsedTime ? `Last used ${moment(lastUsedTime)}.` : "Not used yet."}
             </span>
-            <form action={namePasskey} className="row">
+            <form action={namePasskey} className="row wide">
               <input name="id" type="hidden" value={credentialId} />
               <input aria-label="Name of the passkey" defaultValue={displayName} maxLength={100} name="name" />
               <button className="quiet" type="submit">
                 Name it
               </button>
-            </form>
-            <form action={removePasskey}>
-              <input name="id" type="hidden" value={credentialId} />
-              <button className="quiet" type="submit">
+              <button className="quiet" formAction={removePasskey} type="submit">
                 Remove
               </button>
             </form>

@@ -84,7 +84,7 @@ export function etagContract(context: ContractContext): void {
     test("a stale one revokes no sessions, however many the user has", async () => {
       const { id } = await context.store.users.create(anyone, everything())
       const create = () => context.store.sessions.create(anyone, newSession(id, context.clock.now + day))
-      for (const _ of range(3)) await Promise.all(range(400).map(create))
+      for (const _ of range(12)) await Promise.all(range(100).map(create))
       const options = { revokeSessionsOnEmailChange: true, etag: "stale" }
       const update = context.store.users.update(anyone, id, { email: `${newId()}@example.com` }, options)
       await expect(update).rejects.toMatchObject(stale)

@@ -238,9 +238,11 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       timestamp: index + 2,
       name: `${name}-${`${index + 2}`.padStart(13, "0")}`,
     }))
+    let ofTheFirst: string[]
     /** Reverts all migrations but the first, and records those that such a build had after it. */
     const record = async (count: number) => {
       for (const _ of later) await revertLastMigration(database)
+      ofTheFirst = await tablesThere()
       for (const { timestamp, name } of recorded.slice(0, count)) {
         await empty.query("INSERT INTO authwire_migrations (timestamp, name) VALUES (?, ?)", [timestamp, name])
       }
@@ -257,7 +259,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       expect(await applyMigrations(database)).toEqual(later)
       for (const name of [...later].reverse()) expect(await revertLastMigration(database)).toBe(name)
       await expect(revertLastMigration(database)).rejects.toThrow("revert them with it")
-      expect(await tablesThere()).toEqual(tables)
+      expect(await tablesThere()).toEqual(ofTheFirst)
     })
 
     test("are rejected if it lacked some, and nothing is changed", async () => {
@@ -265,7 +267,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       for (const use of [pendingMigrations, applyMigrations]) {
         await expect(use(database)).rejects.toThrow("without 0010-token-refreshes, 0011-caches")
       }
-      expect(await tablesThere()).toEqual(tables)
+      expect(await tablesThere()).toEqual(ofTheFirst)
     })
   })
 
