@@ -1,7 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { globSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
-import { homedir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -19,8 +18,8 @@ const firsts = Map.groupBy(guides, (guide) => blocksOf(guide)[0]?.code ?? "")
 
 describe("the guides", () => {
   const folder = folderWithCheckout()
-  // The caches of npm are there.
-  const own = { HOME: homedir() }
+  // With the settings and caches of npm. An option of Node for the tests is none for npm.
+  const { NODE_OPTIONS: _, ...env } = process.env as Record<string, string>
   let http: string
   let addresses: Record<string, string>
 
@@ -34,7 +33,6 @@ describe("the guides", () => {
     "the first block of $pages starts the service as it stands",
     async ({ code }) => {
       expect(code).toMatch(/^make -C authwire run\n/m)
-      const { NODE_OPTIONS: _, ...env } = process.env
       // A process group of its own, which ends with all that make has started.
       const child: ChildProcess = spawn("bash", ["-euo", "pipefail", "-c", code], {
         cwd: folder,
@@ -68,10 +66,10 @@ describe("the guides", () => {
       const application = join(folder, guide.replaceAll("/", "-"))
       mkdirSync(application)
       writeFileSync(join(application, "package.json"), '{ "private": true, "type": "module" }')
-      await promisify(execFile)("make", ["-C", "authwire", "packages"], { cwd: folder })
-      await runBlock(install?.code ?? "", application, own)
+      await promisify(execFile)("make", ["-C", "authwire", "packages"], { cwd: folder, env })
+      await runBlock(install?.code ?? "", application, env)
       const load = "import { AuthwireAdapter } from '@authwire/client'; console.log(typeof AuthwireAdapter)"
-      expect(await runBlock(`node --input-type=module -e "${load}"`, application, own)).toBe("function\n")
+      expect(await runBlock(`node --input-type=module -e "${load}"`, application, env)).toBe("function\n")
     },
     300_000,
   )

@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
-import { homedir, tmpdir } from "node:os"
+import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { createAuthwireClient } from "@authwire/client"
@@ -53,7 +53,9 @@ describe("docs/other-languages.md", () => {
       `the program in ${name} says who is signed in, without and with TLS, and why it cannot tell`,
       async () => {
         expect([prepare?.language, program?.language, start?.language, rest]).toEqual(["sh", fence, "sh", []])
-        const own = { HOME: homedir(), CARGO_TARGET_DIR: `${root}/build/languages/rust` }
+        // With the settings and caches of the languages.
+        const { NODE_OPTIONS: _, ...inherited } = process.env as Record<string, string>
+        const own = { ...inherited, CARGO_TARGET_DIR: `${root}/build/languages/rust` }
         const { code: preparation } = prepare as Block
         await runBlock(preparation, folder, own)
         const into = join(folder, String(/\bcd (\S+)/.exec(preparation)?.[1]))
