@@ -16,6 +16,7 @@ const named = [
       "docs/sessions.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
+      "docs/next-auth-4.md",
       "docs/provider-tokens.md",
       "docs/introspection.md",
       "docs/other-languages.md",
@@ -38,7 +39,10 @@ const named = [
       "docs/performance.md",
     ],
   },
-  { text: "Reference", pages: ["docs/configuration.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"] },
+  {
+    text: "Reference",
+    pages: ["docs/configuration.md", "docs/errors.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"],
+  },
 ]
 
 /** Pages of the site that are not in the navigation, because they are for maintainers. Other pages have links to them. */

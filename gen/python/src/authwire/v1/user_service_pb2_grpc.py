@@ -77,6 +77,11 @@ class UserServiceStub:
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.FromString,
                 _registered_method=True)
+        self.ExportUser = channel.unary_unary(
+                '/authwire.v1.UserService/ExportUser',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.ExportUserRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.ExportUserResponse.FromString,
+                _registered_method=True)
 
 
 class UserServiceServicer:
@@ -134,6 +139,7 @@ class UserServiceServicer:
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+        STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
         `sessions:write`.
         """
@@ -167,6 +173,18 @@ class UserServiceServicer:
     def CountUsers(self, request, context):
         """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
         a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportUser(self, request, context):
+        """Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+        properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+        They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -214,6 +232,11 @@ def add_UserServiceServicer_to_server(servicer, server):
                     servicer.CountUsers,
                     request_deserializer=authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.SerializeToString,
+            ),
+            'ExportUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExportUser,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.ExportUserRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.ExportUserResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -435,6 +458,33 @@ class UserService:
             '/authwire.v1.UserService/CountUsers',
             authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.SerializeToString,
             authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/ExportUser',
+            authwire_dot_v1_dot_user__service__pb2.ExportUserRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.ExportUserResponse.FromString,
             options,
             channel_credentials,
             insecure,
