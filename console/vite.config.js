@@ -13,5 +13,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     target: "es2022",
     modulePreload: { polyfill: false },
+    // The licences of the packages in the bundle. The bills of materials and the check of licences read it.
+    license: { fileName: "licences.json" },
   },
 })

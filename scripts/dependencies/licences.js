@@ -1,7 +1,8 @@
-// Fails if a production dependency of the published packages has no licence, or one that known.json does not allow.
+// Fails if a production dependency of the published packages, or a package that the build bundles in one, has no licence,
+// or one that known.json does not allow.
 // `licences.js [ROOT]`: tests pass another folder.
 import { fileURLToPath } from "node:url"
-import { readJson, readWorkspaces } from "./lock.js"
+import { bundledIn, readJson, readWorkspaces } from "./lock.js"
 
 const root = process.argv[2] ?? fileURLToPath(new URL("../..", import.meta.url))
 const allowed = new Set(readJson(root, "scripts/dependencies/known.json").licences)
@@ -9,8 +10,9 @@ const used = new Set()
 const checked = new Set()
 const problems = new Set()
 
-for (const { name: workspace, direct, peers, needs } of readWorkspaces(root)) {
-  for (const { name, version, licence } of needs([...direct, ...peers])) {
+for (const { name: workspace, folder, direct, peers, needs } of readWorkspaces(root)) {
+  const bundled = bundledIn(root, folder).map(({ identifier, ...one }) => ({ ...one, licence: identifier }))
+  for (const { name, version, licence } of [...needs([...direct, ...peers]), ...bundled]) {
     checked.add(`${name}@${version}`)
     if (!licence) problems.add(`${name}@${version} has no licence (needed by ${workspace})`)
     else if (!allows(licence)) problems.add(`${name}@${version} is under ${licence} (needed by ${workspace})`)

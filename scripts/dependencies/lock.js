@@ -8,6 +8,15 @@ export function readJson(root, path) {
   return JSON.parse(readFileSync(join(root, path), "utf8"))
 }
 
+/**
+ * Returns the packages whose code the build has put into a package of this repository, each as `{ name, version,
+ * identifier }` with the SPDX expression of its licence. Only the page of the console has some.
+ */
+export function bundledIn(root, folder) {
+  const file = `${folder}/dist/page/licences.json`
+  return existsSync(join(root, file)) ? readJson(root, file) : []
+}
+
 /** Returns the paths of all lock files of npm below `root`, sorted. */
 export function lockFiles(root) {
   return filesNamed("package-lock.json", root)

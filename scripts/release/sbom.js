@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { readJson, readWorkspaces } from "../dependencies/lock.js"
+import { bundledIn, readJson, readWorkspaces } from "../dependencies/lock.js"
 
 /**
  * Returns the bill of materials of a published package, with the versions of package-lock.json.
@@ -22,7 +22,7 @@ export function sbomOfPackage(root, name, integrities) {
     const integrity = integrities.get(own.get(path))
     return [path, { ...lock[path], ...(integrity && { integrity }) }]
   })
-  const sbom = generate({ ...lock[folder], name }, movedTo(folder, entries, own))
+  const sbom = generate(folder, [[folder, { ...lock[folder], name }], ...entries], own, root)
   if (integrities.has(name)) sbom.metadata.component.hashes = [sha512(integrities.get(name))]
   return sbom
 }
@@ -32,8 +32,7 @@ export function sbomOfImage(folder) {
   const { packages } = readJson(folder, "node_modules/.package-lock.json")
   const entries = Object.entries(packages).filter(([, { link }]) => !link)
   const own = new Map(entries.filter(([path]) => !path.includes("node_modules")).map(([path, one]) => [path, one.name]))
-  const others = entries.filter(([path]) => path !== "server")
-  const sbom = generate(packages.server, movedTo("server", others, own))
+  const sbom = generate("server", entries, own, folder)
   const service = sbom.metadata.component
   const node = {
     "bom-ref": "node",
@@ -51,27 +50,45 @@ export function sbomOfImage(folder) {
   return sbom
 }
 
-/** The paths that entries of a lock file have if the package in `folder` is the root of node_modules. */
-function movedTo(folder, entries, own) {
-  const moved = new Map()
-  for (const [path, entry] of entries) {
-    const [, owner = "", rest = ""] = /^(?!node_modules\/)(.+?)(?:\/(node_modules\/.*))?$/.exec(path) ?? []
-    const inOwner = rest === "" ? `node_modules/${own.get(owner)}` : `node_modules/${own.get(owner)}/${rest}`
-    const place = owner === "" ? path : owner === folder ? rest : inOwner
-    if (moved.has(place)) throw new Error(`${place}: two packages at the same place`)
-    moved.set(place, entry)
-  }
-  return moved
+/** Adds the packages that are bundled in packages of this repository, as if these had them in their node_modules. */
+function withBundled(entries, own, files) {
+  const installed = new Map(entries)
+  return entries.flatMap(([path, entry]) => {
+    const bundled = own.has(path) ? bundledIn(files, path) : []
+    const dependencies = { ...entry.dependencies }
+    for (const { name, version } of bundled) dependencies[name] = version
+    const inside = bundled
+      .filter(({ name, version }) => installed.get(`node_modules/${name}`)?.version !== version)
+      .map(({ name, version, identifier }) => [`${path}/node_modules/${name}`, { version, license: identifier }])
+    return [[path, { ...entry, dependencies }], ...inside]
+  })
 }
 
-/** Runs `npm sbom` on a lock file with these entries. Throws unless every package of them is in the result. */
-function generate({ name, version, license, dependencies }, entries) {
-  const manifest = { name, version, license, dependencies }
-  const packages = { "": manifest }
-  for (const [path, entry] of entries) {
+/** The path that an entry of a lock file has if the package in `folder` is the root of node_modules. */
+function movedPath(folder, path, own) {
+  const [, owner = "", rest = ""] = /^(?!node_modules\/)(.+?)(?:\/(node_modules\/.*))?$/.exec(path) ?? []
+  if (owner === "") return path
+  if (owner === folder) return rest
+  return `node_modules/${own.get(owner)}${rest && `/${rest}`}`
+}
+
+/**
+ * Runs `npm sbom` for the package in a folder, on a lock file with these entries. Throws unless every one is in the result.
+ *
+ * @param own - The names of the packages of this repository by folder.
+ * @param files - Where these folders are.
+ */
+function generate(root, entries, own, files) {
+  const packages = {}
+  for (const [path, entry] of withBundled(entries, own, files)) {
     const { dev: _dev, peer: _peer, devOptional: _optional, devDependencies: _needs, ...rest } = entry
-    packages[path] = rest
+    const moved = movedPath(root, path, own)
+    if (moved in packages) throw new Error(`${moved}: two packages at the same place`)
+    packages[moved] = rest
   }
+  const { name, version, license, dependencies } = packages[""]
+  const manifest = { name, version, license, dependencies }
+  packages[""] = manifest
   const folder = mkdtempSync(join(tmpdir(), "authwire-sbom-"))
   try {
     writeFileSync(join(folder, "package.json"), JSON.stringify(manifest))
@@ -80,8 +97,9 @@ function generate({ name, version, license, dependencies }, entries) {
     const sbom = JSON.parse(execFileSync("npm", args, { cwd: folder, encoding: "utf8", maxBuffer: 2 ** 26 }))
     sbom.metadata.component.name = name
     const listed = new Set(sbom.components.map((one) => `${one.name}@${one.version}`))
-    for (const [path, entry] of entries) {
-      const one = `${path.replace(/^.*node_modules\//, "")}@${entry.version}`
+    for (const [path, { version: installed }] of Object.entries(packages)) {
+      if (path === "") continue
+      const one = `${path.replace(/^.*node_modules\//, "")}@${installed}`
       if (!listed.has(one)) throw new Error(`npm sbom does not list ${one} of ${name}`)
     }
     return sbom

@@ -92,6 +92,11 @@ describe("licences", () => {
     expect(await run("licences")).toMatchObject({ code: 1, output: expect.stringContaining(problem) })
   })
 
+  test("a package that the build bundles counts too", async () => {
+    write("lib/dist/page/licences.json", [{ name: "chart", version: "1.0.0", identifier: "Strange" }])
+    expect(await run("licences")).toEqual({ code: 1, output: expect.stringContaining("chart@1.0.0 is under Strange") })
+  })
+
   test("one of several licences to choose from is enough, and an allowed licence must be used", async () => {
     setLicence("node_modules/left/node_modules/deep", "Other OR ISC AND MIT")
     expect(await run("licences")).toMatchObject({ code: 0 })

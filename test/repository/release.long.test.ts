@@ -7,6 +7,12 @@ import { hasReleaseTools, root } from "@authwire/test-support/machine/deploy.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
 const { version } = JSON.parse(readFileSync(join(root, "server/package.json"), "utf8")) as { version: string }
+const { workspaces } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { workspaces: string[] }
+const published = workspaces.filter((folder) => {
+  return JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")).private !== true
+})
+// Three of each package, and two of the chart.
+const files = published.length * 3 + 2
 const token = `npm/authwire-token-${version}`
 const proto = `npm/authwire-proto-${version}`
 const chart = `chart/authwire-${version}`
@@ -54,7 +60,7 @@ withTools("what a release publishes", () => {
   }
 
   test("is verified with the public key, and by openssl", () => {
-    expect(verified()).toEqual({ code: 0, output: "release: 17 files and their signatures are verified\n" })
+    expect(verified()).toEqual({ code: 0, output: `release: ${files} files and their signatures are verified\n` })
     const raw = at("raw")
     writeFileSync(raw, Buffer.from(readFileSync(at(`${token}.tgz.sig`), "utf8"), "base64"))
     const args = ["dgst", "-sha256", "-verify", at("cosign.pub"), "-signature", raw]
@@ -66,7 +72,7 @@ withTools("what a release publishes", () => {
     writeFileSync(at("other.pub"), createPublicKey(keyOf("P-256")).export({ type: "spki", format: "pem" }))
     const { code, output } = verified(at("other.pub"))
     expect(code).toBe(1)
-    expect(output.match(/is not what was signed/g)).toHaveLength(17)
+    expect(output.match(/is not what was signed/g)).toHaveLength(files)
     expect(output).toContain(`${token}.provenance.sigstore.json: signature verification failed`)
   })
 
@@ -140,7 +146,11 @@ withTools("what a release publishes", () => {
     expect(metadata.component).toMatchObject({ name: "@authwire/server", version, type: "library" })
     const names = components.map(({ name }: { name: string }) => name)
     expect(names).toEqual(expect.arrayContaining(["jose", "pg-protocol", "oauth4webapi", "@authwire/token"]))
-    expect(components.filter(({ hashes }: { hashes?: unknown }) => hashes === undefined)).toEqual([])
+  })
+
+  test("names the packages that the build bundles, which no dependency names", () => {
+    const { components } = JSON.parse(readFileSync(at(`npm/authwire-console-${version}.cdx.json`), "utf8"))
+    expect(components.map(({ name }: { name: string }) => name)).toEqual(expect.arrayContaining(["preact", "uplot"]))
   })
 })
 
