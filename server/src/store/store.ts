@@ -193,7 +193,8 @@ export interface UserStore {
     options?: { revokeSessionsOnEmailChange: boolean },
   ): Promise<(User & Revocation) | null>
   /**
-   * Deletes the user with its accounts, sessions and authenticators in one transaction. Returns the user as it was.
+   * Deletes the user with its accounts, sessions and authenticators in one transaction, and the verification tokens of its
+   * address, of which at most 10,000. Returns the user as it was.
    * None of the three outlives the user, even if it is created at the same time. May run its transaction more than
    * once. If the user has more than 1,000 rows in a table, the rows are deleted later, by `ExpiredStore`. They exist for
    * no call meanwhile, and their keys are free, except the user's id.
