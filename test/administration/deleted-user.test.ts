@@ -31,7 +31,9 @@ async function tablesWith(text: string): Promise<string[]> {
   const found: string[] = []
   for (const { name } of await authwire.rows(names)) {
     const rows = await authwire.rows(`SELECT * FROM ${name}`)
-    const shown = JSON.stringify(rows, (_, value) => (value instanceof Uint8Array ? Buffer.from(value).toString() : value))
+    const shown = JSON.stringify(rows, (_, value) =>
+      value instanceof Uint8Array ? Buffer.from(value).toString() : value,
+    )
     if (shown.includes(text)) found.push(String(name))
   }
   return found.sort()
