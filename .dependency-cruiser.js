@@ -25,6 +25,7 @@ export default {
       return wall(`above-${folders[0]}`, `^server/src/(${folders.join("|")})/`, `^server/src/(${above.join("|")})/`)
     }),
     wall("client-in-server", "^server/src/", client),
+    wall("ours-in-console", "^console/src/", `${server}|${client}`),
     wall("server-in-client", "^client/src/", `${server}|${databaseDrivers}`),
     // The token module loads in edge runtimes.
     wall("edge-runtimes", "^token/src/", `${server}|${client}|${generated}|${rpcLibraries}`),

@@ -4,21 +4,28 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo site packages release-check release-packages test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
-  bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
-  tracing-install earlier-install gateways-install bench-import bench-cleanup failover screenshots
+.PHONY: help install build run demo site packages release-check release-packages release-upgrade release-artefacts release-ready test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
+  bench-install test-install nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
+  tracing-install earlier-install gateways-install release-install bench-import bench-cleanup failover screenshots
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: node_modules/.package-lock.json ## install the dependencies in package-lock.json
 
+# Installs the packages of a lock file, unless they are there: a checkout changes the time of the file, and not always its text.
+npm_ci = { cmp -s package-lock.json node_modules/.installed.json || \
+  { npm ci --loglevel=error && cp package-lock.json node_modules/.installed.json; }; }
+
 node_modules/.package-lock.json: package-lock.json
-	npm ci --loglevel=error
+	$(npm_ci)
 	@touch $@
 
-build: install ## install and build
+build: install console/dist/page/index.html ## install and build
 	tsc --build
+
+console/dist/page/index.html: $(shell find console/src/page console/vite.config.js -type f) node_modules/.package-lock.json
+	cd console && vite build --logLevel warn
 
 run: build ## run Authwire on an embedded database, and print what to try next
 	@exec node server/bin/authwire.js serve --dev
@@ -75,16 +82,17 @@ fuzz: build ## send a million invalid inputs to a test server; ARGS="--seed 42 -
 bench-install: install bench/node_modules/.package-lock.json
 
 bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.prisma
-	cd bench && npm ci --loglevel=error
+	cd bench && $(npm_ci)
 	# Prisma's schema engine is a download and not needed to generate the client. Any program can take its place.
 	cd bench && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) node_modules/.bin/prisma generate --schema schema.prisma --no-hints
 	@touch $@
 
 # Packages that only long tests need. Each has a folder of its own.
-test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install tracing-install \
-  earlier-install gateways-install
+test-install: nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install \
+  site-install tracing-install earlier-install gateways-install release-install
 
 nextjs-install: install test/security/nextjs/node_modules/.package-lock.json
+next-auth-4-install: install test/next-auth-4/application/node_modules/.package-lock.json
 next-example-install: install examples/nextjs/node_modules/.package-lock.json
 browser-install: install test/browser/node_modules/.package-lock.json
 runtimes-install: install test/runtimes/node_modules/.package-lock.json
@@ -93,11 +101,11 @@ tracing-install: install test/tracing/application/node_modules/.package-lock.jso
 adapters-install: install test/import/fixtures/node_modules/.package-lock.json
 
 %/node_modules/.package-lock.json: %/package-lock.json
-	cd $* && npm ci --loglevel=error
+	cd $* && $(npm_ci)
 	@touch $@
 
 test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/package-lock.json $(wildcard test/import/fixtures/prisma/*)
-	cd test/import/fixtures && npm ci --loglevel=error
+	cd test/import/fixtures && $(npm_ci)
 	# As for bench: the schema engine is a download and not needed.
 	cd test/import/fixtures && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) npm run -s generate
 	@touch $@
@@ -117,11 +125,24 @@ site: build site-install ## build the site into site/dist; fails on dead links
 packages: build ## pack the npm packages into build/packages, to install them in an application
 	node scripts/release/pack.js build/packages
 
-release-packages: build ## pack the release, and install it in fresh projects (needs Go and Python)
-	cd scripts/release && npm ci --loglevel=error
+release-install: install scripts/release/node_modules/.package-lock.json
+
+release-packages: build release-install ## pack the release, and install it in fresh projects (needs Go and Python)
 	node scripts/release/check.js
 
-release-check: verify test test-long ## check everything before a release
+release-upgrade: build earlier-install ## upgrade from the previous version under load (needs a database server)
+	AUTHWIRE_TEST_REQUIRE=upgrade scripts/test --config jest.long.config.js test/upgrade/upgrade
+
+release-artefacts: build release-install deploy-install ## make what a release publishes, into build/release; FINAL=1 with AUTHWIRE_RELEASE_KEY
+	node scripts/release/artefacts.js build/release $(FINAL:1=--final)
+	node scripts/release/verify.js build/release build/release/cosign.pub
+
+release-check: release-ready verify release-packages release-upgrade release-artefacts ## rehearse a release, besides the tests; FINAL=1 is the release (docs/releasing.md)
+	node scripts/dependencies/audit.js --all $(FINAL:1=--required)
+	@echo "release-check: $(if $(FINAL),build/release can be published,rehearsed; the release itself is made with FINAL=1)"
+
+release-ready: install
+	node scripts/release/ready.js $(FINAL:1=--final)
 
 deploy-install: install ## install the checkers for deploy/: helm, kubeconform and others (needs Go)
 	scripts/deploy/install
@@ -131,7 +152,7 @@ gen: install ## generate code and pages (needs Maven, Go and Python 3.10+)
 
 lint: install ## lint the code and the schema, and check their format (needs Maven once)
 	biome check --error-on-warnings
-	depcruise --config .dependency-cruiser.js server/src client/src token/src
+	depcruise --config .dependency-cruiser.js server/src client/src console/src token/src
 	node scripts/promises.ts
 	scripts/proto-deps/fetch
 	buf lint
@@ -142,6 +163,7 @@ format: install ## format, and apply the linter's fixes
 
 verify: build bench-install browser-install lint ## regenerate and compare, lint, check types, schema compatibility and dependencies
 	tsc --project test
+	tsc --project console/src/page
 	tsc --project bench
 	tsc --project fuzz
 	tsc --project token/vectors --noEmit
@@ -153,4 +175,4 @@ verify: build bench-install browser-install lint ## regenerate and compare, lint
 	node scripts/dependencies/audit.js
 
 clean: ## remove build results, but not installed packages
-	rm -rf build token/dist server/dist client/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo
+	rm -rf build token/dist server/dist client/dist console/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build test/next-auth-4/application/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo

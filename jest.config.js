@@ -15,6 +15,7 @@ export default {
     "<rootDir>/token/src",
     "<rootDir>/server/src",
     "<rootDir>/client/src",
+    "<rootDir>/console/src",
     "<rootDir>/examples/express/src",
     "<rootDir>/bench/load",
     "<rootDir>/bench/report",

@@ -15,7 +15,10 @@ for (const page of pages) {
   const text = readFileSync(join(root, page), "utf8")
   mkdirSync(dirname(join(build, page)), { recursive: true })
   const own = withoutForeignLinks(page, text)
-  writeFileSync(join(build, page), `---\ndescription: ${JSON.stringify(descriptionOf(page))}\n---\n\n${own}`)
+  writeFileSync(
+    join(build, page),
+    `---\ndescription: ${JSON.stringify(descriptionOf(page))}\n---\n\n${withSizes(page, own)}`,
+  )
   // The twin of the page, for programs: as text, at its address with `.md`.
   const twin = join(build, "public", page)
   mkdirSync(dirname(twin), { recursive: true })
@@ -26,10 +29,19 @@ for (const page of pages) {
 }
 cpSync(join(here, "index.md"), join(build, "index.md"))
 cpSync(join(root, "docs/images"), join(build, "docs/images"), { recursive: true })
-cpSync(join(root, "docs/images/logo.svg"), join(build, "public/logo.svg"))
+for (const name of ["logo.svg", "where.svg"]) cpSync(join(root, "docs/images", name), join(build, "public", name))
 writeFileSync(join(build, "public/llms.txt"), index())
 writeSchemaPages(join(build, "api"))
 execFileSync("node_modules/.bin/typedoc", { cwd: here, stdio: "inherit" })
+
+/** Gives each screenshot its size, so that the text below it does not move when it arrives. */
+function withSizes(page, text) {
+  return text.replaceAll(/!\[([^\]]*)\]\(([\w./-]+\.png)\)/g, (_, label, path) => {
+    // The header of a PNG: width and height in pixels.
+    const header = readFileSync(join(root, dirname(page), path)).subarray(16, 24)
+    return `<img src="${path}" alt="${label}" width="${header.readUInt32BE(0)}" height="${header.readUInt32BE(4)}" loading="lazy">`
+  })
+}
 
 /** Returns the list of the pages for programs: https://llmstxt.org. */
 function index() {

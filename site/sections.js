@@ -16,12 +16,14 @@ const named = [
       "docs/sessions.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
+      "docs/next-auth-4.md",
       "docs/provider-tokens.md",
       "docs/introspection.md",
       "docs/other-languages.md",
       "docs/gateways.md",
       "docs/session-cache.md",
       "docs/events.md",
+      "docs/console.md",
       "docs/runtimes.md",
     ],
   },
@@ -37,11 +39,18 @@ const named = [
       "docs/performance.md",
     ],
   },
-  { text: "Reference", pages: ["docs/configuration.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"] },
+  {
+    text: "Reference",
+    pages: ["docs/configuration.md", "docs/errors.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"],
+  },
 ]
 
 /** Pages of the site that are not in the navigation, because they are for maintainers. Other pages have links to them. */
-export const unlisted = ["docs/dependencies.md", ...globSync("docs/decisions/*.md", { cwd: root }).sort()]
+export const unlisted = [
+  "docs/dependencies.md",
+  "docs/releasing.md",
+  ...globSync("docs/decisions/*.md", { cwd: root }).sort(),
+]
 
 const known = [...named.flatMap(({ pages }) => pages), ...unlisted]
 const more = {

@@ -1,5 +1,6 @@
 export * from "./slim/authwire/v1/account_pb.js"
 export * from "./slim/authwire/v1/account_service_pb.js"
+export * from "./slim/authwire/v1/api_key_service_pb.js"
 export * from "./slim/authwire/v1/audit_entry_pb.js"
 export * from "./slim/authwire/v1/audit_service_pb.js"
 export * from "./slim/authwire/v1/authenticator_pb.js"

@@ -1,11 +1,26 @@
 // Reads the production dependencies of the published workspaces from their package.json files and package-lock.json.
-import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs"
+import { basename, join } from "node:path"
 import { isDeepStrictEqual } from "node:util"
 
 /** Reads a JSON file below `root`. */
 export function readJson(root, path) {
   return JSON.parse(readFileSync(join(root, path), "utf8"))
+}
+
+/** Returns the paths of all lock files of npm below `root`, sorted. */
+export function lockFiles(root) {
+  return filesNamed("package-lock.json", root)
+}
+
+/** The same of other package managers. */
+export function otherLockFiles(root) {
+  return filesNamed("{go.sum,Cargo.lock,requirements.txt,pom.xml}", root)
+}
+
+function filesNamed(name, root) {
+  const others = new Set(["node_modules", "build", ".next", "target", ".venv"])
+  return globSync(`**/${name}`, { cwd: root, exclude: (path) => others.has(basename(path)) }).sort()
 }
 
 /**

@@ -43,7 +43,7 @@ async function tryImage() {
   }
   say(`${installed.length} packages, as package-lock.json names them`)
 
-  const developers = ["typescript", "jest", "@biomejs", "@bufbuild/buf"].map((name) =>
+  const developers = ["typescript", "jest", "@biomejs", "@bufbuild/buf", "@auth/core"].map((name) =>
     join(image.root, image.workdir, "node_modules", name),
   )
   for (const name of developers) assert(!files.includes(name), `${name} is of no use in production`)

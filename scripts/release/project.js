@@ -1,7 +1,7 @@
 // A project that installs what a release would publish.
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { cpSync, mkdirSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
@@ -81,6 +81,8 @@ export async function serveIn({ folder, node }) {
 
 /** Returns an environment without this repository's programs on the path and without npm's script settings. */
 function environment({ folder, node }, more) {
+  if (!existsSync(join(nodes[node], "node")))
+    throw new Error(`${nodes[node]} has no Node ${node}: make release-install`)
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|NODE_OPTIONS$|NODE_ENV$|INIT_CWD$)/i.test(name),
   )

@@ -165,6 +165,27 @@ describe("audit", () => {
     expect(await run("audit")).toMatchObject({ code: 1 })
   })
 
+  test("with --all every lock file is asked about, and a severe advisory about a tool fails too", async () => {
+    const tools = { name: "tools", version: "1.0.0", dependencies: { hammer: "1" } }
+    write("examples/tools/package.json", tools)
+    const packages = { "": tools, "node_modules/hammer": { version: "1.2.3" } }
+    write("examples/tools/package-lock.json", { ...tools, lockfileVersion: 3, requires: true, packages })
+    write("examples/go/go.sum", "")
+    const advisories = { hammer: [advisory("critical")] }
+    expect(await audit(200, advisories)).toMatchObject({ code: 0 })
+    const { code, output, asked } = await audit(200, advisories, "--all")
+    expect(output).toContain("audit: examples/tools/package-lock.json: hammer, critical: <5 It leaks")
+    expect(output).toContain("audit: package-lock.json: nothing severe.")
+    expect(output).toContain("audit: npm knows nothing of examples/go/go.sum\n")
+    expect({ code, asked }).toEqual({ code: 1, asked: expect.objectContaining({ strange: ["1.0.0"] }) })
+  })
+
+  test("with --required, no answer is a failure, which names what was not asked about", async () => {
+    const { code, output } = await audit(405, "", "--all", "--required")
+    expect(output).toContain("audit: not done, the registry answers 405: package-lock.json\n")
+    expect(code).toBe(1)
+  })
+
   const advisory = (severity: string) => ({
     id: 1,
     url: "https://example.com/1",
@@ -174,26 +195,27 @@ describe("audit", () => {
   })
 
   /** Runs the audit with a registry that gives this response. `asked` is the request that the registry received. */
-  async function audit(status: number, answer: unknown) {
+  async function audit(status: number, answer: Record<string, unknown> | "", ...options: string[]) {
     let asked: unknown
     const registry = createServer(async (request, response) => {
       const audits = request.url === advisories
       if (audits) asked = JSON.parse(await text(request.pipe(createGunzip())))
-      response.writeHead(audits ? status : 404).end(audits ? JSON.stringify(answer) : "{}")
+      const told = Object.entries(answer).filter(([name]) => name in ((asked as object | undefined) ?? {}))
+      response.writeHead(audits ? status : 404).end(audits ? JSON.stringify(Object.fromEntries(told)) : "{}")
     })
     registry.listen(0, "127.0.0.1")
     await once(registry, "listening")
     try {
       const { port } = registry.address() as AddressInfo
-      return { ...(await run("audit", { npm_config_registry: `http://127.0.0.1:${port}` })), asked }
+      return { ...(await run("audit", { npm_config_registry: `http://127.0.0.1:${port}` }, options)), asked }
     } finally {
       registry.close()
     }
   }
 })
 
-async function run(script: string, variables: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [join(scripts, `${script}.js`), folder], {
+async function run(script: string, variables: Record<string, string> = {}, options: string[] = []) {
+  const child = spawn(process.execPath, [join(scripts, `${script}.js`), folder, ...options], {
     env: { PATH: process.env.PATH, HOME: folder, ...variables },
     stdio: ["ignore", "pipe", "pipe"],
   })

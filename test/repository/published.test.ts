@@ -19,20 +19,6 @@ test.each(published)("%s exports its package.json, and has a README", (folder) =
   expect(existsSync(join(root, folder, "README.md"))).toBe(true)
 })
 
-test("all published packages have the same version, and depend on each other in that version", () => {
-  const manifests = published.map((folder) => JSON.parse(read(`${folder}/package.json`)))
-  const versions = new Map<string, string>(manifests.map(({ name, version }) => [name, version]))
-  expect([...new Set(versions.values())]).toHaveLength(1)
-  const [version] = versions.values()
-  for (const { dependencies = {} } of manifests) {
-    for (const [name, wanted] of Object.entries(dependencies)) if (versions.has(name)) expect(wanted).toBe(version)
-  }
-  expect(read("gen/python/pyproject.toml")).toContain(`version = "${version}"`)
-  const chart = read("deploy/helm/authwire/Chart.yaml")
-  expect(chart).toContain(`\nversion: ${version}\nappVersion: ${version}\n`)
-  expect(read("deploy/compose.yaml")).toContain(`image: authwire:${version}\n`)
-})
-
 test("links between the pages of the repository are valid", () => {
   const pages = globSync(["*.md", "docs/**/*.md", "{bench,fuzz,examples/*,deploy,site/guide}/*.md"], { cwd: root })
   const dead = pages.flatMap((page) =>

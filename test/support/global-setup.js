@@ -5,7 +5,7 @@ import { hasSite } from "./applications/site.ts"
 import { findPgBouncer } from "./connections/pgbouncer.ts"
 import { createRunFolder, createServerProcess, findServer, mysqlPrograms, serverEngines } from "./databases/servers.ts"
 import teardown from "./global-teardown.js"
-import { hasDeployTools, hasSystemdAnalyze } from "./machine/deploy.ts"
+import { hasDeployTools, hasReleaseTools, hasSystemdAnalyze } from "./machine/deploy.ts"
 import { findEnvoy, findNginx } from "./machine/gateways.ts"
 import { missingLanguages } from "./machine/languages.ts"
 import { hasNetworkNamespaces } from "./machine/network-namespace.ts"
@@ -43,10 +43,13 @@ function leftOutOfLongTests() {
     leftOut.push("left out: an application with OpenTelemetry (npm install in test/tracing/application)")
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
   if (!hasRuntimes()) leftOut.push("left out: Bun, Deno, workerd and other runtimes (make runtimes-install)")
+  if (!hasNextjs("next-auth-4/application"))
+    leftOut.push("left out: next-auth 4 (npm install in test/next-auth-4/application)")
   if (!hasNextExample()) leftOut.push("left out: the example in Next.js (npm install in examples/nextjs)")
   if (!hasChromium()) leftOut.push("left out: Chromium (install chromium; npm install in test/browser)")
   if (!hasDeployTools())
     leftOut.push("left out: checks of the chart, the image and compose.yaml (scripts/deploy/install)")
+  else if (!hasReleaseTools()) leftOut.push("left out: the artefacts of a release (make release-install)")
   if (!hasSite()) leftOut.push("left out: the code of the quick starts (npm install in site)")
   if (!hasSystemdAnalyze()) leftOut.push("left out: checks of the systemd unit (needs systemd-analyze of systemd)")
   if (!hasAdapters()) leftOut.push("left out: the adapters of Auth.js (make adapters-install)")
@@ -61,7 +64,7 @@ function leftOutOfLongTests() {
  *
  * - AUTHWIRE_TEST_MYSQL_URL, AUTHWIRE_TEST_MARIADB_URL, AUTHWIRE_TEST_POSTGRES_URL: the server to use. Its user must be
  *   allowed to create databases and users. Not set: a server is started for this run, if its program is installed.
- * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run.
+ * - AUTHWIRE_TEST_REQUIRE=all: a missing server or tool fails the run. `upgrade`: the upgrade is tested, or fails.
  * - AUTHWIRE_TEST_LONG: this is a run of the long tests, which need more programs (set by jest.long.config.js).
  * - AUTHWIRE_TEST_TARGETS: the databases to use, of `sqlite,mysql,mariadb,postgres` (default: all four).
  * - AUTHWIRE_TEST_SERVICE_DATABASE: the one of them on which everything above the store is tested (default: the first).

@@ -22,6 +22,9 @@ interface Times {
   createTime?: Timestamp
   updateTime?: Timestamp
 }
+interface Used {
+  lastUsedTime?: Timestamp
+}
 
 export function describeMessages(world: World, carrier: Carrier): void {
   const client = () => world.clients[carrier.name] as AuthwireClient
@@ -132,8 +135,12 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
     users = [],
     accounts = [],
     authenticators = [],
-  } = answer as { user?: Times } & { [Name in "users" | "accounts" | "authenticators"]?: Times[] }
+    authenticator,
+  } = answer as { user?: Times; authenticator?: Used } & {
+    [Name in "users" | "accounts" | "authenticators"]?: Times[]
+  }
   if (user?.createTime !== undefined) users.push(user)
   for (const row of [...users, ...accounts, ...authenticators]) row.createTime = row.updateTime = timestampFromMs(0)
+  for (const used of [authenticator, ...(authenticators as Used[])]) delete used?.lastUsedTime
   return Buffer.from(toBinary(method.output, answer))
 }

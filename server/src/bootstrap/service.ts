@@ -4,6 +4,7 @@ import { createRequire } from "node:module"
 import { setImmediate } from "node:timers/promises"
 import {
   AccountService,
+  ApiKeyService,
   AuditService,
   AuthenticatorService,
   EventService,
@@ -46,6 +47,7 @@ import { type Rejecter, rejecter } from "../rpc/rejection.js"
 import { rejections } from "../rpc/rejection-log.js"
 import { createRouter, type Router, register } from "../rpc/router.js"
 import { accountService } from "../services/account.js"
+import { apiKeyService } from "../services/api-key.js"
 import { auditService } from "../services/audit.js"
 import { authenticatorService } from "../services/authenticator.js"
 import { authorizationService } from "../services/authorization.js"
@@ -125,6 +127,7 @@ export function createService(options: ServiceOptions): Router {
     register(IntrospectionService, introspectionService(asking)),
     register(Authorization, authorizationService(asking)),
     register(EventService, eventService({ events: store.events, feed: options.feed })),
+    register(ApiKeyService, apiKeyService()),
     register(AuditService, auditService(store)),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]

@@ -120,6 +120,11 @@ export async function runProgram(given: readonly string[], { environment, versio
     "List who has called which method that writes, the newest first.",
     async () => (await import("./administration/audit.js")).listAudit,
   )
+  add(
+    "console",
+    "Serve a page for operators on 127.0.0.1, which shows users, sessions and events of a running service.",
+    async () => (await import("./commands/console.js")).serveConsole,
+  )
 
   try {
     await program.parseAsync([...args], { from: "user" })

@@ -20,7 +20,7 @@ export const administrationOptions = {
     orFile: true,
     value: text(),
     help: "The API key of the command. It decides the tenant, and its scopes decide what the command may do.",
-    commands: serviceCommands,
+    commands: [...serviceCommands, "console"],
   },
   user: {
     value: text("ID"),

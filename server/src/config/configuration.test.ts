@@ -200,7 +200,18 @@ describe("readConfiguration", () => {
     for (const [name, { flag, variable, value }] of Object.entries<Option>(options)) {
       if ((await value.safeParseAsync(nonsense)).success) continue
       const own = (
-        ["serve", "import", "export", "cleanup", "rekey", "events tail", "users find", "users delete", "audit"] as const
+        [
+          "serve",
+          "import",
+          "export",
+          "cleanup",
+          "rekey",
+          "events tail",
+          "users find",
+          "users delete",
+          "audit",
+          "console",
+        ] as const
       ).find((one) => optionsOf(one).some(([other]) => other === name))
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")
       const given = flag === undefined ? {} : { [name]: nonsense }

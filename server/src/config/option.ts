@@ -14,6 +14,7 @@ export type Command =
   | "events tail"
   | `users ${"find" | "show" | "export" | "delete"}`
   | "audit"
+  | "console"
   | `sessions ${"list" | "revoke" | "revoke-all"}`
 
 /** Groups of commands, by their common first word. */

@@ -1,6 +1,7 @@
 import type { z } from "zod"
 import { administrationOptions } from "./administration-options.js"
 import { commandOptions } from "./command-options.js"
+import { consoleOptions } from "./console-options.js"
 import { databaseOptions } from "./database-options.js"
 import { listenerOptions } from "./listener-options.js"
 import { observationOptions } from "./observation-options.js"
@@ -32,6 +33,7 @@ const definitions = {
   ...observationOptions,
   ...commandOptions,
   ...administrationOptions,
+  ...consoleOptions,
 } as const satisfies Record<string, OptionDefinition>
 
 /** The headings of docs/configuration.md, each with the names of its options. */
@@ -45,6 +47,7 @@ export const optionGroups = (
     ["Logs and traces", observationOptions],
     ["Commands", commandOptions],
     ["Administration", administrationOptions],
+    ["Console", consoleOptions],
   ] as const
 ).map(([heading, group]) => ({ heading, names: Object.keys(group) as Name[] }))
 

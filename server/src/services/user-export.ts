@@ -42,7 +42,8 @@ export function userExport({ users, accounts, sessions, authenticators, events }
       }
       case "accounts": {
         const { items, nextToken } = await accounts.listByUser(call, userId, page, { tokens: false })
-        return { accounts: items.map(fromAccount), nextPageToken: following(nextToken, "accounts", "sessions.") }
+        const shown = items.map((account) => fromAccount(account, { tokens: false }))
+        return { accounts: shown, nextPageToken: following(nextToken, "accounts", "sessions.") }
       }
       case "sessions": {
         const { items, nextToken } = await sessions.list(call, { userId }, page)

@@ -30,9 +30,9 @@ export function userService({
       return { user: fromUser(found(await users.getByAccount(call, request), "USER_NOT_FOUND")) }
     },
     async updateUser(request, call) {
-      const { revokeSessionsOnEmailChange } = request
+      const { revokeSessionsOnEmailChange, etag } = request
       if (revokeSessionsOnEmailChange) requireScope(call.identity, "sessions:write")
-      const updated = await users.update(call, request.id, toUserPatch(request), { revokeSessionsOnEmailChange })
+      const updated = await users.update(call, request.id, toUserPatch(request), { revokeSessionsOnEmailChange, etag })
       const { revokedSessions = 0, ...user } = found(updated, "USER_NOT_FOUND")
       return { user: fromUser(user), revokedSessions: BigInt(revokedSessions) }
     },

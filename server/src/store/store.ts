@@ -182,6 +182,9 @@ export interface UserStore {
    * Returns the user as it is now. A cleared `email`, `name` or `image` reads back as null (see Extra). Throws
    * EMAIL_ALREADY_EXISTS and INVALID_FIELD (`extra`). May run its transaction more than once.
    *
+   * With `etag`, throws STALE_ETAG unless it is the `userEtag` of the stored user: of concurrent calls with one etag that
+   * change the user, one succeeds.
+   *
    * With `revokeSessionsOnEmailChange`, the user's sessions are deleted in the same transaction if the address changes
    * or is removed. No session of the user is created meanwhile. If the user has thousands of sessions, most are deleted
    * before, in batches that are committed one by one, so a failed call may have deleted some.
@@ -190,7 +193,7 @@ export interface UserStore {
     caller: Caller,
     id: string,
     patch: UserPatch,
-    options?: { revokeSessionsOnEmailChange: boolean },
+    options?: { revokeSessionsOnEmailChange?: boolean; etag?: string | undefined },
   ): Promise<(User & Revocation) | null>
   /**
    * Deletes the user with its accounts, sessions and authenticators in one transaction, and the verification tokens of its
@@ -214,9 +217,10 @@ export interface AccountStore {
    * Links an account. If the same user has it already, replaces the given fields and leaves the others unchanged
    * (`extra` is merged; a named property that is null in `extra` is cleared). `token_type` is stored in lower case.
    * Throws USER_NOT_FOUND, ACCOUNT_LINKED_TO_ANOTHER_USER and INVALID_FIELD (`extra`, `authorization_details`: each at
-   * most 65,536 bytes as JSON).
+   * most 65,536 bytes as JSON). With `etag`, throws STALE_ETAG unless it is the `accountEtag` of the stored account, also if
+   * none is stored.
    */
-  link(caller: Caller, account: Account): Promise<Account>
+  link(caller: Caller, account: Account, options?: { etag?: string | undefined }): Promise<Account>
   /**
    * Unlinks an account and returns it as it was. With `revokeSessions`, the existing sessions of its user are deleted
    * in the same transaction. A session that is created at the same time may remain. Thousands of sessions are deleted
@@ -364,8 +368,22 @@ export interface AuthenticatorStore {
    * user.
    */
   listByUserId(caller: Caller, userId: string): Promise<ListedAuthenticator[]>
+  /** Returns a page of these authenticators, in the same order. See Pages. */
+  list(caller: Caller, userId: string, page: PageRequest): Promise<Page<ListedAuthenticator>>
   /**
-   * Raises the counter. An equal value succeeds. A lower one throws COUNTER_REGRESSION, also if a concurrent call has
+   * Sets the name; undefined removes it. With `userId`, only if the authenticator belongs to that user; otherwise returns
+   * null.
+   */
+  rename(
+    caller: Caller,
+    credentialID: string,
+    displayName: string | undefined,
+    userId?: string,
+  ): Promise<Authenticator | null>
+  /** Deletes the authenticator and returns it as it was. With `userId` as in `rename`. */
+  delete(caller: Caller, credentialID: string, userId?: string): Promise<Authenticator | null>
+  /**
+   * Raises the counter, and sets `lastUsed`. An equal value succeeds. A lower one throws COUNTER_REGRESSION, also if a concurrent call has
    * raised the stored counter first.
    */
   updateCounter(caller: Caller, credentialID: string, newCounter: number): Promise<Authenticator | null>

@@ -329,6 +329,10 @@ export interface Authenticator {
   credentialBackedUp: boolean
   transports?: string | undefined
   extra: Extra
+  /** The name that the user has given to it. */
+  displayName?: string | undefined
+  /** When a sign-in last set the counter. */
+  lastUsed?: Date | undefined
 }
 
 /** An authenticator as returned by lists. */

@@ -15,6 +15,11 @@ export function hasDeployTools(): boolean {
   return [...needed, `${root}/build/deploy/schemas`, `${root}/scripts/deploy/node_modules`].every(existsSync)
 }
 
+/** Whether the tools that make the artefacts of a release are installed: these, and those of `make release-install`. */
+export function hasReleaseTools(): boolean {
+  return hasDeployTools() && existsSync(`${root}/scripts/release/node_modules/@sigstore/sign`)
+}
+
 export function hasSystemdAnalyze(): boolean {
   return spawnSync("systemd-analyze", ["--version"]).status === 0
 }

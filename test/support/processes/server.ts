@@ -45,10 +45,12 @@ export async function startServer(options: {
   prefix?: readonly string[]
   /** The file of the command `authwire`. Default: the one of this repository. */
   command?: string
+  /** Its working folder. Default: that of the tests. */
+  folder?: string
 }): Promise<ServerProcess> {
   const { keys } = options
   const key = keys === undefined || keys === false ? undefined : staticKey(keys === true ? ["all"] : keys)
-  const mode = keys === undefined ? ["--dev", "--log-format=json"] : ["--migrate"]
+  const mode = keys === undefined ? ["--dev", "--console=off", "--log-format=json"] : ["--migrate"]
   const child = authwire(
     ["serve", ...mode, "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
     {

@@ -45,7 +45,10 @@ type User struct {
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When a call last wrote the user, to the millisecond, even if the call changed nothing. Only ListUsers returns it. For a
 	// user that was not written since the service records this time: when the service was upgraded.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// Changes whenever a field that UpdateUser can change gets another value. UpdateUserRequest.etag takes it. Clients must
+	// not interpret it. The methods of UserService return it. The users of sessions do not have it.
+	Etag          *string `protobuf:"bytes,10,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -136,11 +139,18 @@ func (x *User) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *User) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 var File_authwire_v1_user_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_user_proto_rawDesc = "" +
 	"\n" +
-	"\x16authwire/v1/user.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\x03\n" +
+	"\x16authwire/v1/user.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\x03\n" +
 	"\x04User\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12F\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\remailVerified\x88\x01\x01\x12\x19\n" +
@@ -151,11 +161,14 @@ const file_authwire_v1_user_proto_rawDesc = "" +
 	"\vcreate_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTimeB\x11\n" +
+	"updateTime\x12\x17\n" +
+	"\x04etag\x18\n" +
+	" \x01(\tH\x04R\x04etag\x88\x01\x01B\x11\n" +
 	"\x0f_email_verifiedB\b\n" +
 	"\x06_emailB\a\n" +
 	"\x05_nameB\b\n" +
-	"\x06_imageBO\n" +
+	"\x06_imageB\a\n" +
+	"\x05_etagBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

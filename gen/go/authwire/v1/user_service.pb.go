@@ -481,8 +481,10 @@ type UpdateUserRequest struct {
 	// Whether all sessions of the user are deleted if the e-mail address changes or is removed. Addresses that are equal by
 	// the comparison of User.email count as the same.
 	RevokeSessionsOnEmailChange bool `protobuf:"varint,8,opt,name=revoke_sessions_on_email_change,json=revokeSessionsOnEmailChange,proto3" json:"revoke_sessions_on_email_change,omitempty"`
-	unknownFields               protoimpl.UnknownFields
-	sizeCache                   protoimpl.SizeCache
+	// User.etag as the caller has read it: the user is changed only if it still has this etag. Absent: whatever it has.
+	Etag          *string `protobuf:"bytes,9,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateUserRequest) Reset() {
@@ -569,6 +571,13 @@ func (x *UpdateUserRequest) GetRevokeSessionsOnEmailChange() bool {
 		return x.RevokeSessionsOnEmailChange
 	}
 	return false
+}
+
+func (x *UpdateUserRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
 }
 
 // Response of UserService.UpdateUser.
@@ -1160,7 +1169,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x13provider_account_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
 	"\xba\x01\x01\x00R\x11providerAccountId\"A\n" +
 	"\x18GetUserByAccountResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xd7\x05\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x84\x06\n" +
 	"\x11UpdateUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\x12j\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x00R\remailVerified\x88\x01\x01\x12'\n" +
@@ -1172,11 +1181,13 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x14extra.contract_names\x12:extra must not hold a property that has a field of its own\x1aFthis.all(k, !(k in ['id', 'email', 'emailVerified', 'name', 'image']))R\x05extra\x12q\n" +
 	"\vupdate_mask\x18\a \x01(\v2\x1a.google.protobuf.FieldMaskB4\xbaH1\xc8\x01\x01\xe2\x01+\x12\x05email\x12\x0eemail_verified\x12\x04name\x12\x05image\x12\x05extraR\n" +
 	"updateMask\x12D\n" +
-	"\x1frevoke_sessions_on_email_change\x18\b \x01(\bR\x1brevokeSessionsOnEmailChangeB\x11\n" +
+	"\x1frevoke_sessions_on_email_change\x18\b \x01(\bR\x1brevokeSessionsOnEmailChange\x12\"\n" +
+	"\x04etag\x18\t \x01(\tB\t\xbaH\x06r\x04 \x01(@H\x04R\x04etag\x88\x01\x01B\x11\n" +
 	"\x0f_email_verifiedB\b\n" +
 	"\x06_emailB\a\n" +
 	"\x05_nameB\b\n" +
-	"\x06_image\"f\n" +
+	"\x06_imageB\a\n" +
+	"\x05_etag\"f\n" +
 	"\x12UpdateUserResponse\x12%\n" +
 	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\x12)\n" +
 	"\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"3\n" +

@@ -1,5 +1,5 @@
 import { requireKeys } from "../../bootstrap/auth.js"
-import { announce } from "../../bootstrap/banner.js"
+import { type Addresses, announce } from "../../bootstrap/banner.js"
 import { openMigratedDatabase, storeOf } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import { openInstruments } from "../../bootstrap/instruments.js"
@@ -8,6 +8,8 @@ import { serveWithWorkers } from "../../cluster/primary.js"
 import type { Configuration } from "../../config/configuration.js"
 import { readinessSwitch } from "../../health/readiness.js"
 import { createLog } from "../../logging/logger.js"
+import { formatAddress } from "../../util/address.js"
+import { stopSignal } from "./stop-signal.js"
 
 /**
  * `authwire serve`: does the work that must happen only once, then serves until the process gets a signal, in this
@@ -33,10 +35,18 @@ export async function serve(configuration: Configuration): Promise<number> {
     await store.close()
     throw error
   }
+  let closeConsole = async () => {}
   const common = {
     log,
-    onListening: (addresses: Parameters<typeof announce>[0]) =>
-      announce(addresses, { print, log, dev, tls: tlsCert !== undefined }),
+    async onListening(addresses: Addresses) {
+      const tls = tlsCert !== undefined
+      try {
+        if (!tls) closeConsole = await devConsole(configuration, addresses, print)
+      } catch (error) {
+        log.warn({ err: error }, "the console is not served")
+      }
+      announce(addresses, { print, log, dev, tls })
+    },
     stopped: signaled.then((signal) => {
       const { drainDelayMs, shutdownGraceMs } = configuration
       const facts = { signal, drain_delay_ms: drainDelayMs, grace_ms: shutdownGraceMs }
@@ -52,18 +62,30 @@ export async function serve(configuration: Configuration): Promise<number> {
     await store.close()
     endedWell = await serveWithWorkers(complete, common)
   }
+  await closeConsole()
   log.info("stopped")
   return endedWell ? 0 : 1
 }
 
-// Resolves at the first SIGTERM or SIGINT. Later signals end the process at once, which is Node's default.
-function stopSignal(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    const signals = ["SIGTERM", "SIGINT"] as const
-    const stop = (signal: NodeJS.Signals) => {
-      for (const one of signals) process.off(one, stop)
-      resolve(signal)
-    }
-    for (const one of signals) process.on(one, stop)
+/**
+ * Serves the console beside a service for development, at another port if its own is in use.
+ *
+ * @returns What ends it.
+ */
+async function devConsole(
+  { dev, console, consolePort }: Configuration,
+  { http }: Addresses,
+  print: (text: string) => void,
+) {
+  if (!dev || console === "off" || http === undefined) return async () => {}
+  const { startConsole } = await import("@authwire/console")
+  const options = {
+    service: `http://${formatAddress(http)}`,
+    onAddress: (url: string) => print(`authwire: console at ${url} (this address works once)\n`),
+  }
+  const served = await startConsole({ ...options, port: consolePort }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EADDRINUSE") throw error
+    return startConsole(options)
   })
+  return served.close
 }

@@ -147,7 +147,7 @@ export function sqlStore(
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
     sessions: sessionStore(database, { tokens, clock, provisional, eventOf, revocations }),
     verificationTokens: verificationTokenStore(database, eventOf),
-    authenticators: authenticatorStore(database, { clock, provisional, eventOf }),
+    authenticators: authenticatorStore(database, { tokens, clock, provisional, eventOf }),
     tenants: tenantStore(database),
     apiKeys: apiKeyStore(database),
     ...idempotencyStore(database, cipher, clock),

@@ -280,6 +280,7 @@ class UpdateUserRequest(_message.Message):
     EXTRA_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
     REVOKE_SESSIONS_ON_EMAIL_CHANGE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the user."""
     email: _builtins.str
@@ -292,6 +293,8 @@ class UpdateUserRequest(_message.Message):
     """Whether all sessions of the user are deleted if the e-mail address changes or is removed. Addresses that are equal by
     the comparison of User.email count as the same.
     """
+    etag: _builtins.str
+    """User.etag as the caller has read it: the user is changed only if it still has this etag. Absent: whatever it has."""
     @_builtins.property
     def email_verified(self) -> _timestamp_pb2.Timestamp:
         """New time of the first sign-in by e-mail link."""
@@ -317,15 +320,18 @@ class UpdateUserRequest(_message.Message):
         extra: _struct_pb2.Struct | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
         revoke_sessions_on_email_change: _builtins.bool = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "image", b"image", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "image", b"image", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "revoke_sessions_on_email_change", b"revoke_sessions_on_email_change", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "revoke_sessions_on_email_change", b"revoke_sessions_on_email_change", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
     _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015
     _WhichOneofReturnType__email_verified: _TypeAlias = _typing.Literal["email_verified"]  # noqa: Y015
     _WhichOneofArgType__email_verified: _TypeAlias = _typing.Literal["_email_verified", b"_email_verified"]  # noqa: Y015
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
     _WhichOneofReturnType__image: _TypeAlias = _typing.Literal["image"]  # noqa: Y015
     _WhichOneofArgType__image: _TypeAlias = _typing.Literal["_image", b"_image"]  # noqa: Y015
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
@@ -334,6 +340,8 @@ class UpdateUserRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__email) -> _WhichOneofReturnType__email | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__email_verified) -> _WhichOneofReturnType__email_verified | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__image) -> _WhichOneofReturnType__image | None: ...
     @_typing.overload

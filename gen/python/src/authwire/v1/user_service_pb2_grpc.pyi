@@ -69,11 +69,13 @@ class UserServiceStub:
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+    STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
     SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
     `sessions:write`.
     """
     DeleteUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.DeleteUserRequest, _user_service_pb2.DeleteUserResponse]
-    """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+    """Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+    of them are gone for every later call.
     Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
     Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 
@@ -141,11 +143,13 @@ class UserServiceAsyncStub(UserServiceStub):
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+    STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
     SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
     `sessions:write`.
     """
     DeleteUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.DeleteUserRequest, _user_service_pb2.DeleteUserResponse]  # type: ignore[assignment]
-    """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+    """Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+    of them are gone for every later call.
     Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
     Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 
@@ -240,6 +244,7 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+        STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
         `sessions:write`.
         """
@@ -250,7 +255,8 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.DeleteUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.DeleteUserResponse, _abc.Awaitable[_user_service_pb2.DeleteUserResponse]]:
-        """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+        """Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+        of them are gone for every later call.
         Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
         Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 

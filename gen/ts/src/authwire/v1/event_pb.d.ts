@@ -167,11 +167,18 @@ export enum EventKind {
   AUTHENTICATOR_CREATED = 13,
 
   /**
-   * The counter of an authenticator was raised.
+   * The counter of an authenticator was raised, or its name was changed.
    *
    * @generated from enum value: EVENT_KIND_AUTHENTICATOR_UPDATED = 14;
    */
   AUTHENTICATOR_UPDATED = 14,
+
+  /**
+   * An authenticator was deleted.
+   *
+   * @generated from enum value: EVENT_KIND_AUTHENTICATOR_DELETED = 19;
+   */
+  AUTHENTICATOR_DELETED = 19,
 }
 
 /**

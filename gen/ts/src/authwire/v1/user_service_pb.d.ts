@@ -292,6 +292,13 @@ export declare type UpdateUserRequest = Message<"authwire.v1.UpdateUserRequest">
    * @generated from field: bool revoke_sessions_on_email_change = 8;
    */
   revokeSessionsOnEmailChange: boolean;
+
+  /**
+   * User.etag as the caller has read it: the user is changed only if it still has this etag. Absent: whatever it has.
+   *
+   * @generated from field: optional string etag = 9;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -659,6 +666,7 @@ export declare const UserService: GenService<{
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has the id.
    * EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+   * STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
    * SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
    * `sessions:write`.
    *
@@ -670,7 +678,8 @@ export declare const UserService: GenService<{
     output: typeof UpdateUserResponseSchema;
   },
   /**
-   * Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+   * Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+   * of them are gone for every later call.
    * Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
    * Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
    *

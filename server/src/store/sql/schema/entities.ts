@@ -154,9 +154,11 @@ export function entities(engine: Engine) {
         credentialBackedUp: { name: "credential_backed_up", ...boolean() },
         transports: { name: "transports", nullable: true, ...text() },
         extra: { name: "extra", ...json(isObject) },
+        displayName: { name: "display_name", nullable: true, ...string(100) },
+        lastUsed: { name: "last_used", nullable: true, ...time() },
         ...times,
       },
-      indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId"] }],
+      indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId", "credentialID"] }],
       foreignKeys: [ofUser("authenticators_user_id_fkey")],
     }),
 

@@ -1,0 +1,91 @@
+import type { User as UserMessage } from "@authwire/proto"
+import type { ComponentChildren } from "preact"
+import { useState } from "preact/hooks"
+import { useLocation } from "preact-iso"
+import { users } from "../client.ts"
+import { useLoaded } from "../loading.ts"
+import { type Action, Confirm } from "../parts/confirm.tsx"
+import { Failed } from "../parts/feedback.tsx"
+import { Time } from "../parts/time.tsx"
+import { useCan } from "../permissions.ts"
+import { plain, plainLines } from "../text.ts"
+import { Accounts } from "./accounts.tsx"
+import { Edit } from "./edit.tsx"
+import { Passkeys } from "./passkeys.tsx"
+import { Sessions } from "./sessions.tsx"
+import { nameOf } from "./users.tsx"
+
+/** One user: who it is, where the user is signed in, and what can be done about it. */
+export function User({ id }: { id: string }) {
+  const can = useCan()
+  const { route } = useLocation()
+  const [action, setAction] = useState<Action>()
+  const [isEditing, setEditing] = useState(false)
+  const user = useLoaded(async (signal) => (await users.getUser({ id }, { signal })).user as UserMessage, [id])
+  if (user.answer === undefined) {
+    return user.error === undefined ? <p role="status">Loading…</p> : <Failed error={user.error} retry={user.reload} />
+  }
+  const one = user.answer
+  const part = { userId: id, ask: setAction }
+  const remove: Action = {
+    title: "Delete this user?",
+    label: "Delete",
+    isDangerous: true,
+    typed: one.email ?? id,
+    about: <p>The user, its accounts, sessions and passkeys are deleted. This cannot be undone.</p>,
+    run: async () => {
+      await users.deleteUser({ id })
+      return `Deleted ${plain(one.email ?? id)}.`
+    },
+    onDone: () => route("/users"),
+  }
+  return (
+    <>
+      <p>
+        <a href="/users">Users</a> /
+      </p>
+      <h1 tabIndex={-1} class="cut">
+        {plain(nameOf(one))}
+      </h1>
+      <dl class="facts">
+        <Fact name="E-mail">{one.email === undefined ? <span class="muted">none</span> : plain(one.email)}</Fact>
+        <Fact name="Verified">
+          <Time at={one.emailVerified} never="no" />
+        </Fact>
+        <Fact name="Id">
+          <code>{plain(id)}</code>
+        </Fact>
+        {one.image !== undefined && <Fact name="Picture">{plain(one.image.slice(0, 200))}</Fact>}
+        {one.extra !== undefined && Object.keys(one.extra).length > 0 && (
+          <Fact name="Extra">
+            <pre>{plainLines(JSON.stringify(one.extra, null, 2))}</pre>
+          </Fact>
+        )}
+      </dl>
+      {can("users:write") && (
+        <p class="buttons">
+          <button type="button" onClick={() => setEditing(true)}>
+            Edit
+          </button>
+          <button type="button" class="dangerous" onClick={() => setAction(remove)}>
+            Delete
+          </button>
+        </p>
+      )}
+      {can("sessions:read") && <Sessions {...part} />}
+      {can("users:read") && <Accounts {...part} />}
+      {can("authenticators:read") && <Passkeys {...part} />}
+      {isEditing && <Edit user={one} close={() => setEditing(false)} onDone={user.reload} />}
+      {action && <Confirm key={action.title} action={action} close={() => setAction(undefined)} />}
+    </>
+  )
+}
+
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}

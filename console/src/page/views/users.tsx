@@ -1,0 +1,131 @@
+import type { User } from "@authwire/proto"
+import { useEffect, useRef, useState } from "preact/hooks"
+import { useLocation } from "preact-iso"
+import { users } from "../client.ts"
+import { useLoaded } from "../loading.ts"
+import { Failed, Nothing } from "../parts/feedback.tsx"
+import { Time } from "../parts/time.tsx"
+import { plain, shortened } from "../text.ts"
+
+const pageSize = 50
+
+/** Search for users, and all of them page by page. The address holds the search, so that it can be shared. */
+export function Users() {
+  const { query, route } = useLocation()
+  const search = query.q ?? ""
+  const [typed, setTyped] = useState(search)
+  const [tokens, setTokens] = useState<readonly string[]>([""])
+  const body = useRef<HTMLTableSectionElement>(null)
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      if (typed === search) return
+      setTokens([""])
+      route(typed === "" ? "/users" : `/users?q=${encodeURIComponent(typed)}`, true)
+    }, 120)
+    return () => clearTimeout(timer)
+  }, [typed, search, route])
+  const pageToken = tokens.at(-1) ?? ""
+  const page = useLoaded((signal) => find(search.trim(), pageToken, signal), [search, pageToken])
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const field = document.querySelector<HTMLElement>("[data-focus]")
+      const links = [...(body.current?.querySelectorAll("a") ?? [])]
+      const at = links.indexOf(document.activeElement as HTMLAnchorElement)
+      // Only between the field and the results.
+      if (at < 0 && document.activeElement !== field) return
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+      if (step !== undefined) {
+        event.preventDefault()
+        const next = at + step
+        const target = next < 0 ? field : links[Math.min(next, links.length - 1)]
+        target?.focus()
+      }
+      if (event.key === "Escape") {
+        setTyped("")
+        field?.focus()
+      }
+    }
+    addEventListener("keydown", onKey)
+    return () => removeEventListener("keydown", onKey)
+  }, [])
+  const found = page.answer?.users ?? []
+  return (
+    <>
+      <h1 tabIndex={-1}>Users</h1>
+      <input
+        data-focus
+        type="search"
+        class="search"
+        aria-label="Search users by e-mail address, name or id"
+        placeholder="E-mail address, name or id…   ( / )"
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
+      {page.answer && found.length === 0 && (
+        <Nothing>
+          {search === ""
+            ? "No user has signed in yet. Sign in with your application, and the user appears here."
+            : "No user matches."}
+        </Nothing>
+      )}
+      {found.length > 0 && (
+        <table aria-busy={page.isLoading}>
+          <thead>
+            <tr>
+              <th scope="col">User</th>
+              <th scope="col">Id</th>
+              <th scope="col">Created</th>
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {found.map((user) => (
+              <tr key={user.id}>
+                <td>
+                  <a href={`/users/${encodeURIComponent(user.id)}`}>{plain(nameOf(user))}</a>
+                  {user.email !== undefined && user.name && <div class="muted cut">{plain(user.email)}</div>}
+                </td>
+                <td class="id cut">{plain(user.id)}</td>
+                <td>
+                  <Time at={user.createTime} never="" />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="buttons">
+        {tokens.length > 1 && (
+          <button type="button" onClick={() => setTokens(tokens.slice(0, -1))}>
+            Previous page
+          </button>
+        )}
+        {page.answer && page.answer.nextPageToken !== "" && (
+          <button type="button" onClick={() => setTokens([...tokens, page.answer?.nextPageToken ?? ""])}>
+            Next page
+          </button>
+        )}
+      </p>
+    </>
+  )
+}
+
+export function nameOf(user: User): string {
+  return shortened(user.name || user.email || user.id)
+}
+
+/** Returns a page of the users that a search is about. */
+async function find(
+  search: string,
+  pageToken: string,
+  signal: AbortSignal,
+): Promise<{ users: User[]; nextPageToken: string }> {
+  if (search === "") return users.listUsers({ pageSize, pageToken }, { signal })
+  const byEmail = await users.listUsers({ pageSize, email: search, pageToken }, { signal })
+  if (byEmail.users.length > 0 || search.includes("@")) return byEmail
+  const byId = await users.getUser({ id: search }, { signal }).catch(() => undefined)
+  return { users: byId?.user === undefined ? [] : [byId.user], nextPageToken: "" }
+}

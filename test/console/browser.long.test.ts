@@ -1,0 +1,213 @@
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { type Console, startConsole } from "@authwire/console"
+import {
+  type Browser,
+  type BrowserContext,
+  hasChromium,
+  launchChromium,
+  type Page,
+} from "@authwire/test-support/applications/chromium.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+const axe = fileURLToPath(new URL("../browser/node_modules/axe-core/axe.min.js", import.meta.url))
+
+const keys = {
+  full: staticKey(["all"]),
+  reading: staticKey(["users:read", "sessions:read", "authenticators:read"]),
+}
+// What a user may call itself to attack who looks.
+const hostile = [
+  "<script>document.title = 'attacked'</script>",
+  `"><img src=x onerror="document.title = 'attacked'">`,
+  "<style>* { display: none }</style>",
+  "\u202Egnp.exe\u2066",
+  "x".repeat(4000),
+]
+
+const withChromium = hasChromium() ? describe : describe.skip
+
+withChromium("the console in a browser", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let client: AuthwireClient
+  let browser: Browser
+  const consoles: Console[] = []
+  let ada: string
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
+    server = await startServer({ databaseUrl: database.url, keys: false, env })
+    client = createAuthwireClient({ url: server.grpcUrl, apiKey: keys.full.text })
+    const create = (email: string, name: string, more = {}) =>
+      client.adapter.createUser({ id: crypto.randomUUID(), email, name, emailVerified: null, ...more })
+    ada = (await create("ada@example.com", "Ada", { role: "admin" })).id
+    await client.adapter.linkAccount({
+      userId: ada,
+      type: "oauth",
+      provider: "github",
+      providerAccountId: "ada",
+    } as never)
+    const nanos = 0
+    const expires = { seconds: BigInt(Math.floor(Date.now() / 1000) + 86_400), nanos }
+    for (const userAgent of [
+      "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+      hostile[0] ?? "",
+    ]) {
+      const session = { sessionToken: crypto.randomUUID(), userId: ada, expires, ip: "192.0.2.1", userAgent }
+      await client.sessions.createSession(session)
+    }
+    for (const [index, name] of hostile.entries())
+      await create(`eve${index}@example.com`, name, { note: name.slice(0, 500) })
+    browser = await launchChromium()
+  })
+  afterAll(async () => {
+    await browser.close()
+    for (const one of consoles) await one.close()
+    client.close()
+    await server.stop()
+    await database.drop()
+  })
+
+  /** Opens the console with a key. The page fails the test if any script of it does, or if it asks another host. */
+  async function open(apiKey: string, options: Parameters<Browser["newContext"]>[0] = {}) {
+    let address = ""
+    const opened = await startConsole({ service: server.httpUrl, apiKey, onAddress: (url) => (address = url) })
+    consoles.push(opened)
+    const context: BrowserContext = await browser.newContext(options)
+    const page: Page = await context.newPage()
+    const faults: string[] = []
+    page.on("pageerror", (error) => faults.push(String(error)))
+    page.on("request", (request) => {
+      if (!request.url().startsWith(opened.url)) faults.push(request.url())
+    })
+    await page.goto(address)
+    return { page, url: opened.url, faults, close: () => context.close() }
+  }
+
+  async function findings(page: Page): Promise<unknown> {
+    // The policy of the page forbids scripts of others, so the checker comes by the browser's own tools.
+    await page.evaluate(readFileSync(axe, "utf8"))
+    return page.evaluate(
+      "axe.run().then(({ violations }) => violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')" +
+        ".map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | ')))",
+    )
+  }
+
+  test("finds a user by the keyboard, and acts: sign out, edit, unlink, delete", async () => {
+    const { page, faults, close } = await open(keys.full.text)
+    await page.waitForSelector(".figures")
+    await page.keyboard.press("/")
+    await page.waitForSelector("[data-focus]:focus")
+    await page.keyboard.type("ada@example.com")
+    await page.getByText("eve0@example.com").waitFor({ state: "hidden" })
+    await page.getByRole("link", { name: "Ada" }).waitFor()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await page.getByText("Firefox on Linux").waitFor()
+    await page.getByRole("button", { name: "Sign out", exact: true }).last().click()
+    await page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click()
+    await page.getByText("The session is signed out.").waitFor()
+    expect((await client.sessions.listSessions({ userId: ada })).sessions).toHaveLength(1)
+
+    await page.getByRole("button", { name: "Edit" }).click()
+    await page.getByLabel("Name").fill("Ada Lovelace")
+    expect(await page.locator(".difference").textContent()).toMatch(/^- name: Ada\n\+ name: Ada Lovelace/)
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("heading", { name: "Ada Lovelace" }).waitFor()
+    expect(await client.adapter.getUser(ada)).toMatchObject({ name: "Ada Lovelace", role: "admin" })
+
+    await page.getByRole("button", { name: "Unlink" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Unlink" }).click()
+    await page.getByText("No account is linked.").waitFor()
+
+    await page.getByRole("button", { name: "Delete" }).click()
+    const confirm = page.getByRole("dialog").getByRole("button", { name: "Delete" })
+    expect(await confirm.isDisabled()).toBe(true)
+    await page.keyboard.press("Escape")
+    expect(await client.adapter.getUser(ada)).not.toBeNull()
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByLabel("Type ada@example.com to confirm").fill("ada@example.com")
+    await confirm.click()
+    await page.getByText("Deleted ada@example.com.").waitFor()
+    expect(await client.adapter.getUser(ada)).toBeNull()
+    expect(faults).toEqual([])
+    await close()
+  })
+
+  test("shows events as they are committed, and misses none in a pause", async () => {
+    const { page, url, close } = await open(keys.full.text)
+    await page.waitForSelector("nav")
+    await page.goto(`${url}/live`)
+    const create = (email: string) => client.adapter.createUser({ id: email, email, emailVerified: null })
+    await page.getByText("Waiting for events.").waitFor()
+    // The stream begins at an unknown moment, so the first event may be before it.
+    let at = 0
+    const seen = page.getByText("live-0@", { exact: false })
+    while ((await seen.count()) === 0) {
+      at += 1
+      await create(`live-0@${at}.example`)
+      await page.waitForTimeout(200)
+    }
+    await page.getByRole("button", { name: "Pause" }).click()
+    await create("paused@example.com")
+    await page.getByRole("button", { name: "Resume" }).click()
+    await page.getByText("paused@example.com").waitFor()
+    await close()
+  })
+
+  test("shows no action to a key that only reads, and forwards none for it", async () => {
+    const { page, url, close } = await open(keys.reading.text)
+    await page.waitForSelector(".figures")
+    expect(await page.getByRole("link", { name: "Live" }).count()).toBe(0)
+    const { id } = (await client.adapter.getUserByEmail("eve0@example.com")) ?? { id: "" }
+    await page.goto(`${url}/users/${id}`)
+    await page.getByText("The user has no passkey.").waitFor()
+    expect(await page.locator("main").getByRole("button").count()).toBe(0)
+    const status = await page.evaluate(
+      `fetch("/rpc/authwire.v1.UserService/DeleteUser", { method: "POST", body: JSON.stringify({ id: ${JSON.stringify(id)} }), ` +
+        `headers: { "content-type": "application/json", "x-console-page": localStorage.getItem("authwire-console-page") } })` +
+        `.then((answer) => answer.status)`,
+    )
+    expect(status).toBe(403)
+    expect(await client.adapter.getUser(id)).not.toBeNull()
+    await close()
+  })
+
+  test("says what to do with a key that the service does not accept", async () => {
+    const { page, close } = await open("awk_0000000000000000_unknown")
+    await page.getByText("Start the console again with a valid key.").waitFor()
+    await close()
+  })
+
+  test.each([
+    [{ viewport: { width: 1280, height: 800 }, colorScheme: "light" }],
+    [{ viewport: { width: 390, height: 844 }, colorScheme: "dark" }],
+  ] as const)("users cannot attack or break the page, and everybody can read it: %j", async (options) => {
+    const { page, url, faults, close } = await open(keys.full.text, options)
+    await page.waitForSelector(".figures")
+    const views = [
+      ["/", "Sign-ups by day"],
+      ["/users", "eve0@example.com"],
+      ["/live", "Waiting for events."],
+    ]
+    for (const index of hostile.keys()) {
+      const user = await client.adapter.getUserByEmail(`eve${index}@example.com`)
+      views.push([`/users/${user?.id}`, "The user has no passkey."])
+    }
+    for (const [path = "", text = ""] of views) {
+      await page.goto(url + path)
+      await page.getByText(text).waitFor()
+      expect(await page.title()).toBe("Authwire console")
+      expect([path, await page.evaluate("document.documentElement.scrollWidth - innerWidth")]).toEqual([path, 0])
+      expect(await page.locator("main h1").isVisible()).toBe(true)
+      expect(await page.locator("main").textContent()).not.toMatch(/[\u202A-\u202E\u2066-\u2069]/)
+      expect([path, await findings(page)]).toEqual([path, []])
+    }
+    expect(faults).toEqual([])
+    await close()
+  })
+})

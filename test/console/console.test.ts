@@ -1,0 +1,130 @@
+import { createServer, request, type Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { type Console, startConsole } from "@authwire/console"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+
+const apiKey = "awk_key_of-the-console"
+const getUser = "/rpc/authwire.v1.UserService/GetUser"
+
+describe("the console's access", () => {
+  let service: Server
+  let authorization: (string | undefined)[] = []
+  let opened: Console
+  let addresses: string[] = []
+  let used: string | undefined
+  beforeAll(async () => {
+    service = createServer((asked, response) => {
+      authorization.push(asked.headers.authorization)
+      response.setHeader("content-type", "application/json").end("{}")
+    })
+    await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve))
+    const { port } = service.address() as AddressInfo
+    opened = await startConsole({
+      service: `http://127.0.0.1:${port}`,
+      apiKey,
+      onAddress: (url) => addresses.push(url),
+    })
+  })
+  afterAll(async () => {
+    await opened.close()
+    service.close()
+  })
+  beforeEach(() => {
+    authorization = []
+  })
+
+  /** Sends a request as a browser does, or as another program. */
+  const send = (
+    path: string,
+    { method = "GET", headers = {} }: { method?: string; headers?: Record<string, string> } = {},
+  ) =>
+    new Promise<{ status: number; headers: Record<string, unknown>; body: string }>((resolve, reject) => {
+      const { host, hostname, port } = new URL(opened.url)
+      const sent = request({ hostname, port, path, method, headers: { host, ...headers } }, (response) => {
+        let body = ""
+        response.setEncoding("utf8").on("data", (chunk) => (body += chunk))
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }))
+      })
+      sent.on("error", reject).end(method === "POST" ? "{}" : undefined)
+    })
+
+  /** What a browser has after it has opened the printed address. */
+  const open = async () => {
+    if (addresses.at(-1) === used) await send("/")
+    used = addresses.at(-1)
+    const { pathname, search } = new URL(addresses.at(-1) as string)
+    const { status, headers } = await send(pathname + search)
+    expect(status).toBe(303)
+    const [cookie = ""] = (headers["set-cookie"] as string[]).map((one) => one.split(";", 1)[0])
+    expect(String(headers["set-cookie"])).toMatch(/; HttpOnly; SameSite=Strict$/)
+    const page = /^\/#page=(.+)$/.exec(String(headers.location))?.[1] as string
+    return { cookie, page }
+  }
+
+  test("a printed address works once, and the next one is printed when somebody comes without access", async () => {
+    await open()
+    const before = addresses.length
+    const { pathname, search } = new URL(used as string)
+    expect((await send(pathname + search)).status).toBe(403)
+    expect((await send("/")).status).toBe(403)
+    // One only, however many come.
+    expect((await send("/")).status).toBe(403)
+    expect(addresses).toHaveLength(before + 1)
+    expect((await send("/?token=wrong")).status).toBe(403)
+    expect(addresses).toHaveLength(before + 1)
+  })
+
+  test("its page gets files and makes calls, and the key stays in the process", async () => {
+    const { cookie, page } = await open()
+    const files = await send("/users/some-user", { headers: { cookie } })
+    expect(files).toMatchObject({ status: 200, headers: { "content-type": "text/html; charset=utf-8" } })
+    const policy = String(files.headers["content-security-policy"])
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/)
+    expect(policy).not.toMatch(/unsafe|http|\*/)
+    const headers = { cookie, "x-console-page": page, origin: opened.url, "sec-fetch-site": "same-origin" }
+    const called = await send(getUser, { method: "POST", headers })
+    expect(called).toMatchObject({ status: 200, body: "{}" })
+    expect(authorization).toEqual([`Bearer ${apiKey}`])
+    expect(JSON.stringify([files, called])).not.toContain(apiKey)
+  })
+
+  test.each<[string, string, Record<string, string>]>([
+    ["another host, as after DNS rebinding", getUser, { host: "evil.example" }],
+    ["another port of this host", getUser, { host: "127.0.0.1:1" }],
+    ["localhost, which another program may own", getUser, { host: "localhost" }],
+    ["the origin of another page", getUser, { origin: "https://evil.example" }],
+    ["the origin of another port", getUser, { origin: "http://127.0.0.1:1" }],
+    ["an opaque origin", getUser, { origin: "null" }],
+    ["another site", getUser, { "sec-fetch-site": "cross-site" }],
+    ["another port, as a browser says it", getUser, { "sec-fetch-site": "same-site" }],
+    ["no cookie", getUser, { cookie: "" }],
+    ["another cookie", getUser, { cookie: "authwire_console=x" }],
+    ["no secret of the page, as a server has that was sent the cookie", getUser, { "x-console-page": "" }],
+    ["a method that the page does not use", "/rpc/authwire.v1.TokenService/Encode", {}],
+    ["a method by another path", "/rpc/../rpc/authwire.v1.UserService/CreateUser", {}],
+    ["another service", "/rpc/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", {}],
+    ["an address", "/rpc/http://evil.example/authwire.v1.UserService/GetUser", {}],
+  ])("rejects %s", async (_, path, more) => {
+    const { cookie, page } = await open()
+    const headers = { cookie, "x-console-page": page, origin: opened.url, ...more }
+    expect((await send(path, { method: "POST", headers })).status).toBe(403)
+    expect(authorization).toEqual([])
+  })
+
+  test("a service that is away is an error of the call, and its state", async () => {
+    const away = await startConsole({ service: "http://127.0.0.1:1", onAddress: (url) => addresses.push(url) })
+    const before = opened
+    opened = away
+    try {
+      const { cookie, page } = await open()
+      const headers = { cookie, "x-console-page": page }
+      const called = await send(getUser, { method: "POST", headers })
+      expect([called.status, JSON.parse(called.body).code]).toEqual([503, "unavailable"])
+      expect(JSON.parse((await send("/status", { headers })).body)).toMatchObject({ isReady: false })
+    } finally {
+      opened = before
+      await away.close()
+      addresses = []
+    }
+  })
+})

@@ -1,0 +1,115 @@
+import { execFile } from "node:child_process"
+import { existsSync, readFileSync } from "node:fs"
+import { extname, join } from "node:path"
+import { promisify } from "node:util"
+import { gzipSync } from "node:zlib"
+import { type Browser, hasChromium, launchChromium, type Page } from "@authwire/test-support/applications/chromium.js"
+import { hasSite, site } from "@authwire/test-support/applications/site.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+// The pages of the site as a browser shows them: those that `make site` has built, or else this test.
+const dist = join(site, "dist")
+const axe = join(site, "../test/browser/node_modules/axe-core/axe.min.js")
+const pages = [
+  "/",
+  "/docs/start/nextjs",
+  "/docs/configuration",
+  "/docs/performance",
+  "/SECURITY",
+  "/api/session_service",
+  "/reference/client/functions/AuthwireAdapter",
+]
+const views = [
+  { width: 1280, height: 800, colorScheme: "light" },
+  { width: 1280, height: 800, colorScheme: "dark" },
+  { width: 390, height: 844, colorScheme: "light" },
+  { width: 390, height: 844, colorScheme: "dark" },
+] as const
+// What VitePress's own sidebar and search button do not satisfy.
+const vitePress = { "nested-interactive": { enabled: false }, "label-content-name-mismatch": { enabled: false } }
+const types: Record<string, string> = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".json": "application/json",
+  ".png": "image/png",
+  ".woff2": "font/woff2",
+}
+
+const able = hasChromium() && existsSync(axe) && hasSite() ? describe : describe.skip
+
+able("the site", () => {
+  let browser: Browser
+  beforeAll(async () => {
+    for (const command of existsSync(dist)
+      ? []
+      : [["content.js"], ["node_modules/vitepress/bin/vitepress.js", "build"]])
+      await promisify(execFile)(process.execPath, command, { cwd: site })
+    browser = await launchChromium()
+  })
+  afterAll(() => browser.close())
+
+  /** Opens a page in a view, reads it to its end, and returns what `look` returns and the bytes that were sent. */
+  async function opened<T>(path: string, view: (typeof views)[number], look: (page: Page) => Promise<T>) {
+    const { colorScheme, ...viewport } = view
+    const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" })
+    let sent = 0
+    try {
+      await context.route("**", async (route) => {
+        const { pathname } = new URL(route.request().url())
+        const name = join(dist, pathname === "/" ? "index.html" : pathname)
+        const file = existsSync(name) && extname(name) !== "" ? name : `${name}.html`
+        if (!existsSync(file)) return route.fulfill({ status: 404 })
+        const body = readFileSync(file)
+        // Pages that the browser fetches in advance are not part of this one.
+        if (!route.request().headers()["sec-purpose"]) sent += compressed(file, body)
+        return route.fulfill({ body, contentType: types[extname(file)] ?? "application/octet-stream" })
+      })
+      const page = await context.newPage()
+      await page.addInitScript(
+        "addEventListener('DOMContentLoaded', () => { globalThis.shifts = 0; new PerformanceObserver((list) => { " +
+          "for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) globalThis.shifts += value " +
+          "}).observe({ type: 'layout-shift', buffered: true }) })",
+      )
+      const failed: string[] = []
+      page.on("pageerror", (error) => failed.push(String(error)))
+      await page.goto(`http://127.0.0.1${path}`, { waitUntil: "load" })
+      await page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
+      await page.waitForLoadState("networkidle")
+      const seen = await look(page)
+      expect(failed).toEqual([])
+      return { seen, sent }
+    } finally {
+      await context.close()
+    }
+  }
+
+  describe.each(pages)("%s", (path) => {
+    test.each(views)("can be read, and does not move: %j", async (view) => {
+      const { seen, sent } = await opened(path, view, async (page) => {
+        await page.addScriptTag({ content: readFileSync(axe, "utf8") })
+        const findings = await page.evaluate(
+          `axe.run({ rules: ${JSON.stringify(vitePress)} }).then(({ violations }) => violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')` +
+            ".map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')))",
+        )
+        return {
+          findings,
+          shifts: await page.evaluate("shifts"),
+          overflow: await page.evaluate("document.documentElement.scrollWidth - innerWidth"),
+          description: await page.evaluate("document.querySelector('meta[name=description]').content"),
+        }
+      })
+      expect(seen.findings).toEqual([])
+      expect(seen.shifts).toBeLessThan(0.1)
+      expect(seen.overflow).toBeLessThanOrEqual(0)
+      expect(seen.description).toMatch(/\w.{30}/)
+      expect(sent).toBeLessThanOrEqual(300_000)
+    })
+  })
+})
+
+/** The bytes of a file as a server sends them: texts with gzip. */
+function compressed(file: string, body: Buffer): number {
+  return [".png", ".woff2"].includes(extname(file)) ? body.length : gzipSync(body).length
+}
