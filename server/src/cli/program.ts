@@ -88,9 +88,15 @@ export async function runProgram(given: readonly string[], { environment, versio
   )
   add("keys list", "List the API keys.", async () => (await import("./commands/keys.js")).listKeys)
   add("keys revoke", "Revoke an API key.", async () => (await import("./commands/keys.js")).revokeKey, "<ID>")
-  addGroup("tenants", "Create or list tenants.")
+  addGroup("tenants", "Create, list or delete tenants.")
   add("tenants create", "Create a tenant.", async () => (await import("./commands/tenants.js")).createTenant, "<NAME>")
   add("tenants list", "List the tenants.", async () => (await import("./commands/tenants.js")).listTenants)
+  add(
+    "tenants delete",
+    "Delete a tenant, its keys and all its data. It can be run again if it ended early.",
+    async () => (await import("./commands/tenants.js")).deleteTenant,
+    "<NAME>",
+  )
   addGroup("events", "Print events as they are committed (tail).")
   add(
     "events tail",

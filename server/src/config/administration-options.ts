@@ -1,5 +1,5 @@
 import type { OptionDefinition } from "./option.js"
-import { boolean, duration, httpUrl, integer, text } from "./values.js"
+import { boolean, duration, httpUrl, integer, tenant, text } from "./values.js"
 
 /** The commands that call a running service. */
 const serviceCommands = ["users", "sessions", "audit"] as const
@@ -60,6 +60,11 @@ export const administrationOptions = {
     value: boolean(),
     default: "false",
     help: "Show what would be deleted, and delete nothing.",
-    commands: ["users delete", "sessions revoke", "sessions revoke-all"],
+    commands: ["users delete", "sessions revoke", "sessions revoke-all", "tenants delete"],
+  },
+  confirm: {
+    value: tenant(),
+    help: "The name of the tenant again, for scripts. Without it the command asks for it on standard input.",
+    commands: ["tenants delete"],
   },
 } as const satisfies Record<string, OptionDefinition>

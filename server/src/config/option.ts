@@ -10,7 +10,7 @@ export type Command =
   | "export"
   | "doctor"
   | `keys ${"create" | "list" | "revoke"}`
-  | `tenants ${"create" | "list"}`
+  | `tenants ${"create" | "list" | "delete"}`
   | "events tail"
   | `users ${"find" | "show" | "export" | "delete"}`
   | "audit"

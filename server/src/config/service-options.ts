@@ -70,7 +70,7 @@ export const serviceOptions = {
     value: integer(1, 10_000),
     default: "200",
     help: "The maximum number of rows that one transaction deletes.",
-    commands: ["cleanup"],
+    commands: ["cleanup", "tenants delete"],
   },
   drainDelayMs: {
     value: integer(0, 3_600_000),

@@ -197,7 +197,8 @@ export interface UserStore {
     options?: { revokeSessionsOnEmailChange?: boolean; etag?: string | undefined },
   ): Promise<(User & Revocation) | null>
   /**
-   * Deletes the user with its accounts, sessions and authenticators in one transaction. Returns the user as it was.
+   * Deletes the user with its accounts, sessions and authenticators in one transaction, and the verification tokens of its
+   * address, of which at most 10,000. Returns the user as it was.
    * None of the three outlives the user, even if it is created at the same time. May run its transaction more than
    * once. If the user has more than 1,000 rows in a table, the rows are deleted later, by `ExpiredStore`. They exist for
    * no call meanwhile, and their keys are free, except the user's id.
@@ -516,6 +517,20 @@ export interface TenantStore {
   create(waiter: Waiter, tenant: Tenant): Promise<Tenant>
   /** Returns all tenants, ordered by name. */
   list(waiter: Waiter): Promise<Tenant[]>
+  /** Returns the number of rows of the tenant in each table, without its events. */
+  count(waiter: Waiter, name: string): Promise<TenantRows[]>
+  /**
+   * Deletes at most `limit` rows of the tenant in one transaction: its data, then its API keys, and the tenant itself last.
+   * Returns null if nothing is left of it. Its keys must be revoked before, and unused. Its events are left to the cleanup,
+   * because the positions of other tenants depend on them.
+   */
+  deleteBatch(waiter: Waiter, name: string, limit: number): Promise<TenantRows | null>
+}
+
+export interface TenantRows {
+  /** The name of the table in the database. */
+  table: string
+  count: number
 }
 
 /** The API keys that authenticate callers. The database stores only the SHA-256 of a key's secret. */

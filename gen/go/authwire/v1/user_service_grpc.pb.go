@@ -72,7 +72,8 @@ type UserServiceClient interface {
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
 	// `sessions:write`.
 	UpdateUser(ctx context.Context, in *UpdateUserRequest, opts ...grpc.CallOption) (*UpdateUserResponse, error)
-	// Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+	// Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+	// of them are gone for every later call.
 	// Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
 	// Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 	//
@@ -275,7 +276,8 @@ type UserServiceServer interface {
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
 	// `sessions:write`.
 	UpdateUser(context.Context, *UpdateUserRequest) (*UpdateUserResponse, error)
-	// Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+	// Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+	// of them are gone for every later call.
 	// Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
 	// Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 	//

@@ -1,11 +1,13 @@
+import { createInterface } from "node:readline/promises"
+import { setTimeout as delay } from "node:timers/promises"
 import { tenantName } from "../../auth/key-fields.js"
 import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { StoreError } from "../../errors/store-error.js"
-import { tenantStore } from "../../store/sql/index.js"
+import { apiKeyStore, databaseClock, tenantStore } from "../../store/sql/index.js"
 import { type CommandOutput, table } from "./output.js"
-import { withDatabase } from "./with-database.js"
+import { requireTenant, withDatabase } from "./with-database.js"
 
 /** `authwire tenants create NAME`. Throws ConfigurationError and StartError. */
 export async function createTenant(
@@ -37,4 +39,64 @@ export async function listTenants(
   const all = await withDatabase({ ...configuration, readOnly: true }, (database) => tenantStore(database).list({}))
   const rows = all.map((tenant) => [tenant.name, tenant.created.toISOString().replace(/\.\d+Z$/, "Z")])
   print(table(["name", "created"], rows))
+}
+
+/** The time after which every server rejects a revoked key, in milliseconds. */
+const revokedMs = 5_000
+
+/**
+ * `authwire tenants delete NAME`: revokes the keys of the tenant, waits until every server rejects them, and deletes its data in
+ * batches. If it ends early, the tenant and the rest are still there, and the command can be run again. Throws
+ * ConfigurationError and StartError.
+ */
+export async function deleteTenant(
+  configuration: Configuration<"tenants delete">,
+  { print, say }: CommandOutput,
+  name: string,
+): Promise<undefined> {
+  const { batch, dryRun, confirm } = configuration
+  if (name === "default") throw new ConfigurationError("tenants delete: the tenant default always exists")
+  const advice = "; rows that were deleted stay deleted, and the command can be run again"
+  await withDatabase(
+    { ...configuration, readOnly: dryRun },
+    async (database) => {
+      await requireTenant(database, name)
+      const tenants = tenantStore(database)
+      if (dryRun) {
+        await print(countsOf(await tenants.count({}, name), "would be deleted"))
+        say("dry run: nothing was deleted\n")
+        return
+      }
+      if ((confirm ?? (await typedName(name, say))) !== name)
+        throw new ConfigurationError(`tenants delete: the name that was repeated is not ${name}: nothing was deleted`)
+      const apiKeys = apiKeyStore(database)
+      const keys = (await apiKeys.list({})).filter((key) => key.tenant === name)
+      const now = await databaseClock(database)(database.reads({}))
+      for (const { id } of keys) await apiKeys.revoke({}, id, now)
+      if (keys.some(({ revoked }) => revoked === undefined || now.getTime() - revoked.getTime() < revokedMs)) {
+        say(`the keys of ${name} are revoked; its data is deleted in 5 seconds, when every server rejects them\n`)
+        await delay(revokedMs)
+      }
+      const deleted = new Map<string, number>()
+      for (;;) {
+        const rows = await tenants.deleteBatch({}, name, batch)
+        if (rows === null) break
+        deleted.set(rows.table, (deleted.get(rows.table) ?? 0) + rows.count)
+      }
+      const counts = [...deleted].map(([table, count]) => ({ table, count }))
+      await print(`${countsOf(counts, "deleted")}deleted ${name}\n`)
+    },
+    { what: "tenants delete", advice },
+  )
+}
+
+const countsOf = (rows: readonly { table: string; count: number }[], what: string) =>
+  rows.map(({ table, count }) => `${table}: ${count} ${what}\n`).join("")
+
+/** Asks for the name on standard input; returns undefined if that ends. */
+async function typedName(name: string, say: (text: string) => void): Promise<string | undefined> {
+  say(`All data of ${name} is deleted, and its keys end. Type the name of the tenant again: `)
+  const lines = createInterface({ input: process.stdin })
+  for await (const line of lines) return line.trim()
+  return undefined
 }

@@ -64,7 +64,9 @@ interface Write {
   subject: string | readonly string[] | undefined
   /** Further fields of the call's entry, by name. */
   readonly fields: Record<string, string | number>
-  /** Whether its entries were committed with it. */
+  /** The response whose entries are in the transaction of the write. */
+  entriesOf: Message | undefined
+  /** Whether that is the response of the call. It is not if the call only repeats another one, whose response was stored. */
   isStored: boolean
 }
 
@@ -172,17 +174,19 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, stor
         if (!isWrite(method)) return undefined
         return (call) => {
           if (!mayWrite()) throw new Failure("AUDIT_LOG_UNAVAILABLE", { retryAfterMs: 1_000 })
-          admitted.set(call, { subject: undefined, fields: {}, isStored: false })
+          admitted.set(call, { subject: undefined, fields: {}, entriesOf: undefined, isStored: false })
           return undefined
         }
       },
       unary(method, next) {
         const collect = collectorOf(method)
-        if (collect === undefined) return next
+        if (collect === undefined && (store === undefined || !isWrite(method))) return next
         return async (request: Message, call: Call) => {
-          collect("request", request, call)
+          collect?.("request", request, call)
           const answer = await next(request, call)
-          collect("answer", answer, call)
+          collect?.("answer", answer, call)
+          const write = admitted.get(call)
+          if (write !== undefined) write.isStored = answer === write.entriesOf
           return answer
         }
       },
@@ -204,7 +208,7 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, stor
             return { result: answer, entries: entriesOf(name, call, undefined).map((one) => storedEntry(one, time)) }
           })
           const write = admitted.get(call)
-          if (write !== undefined) write.isStored = true
+          if (write !== undefined) write.entriesOf = answer
           return answer
         }
       },

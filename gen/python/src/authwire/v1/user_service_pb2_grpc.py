@@ -158,7 +158,8 @@ class UserServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteUser(self, request, context):
-        """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+        """Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+        of them are gone for every later call.
         Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
         Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 

@@ -74,7 +74,8 @@ class UserServiceStub:
     `sessions:write`.
     """
     DeleteUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.DeleteUserRequest, _user_service_pb2.DeleteUserResponse]
-    """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+    """Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+    of them are gone for every later call.
     Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
     Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 
@@ -169,7 +170,8 @@ class UserServiceAsyncStub(UserServiceStub):
     `sessions:write`.
     """
     DeleteUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.DeleteUserRequest, _user_service_pb2.DeleteUserResponse]  # type: ignore[assignment]
-    """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+    """Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+    of them are gone for every later call.
     Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
     Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 
@@ -297,7 +299,8 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.DeleteUserRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.DeleteUserResponse, _abc.Awaitable[_user_service_pb2.DeleteUserResponse]]:
-        """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
+        """Deletes a user with all its accounts, sessions and authenticators, and the verification tokens of its address. Atomic: all
+        of them are gone for every later call.
         Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
         Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
 

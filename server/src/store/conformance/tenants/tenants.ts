@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals"
 import * as fc from "fast-check"
 import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, Store } from "../../store.js"
-import { type ContractContext, newId } from "../context.js"
+import { type ContractContext, newAccount, newAuthenticator, newId, newSession } from "../context.js"
 import { type Operation, operations } from "./tenant-operations.js"
 
 export function tenantContract(context: ContractContext): void {
@@ -101,6 +101,53 @@ export function tenantContract(context: ContractContext): void {
       expect(await context.store.tenants.create({}, tenant)).toEqual(tenant)
       expect(await context.other.tenants.list({})).toContainEqual(tenant)
       await expect(context.other.tenants.create({}, tenant)).rejects.toMatchObject({ reason: "TENANT_ALREADY_EXISTS" })
+    })
+
+    test("deleteBatch deletes everything of a tenant but its events, in batches, and nothing of another", async () => {
+      const [mine, theirs] = [{ tenant: newId() }, { tenant: newId() }]
+      const { store } = context
+      const made = new Date(context.clock.now)
+      for (const caller of [mine, theirs]) {
+        await store.tenants.create({}, { name: caller.tenant, created: made })
+        const id = newId().replaceAll("-", "")
+        await store.apiKeys.create({}, { id, name: "n", tenant: caller.tenant, scopes: ["all"], created: made })
+        await store.audit.add(caller, [{ created: made, method: "m", code: "OK" }])
+        await store.caches.keep(caller, { process: "p", leaseMs: 1, confirmed: 0, version: 1, ms: 60_000 })
+        await store.verificationTokens.create(caller, { identifier: "i", token: "t", expires: made })
+        for (const id of ["a", "b", "c"]) {
+          const request = { owner: "k", key: `key of ${id}`, digest: () => "d" }
+          await store.once(caller, request, async (transaction) => {
+            await store.users.create({ ...caller, transaction }, { id, extra: {} })
+            return Buffer.from("answer")
+          })
+          await store.accounts.link(caller, newAccount(id))
+          await store.sessions.create(caller, newSession(id, context.clock.now + 1000))
+          await store.authenticators.create(caller, newAuthenticator(id))
+        }
+      }
+      // A user that is being deleted.
+      await context.database.sql("UPDATE users SET deleted = ? WHERE tenant = ? AND id = 'c'", [
+        context.database.moment(context.clock.now),
+        mine.tenant,
+      ])
+      const expected = { sessions: 3, accounts: 3, authenticators: 3, idempotency_keys: 3, users: 3, api_keys: 1 }
+      const all = { ...expected, audit_entries: 1, caches: 1, verification_tokens: 1 }
+      const countsOf = async ({ tenant }: Caller) =>
+        Object.fromEntries((await store.tenants.count({}, tenant)).map(({ table, count }) => [table, count]))
+      expect(await countsOf(mine)).toEqual(expect.objectContaining(all))
+      const batches: string[] = []
+      for (;;) {
+        const batch = await context.other.tenants.deleteBatch({}, mine.tenant, 2)
+        if (batch === null) break
+        expect(batch.count).toBeLessThanOrEqual(2)
+        batches.push(batch.table)
+        if (batch.table !== "tenants")
+          expect(await store.tenants.list({})).toContainEqual({ name: mine.tenant, created: made })
+      }
+      expect(batches.slice(-4)).toEqual(["users", "users", "api_keys", "tenants"])
+      expect(new Set(Object.values(await countsOf(mine)))).toEqual(new Set([0]))
+      expect(await countsOf(theirs)).toEqual(expect.objectContaining(all))
+      expect((await store.tenants.list({})).map(({ name }) => name)).not.toContain(mine.tenant)
     })
   })
 }

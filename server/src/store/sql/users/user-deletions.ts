@@ -5,8 +5,9 @@ import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Statement, type Statements, statement } from "../query/statement.js"
 import { deleteByKeys } from "../schema/delete-by-keys.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
-import type { UserRow } from "../schema/rows.js"
+import type { UserRow, VerificationTokenRow } from "../schema/rows.js"
 import type { Table } from "../schema/table.js"
+import { emailKey } from "./email-key.js"
 import type { UserReader } from "./user-reader.js"
 
 /** With more rows in one table, a user is marked, and its rows are deleted in batches by the cleanup. */
@@ -42,6 +43,8 @@ export function userDeletion(
     "emailKey",
   )
 
+  const deleteLinks = linksTo(database)
+
   return (caller: Caller, id: string) => {
     const key = { tenant: caller.tenant, id }
     return database.transaction(
@@ -52,6 +55,7 @@ export function userDeletion(
         // insert needs a shared lock on this row for its foreign key.
         const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
         if (user === null) return null
+        await deleteLinks(sql, caller.tenant, user.email)
         const event = eventOf(caller, "user.deleted", { userId: id })
         if ((await sql.read(withManyRows, key)).length > 0) {
           await sql.write(mark, { ...key, deleted: new Date(clock()), emailKey: undefined }, event)
@@ -63,6 +67,38 @@ export function userDeletion(
       },
       { isLong: true },
     )
+  }
+}
+
+/**
+ * Creates a function that deletes the verification tokens of an address, as it was given or in lower case. Anybody can have
+ * links sent to an address, so their number has no bound: those beyond 10,000 are left to the cleanup.
+ */
+function linksTo({ tables: { verificationTokens } }: Database) {
+  interface Wanted {
+    tenant: string
+    email: string
+  }
+  const select = statement<VerificationTokenRow, Wanted>(
+    verificationTokens
+      .selectFrom("v")
+      .select(verificationTokens.key.map((property) => `v.${property}`).join(", "))
+      .where("v.tenant = :tenant AND v.identifier IN (:email, :emailKey)")
+      .limit(rowsAtOnce),
+    {
+      tenant: ({ tenant }) => verificationTokens.cell("tenant", tenant),
+      email: ({ email }) => verificationTokens.cell("identifier", email),
+      emailKey: ({ email }) => verificationTokens.cell("identifier", emailKey(email) ?? email),
+    },
+  )
+  const deleteRows = deleteByKeys(verificationTokens)
+  return async (sql: Statements, tenant: string, email: string | undefined): Promise<void> => {
+    if (email === undefined) return
+    for (let batch = 0; batch < 10; batch++) {
+      const rows = await sql.read(select, { tenant, email })
+      await deleteRows(sql, rows)
+      if (rows.length < rowsAtOnce) return
+    }
   }
 }
 
