@@ -20,9 +20,11 @@ export default defineConfig({
   head: [["link", { rel: "icon", href: "/logo.svg", type: "image/svg+xml" }]],
   srcDir: "build",
   srcExclude: ["public/**"],
-  markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } },
   outDir: "dist",
-  markdown: { anchor: { slugify } },
+  markdown: {
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+    anchor: { slugify },
+  },
   themeConfig: {
     logo: { src: "/logo.svg", alt: "" },
     search: { provider: "local" },
