@@ -22,6 +22,12 @@ const newest = (userId: string) => `
 const own = createAuthwireClient({ url: process.env.AUTHWIRE_URL ?? "" })
 const [{ id = "" } = {}] = (await own.sessions.listSessions({ userId: "${userId}" })).sessions
 `
+const passkey = `
+const [userId, credentialId, more] = ["u", "a2V5", { credentialDeviceType: "multiDevice", credentialBackedUp: true, counter: 0 }]
+await createAuthwireClient({ url, apiKey }).adapter.createAuthenticator({
+  userId, credentialID: credentialId, providerAccountId: credentialId, credentialPublicKey: "a2V5", ...more,
+})
+`
 const pem = `const [ca, cert, key] = ${JSON.stringify([authority.cert, stranger.cert, stranger.key])}\n`
 
 /** Blocks that run as a program: the page, the number of the block in it, and what the reader's application has before it. */
@@ -30,6 +36,17 @@ const programs: readonly [page: string, block: number, before: string][] = [
   ["README.md", 4, ""],
   ["README.md", 5, app + expressAuth],
   ["README.md", 6, 'const cookieHeader = "a=b"\n'],
+  ["docs/client.md", 0, client + reach + passkey],
+  [
+    "docs/client.md",
+    1,
+    `${client}${reach}const { users } = createAuthwireClient({ url, apiKey })\nconst [id, name] = ["u", "Ada"]\n`,
+  ],
+  [
+    "docs/disabling-users.md",
+    0,
+    `const { user: { id = "" } = {} } = await (await import("@authwire/client")).createAuthwireClient({ url: process.env.AUTHWIRE_URL ?? "" }).users.createUser({})\n`,
+  ],
   [
     "docs/events.md",
     0,
@@ -42,8 +59,8 @@ const programs: readonly [page: string, block: number, before: string][] = [
     `${client}const request = new Request("https://a.example", { headers: { cookie: "authjs.session-token=s" } })\n`,
   ],
   ["docs/provider-tokens.md", 1, `${reach}const providers = []\n`],
-  ["docs/security.md", 7, `${adapter}import { readFileSync } from "node:fs"\n`],
-  ["docs/security.md", 9, adapter + pem],
+  ["docs/security.md", 8, `${adapter}import { readFileSync } from "node:fs"\n`],
+  ["docs/security.md", 10, adapter + pem],
   ["docs/session-cache.md", 0, adapter + reach],
   ["docs/session-cache.md", 1, `${client}${newest("cached")}const authwire = own\n`],
   ["docs/sessions.md", 0, client + person + newest("u")],

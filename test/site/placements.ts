@@ -37,6 +37,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "site/index.md": [compiled, commands],
   "docs/administration.md": [notRun("commands with what they print; test/cli/administration.test.ts runs them")],
   "docs/backup.md": [...Array(4).fill(backup), backupOfFiles, backupOfFiles, ...Array(8).fill(backup)],
+  "docs/client.md": [programs, programs],
   "docs/clusters.md": [otherHosts, notRun("the test's own servers are no members of a cluster")],
   "docs/console.md": [notRun("the service is the reader's; test/console/console.test.ts starts a console of one")],
   "docs/deploying.md": [
@@ -46,6 +47,10 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     notRun("needs Docker; test/deploy/compose.long.test.ts checks the files and runs deploy/make-env"),
     notRun("needs a cluster of Kubernetes; test/deploy/chart.long.test.ts renders and checks the chart"),
     notRun("changes the machine; test/deploy/systemd.long.test.ts checks the unit"),
+  ],
+  "docs/disabling-users.md": [
+    programs,
+    notRun("a property of the reader's configuration; client/src/edge.test.ts and the tests of the adapter call it"),
   ],
   "docs/errors.md": [commands],
   "docs/events.md": [programs, notRun("what a command prints; test/cli/events.test.ts runs it")],
@@ -67,6 +72,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     commands,
     formats,
     notRun("a line of the log; test/auth/audit-log.test.ts compares the fields"),
+    notRun("the entries are the reader's; test/cli/administration.test.ts lists those of a service"),
     commands,
     formats,
     certificates,
