@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help install build run demo site packages release-check release-packages release-upgrade release-artefacts release-ready test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
-  bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
+  bench-install test-install nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
   tracing-install earlier-install gateways-install release-install bench-import bench-cleanup failover screenshots
 
 help: ## list the targets
@@ -88,10 +88,11 @@ bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.pris
 	@touch $@
 
 # Packages that only long tests need. Each has a folder of its own.
-test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install tracing-install \
-  earlier-install gateways-install release-install
+test-install: nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install \
+  site-install tracing-install earlier-install gateways-install release-install
 
 nextjs-install: install test/security/nextjs/node_modules/.package-lock.json
+next-auth-4-install: install test/next-auth-4/application/node_modules/.package-lock.json
 next-example-install: install examples/nextjs/node_modules/.package-lock.json
 browser-install: install test/browser/node_modules/.package-lock.json
 runtimes-install: install test/runtimes/node_modules/.package-lock.json
@@ -138,7 +139,7 @@ release-artefacts: build release-install deploy-install ## make what a release p
 
 release-check: release-ready verify release-packages release-upgrade release-artefacts ## rehearse a release, besides the tests; FINAL=1 is the release (docs/releasing.md)
 	node scripts/dependencies/audit.js --all $(FINAL:1=--required)
-	@echo "release-check: build/release could go out"
+	@echo "release-check: $(if $(FINAL),build/release can be published,rehearsed; the release itself is made with FINAL=1)"
 
 release-ready: install
 	node scripts/release/ready.js $(FINAL:1=--final)
@@ -174,4 +175,4 @@ verify: build bench-install browser-install lint ## regenerate and compare, lint
 	node scripts/dependencies/audit.js
 
 clean: ## remove build results, but not installed packages
-	rm -rf build token/dist server/dist client/dist console/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo
+	rm -rf build token/dist server/dist client/dist console/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build test/next-auth-4/application/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo

@@ -14,8 +14,10 @@ const named = [
     pages: [
       "docs/administration.md",
       "docs/sessions.md",
+      "docs/disabling-users.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
+      "docs/next-auth-4.md",
       "docs/provider-tokens.md",
       "docs/introspection.md",
       "docs/other-languages.md",

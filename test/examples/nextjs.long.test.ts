@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { createAuthwireClient } from "@authwire/client"
 import {
   addVirtualAuthenticator,
   type Browser,
@@ -47,6 +48,7 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
     expect(crashes).toEqual([])
   })
 
+  const shownIn = (one: Page) => one.locator("#passkeys li")
   const at = (path: string) => `${stack.example.appUrl}${path}`
   const cookie = async () => (await context.cookies()).find(({ name }) => name === sessionCookie)?.value
   const ask = async (path: string, headers: Record<string, string> = {}) => fetch(at(path), { headers })
@@ -153,6 +155,58 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       await expectSessionOf(user?.id)
     })
 
+    test("a passkey is named and removed, and only by its user", async () => {
+      const authenticator = await addVirtualAuthenticator(page)
+      await signInByMail("named@example.com")
+      await page.click("#passkey-register")
+      const shown = shownIn(page)
+      await shown.waitFor()
+      const [user] = await usersWith("named@example.com")
+      const stored = () => rows(stack.database, "authenticators", "user_id = ?", [user?.id])
+      expect(await shown.textContent()).toContain("Not used yet.")
+      await shown.locator("input[name=name]").fill("Ada’s laptop")
+      await shown.getByText("Name it").click()
+      await shown.locator("strong", { hasText: "Ada’s laptop" }).waitFor()
+      expect(await stored()).toMatchObject([{ display_name: "Ada’s laptop", last_used: null }])
+      await signOut()
+      await page.click("#passkey-authenticate")
+      await page.waitForURL(at("/account"))
+      expect(await shown.textContent()).toMatch(/Ada’s laptop.*Created .* UTC\. Last used .* UTC\./)
+
+      // The form of another user, with the same id.
+      const [{ credential_id: id } = {}] = await stored()
+      const own = page
+      context = await browser.newContext()
+      page = await context.newPage()
+      await addVirtualAuthenticator(page)
+      await signInByMail("stranger@example.com")
+      await page.click("#passkey-register")
+      await shownIn(page).waitFor()
+      for (const button of ["Name it", "Remove"]) {
+        const form = shownIn(page).locator("form", { hasText: button })
+        await form.locator("input[name=id]").evaluate((input, value) => {
+          ;(input as HTMLInputElement).value = value
+        }, String(id))
+        const answered = page.waitForResponse((response) => response.request().method() === "POST")
+        await form.getByText(button).click()
+        await answered
+      }
+      expect(await stored()).toMatchObject([{ display_name: "Ada’s laptop" }])
+      await context.close()
+      page = own
+      context = page.context()
+
+      await shown.getByText("Remove").click()
+      await shown.waitFor({ state: "detached" })
+      expect(await stored()).toEqual([])
+      expect(await rows(stack.database, "accounts", "user_id = ?", [user?.id])).toEqual([])
+      await signOut()
+      expect(await authenticator.passkeys()).toHaveLength(1)
+      await page.click("#passkey-authenticate")
+      await page.waitForSelector("#problem, #passkey-failed")
+      expect(await cookie()).toBeUndefined()
+    })
+
     test("a passkey alone cannot sign up, and responses do not reveal who has an account", async () => {
       await signInByMail("known@example.com")
       const options = async (email: string, action: string) => {
@@ -203,6 +257,28 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       if (strategy === "jwt") return
       expect(await sessions(token)).toEqual([])
       expect((await ask("/api/me", { cookie: `${sessionCookie}=${token}` })).status).toBe(401)
+    })
+
+    test("a user who is disabled is out at the next request, and cannot sign in", async () => {
+      await signInWithProvider("Ada")
+      const [user] = await usersWith("ada@demo.example")
+      const id = String(user?.id)
+      const authwire = createAuthwireClient({ url: stack.server.grpcUrl, apiKey: stack.server.apiKey })
+      try {
+        await authwire.users.disableUser({ id, reason: "spam" })
+        // A JWT is decrypted in the application, which does not look the user up.
+        if (strategy === "jwt") await signOut()
+        else await expectSignedOut()
+        await page.click("#sign-in-demo")
+        await page.click(`button[value="${person("Ada").sub}"]`)
+        await page.waitForURL(at("/sign-in-error?error=AccessDenied"))
+        expect(await page.textContent("#problem")).toBe("You are not allowed to sign in here.")
+        await expectSignedOut()
+        await authwire.users.enableUser({ id })
+        await signInWithProvider("Ada")
+      } finally {
+        authwire.close()
+      }
     })
 
     /** Checks what the browser and programs get for a signed-in user while the session cannot be read. */

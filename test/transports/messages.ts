@@ -1,12 +1,14 @@
 import type { AuthwireClient } from "@authwire/client"
 import {
   type CreateSessionResponse,
+  type DisableUserResponse,
   type EncodeResponse,
   IntrospectionService,
   type IntrospectResponse,
   type Session,
   SessionService,
   TokenService,
+  UserService,
 } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { type DescMethodUnary, type Message, toBinary } from "@bufbuild/protobuf"
@@ -21,6 +23,9 @@ import { call, failureOf, linesOf, logged, methods, type World } from "./world.j
 interface Times {
   createTime?: Timestamp
   updateTime?: Timestamp
+}
+interface Used {
+  lastUsedTime?: Timestamp
 }
 
 export function describeMessages(world: World, carrier: Carrier): void {
@@ -122,16 +127,23 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
     session.id = ""
     for (const time of ["createTime", "lastSeenTime"] as const) delete session[time]
   }
+  if (method === UserService.method.disableUser) delete (answer as DisableUserResponse).user?.disabled?.disableTime
   if (method === IntrospectionService.method.introspect) {
     const introspected = answer as IntrospectResponse
     introspected.sessionId = introspected.jti = ""
   }
-  // The times that lists add to their rows, which are new each time.
+  // The times that lists and exports add to their rows, which are new each time.
   const {
+    user,
     users = [],
     accounts = [],
     authenticators = [],
-  } = answer as { [Name in "users" | "accounts" | "authenticators"]?: Times[] }
+    authenticator,
+  } = answer as { user?: Times; authenticator?: Used } & {
+    [Name in "users" | "accounts" | "authenticators"]?: Times[]
+  }
+  if (user?.createTime !== undefined) users.push(user)
   for (const row of [...users, ...accounts, ...authenticators]) row.createTime = row.updateTime = timestampFromMs(0)
+  for (const used of [authenticator, ...(authenticators as Used[])]) delete used?.lastUsedTime
   return Buffer.from(toBinary(method.output, answer))
 }

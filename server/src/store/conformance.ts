@@ -2,9 +2,12 @@ import { afterAll, beforeAll, describe } from "@jest/globals"
 import { accountListContract } from "./conformance/accounts/account-lists.js"
 import { accountContract } from "./conformance/accounts/accounts.js"
 import { tokenRefreshContract } from "./conformance/accounts/token-refreshes.js"
+import { auditContract } from "./conformance/audit.js"
+import { authenticatorChangeContract } from "./conformance/authenticator-changes.js"
 import { authenticatorContract } from "./conformance/authenticators.js"
 import { cacheContract } from "./conformance/caches.js"
 import type { ContractContext, OpenStoreDatabase, StoreDatabase } from "./conformance/context.js"
+import { etagContract } from "./conformance/etags.js"
 import { eventContract } from "./conformance/events.js"
 import { expiredContract } from "./conformance/expired.js"
 import { idempotencyContract } from "./conformance/idempotency.js"
@@ -20,6 +23,7 @@ import { tenantContract } from "./conformance/tenants/tenants.js"
 import { provisionalUserContract } from "./conformance/users/provisional-users.js"
 import { userChangeContract } from "./conformance/users/user-changes.js"
 import { userDeletionContract } from "./conformance/users/user-deletions.js"
+import { userDisablingContract } from "./conformance/users/user-disabling.js"
 import { userListContract } from "./conformance/users/user-lists.js"
 import { userContract } from "./conformance/users/users.js"
 import { verificationTokenContract } from "./conformance/verification-tokens.js"
@@ -64,6 +68,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("users", () => userChangeContract(context))
     describe("users", () => userListContract(context))
     describe("users", () => userDeletionContract(context))
+    describe("users", () => userDisablingContract(context))
     describe("accounts", () => accountContract(context))
     describe("accounts", () => accountListContract(context))
     describe("sessions", () => sessionContract(context))
@@ -74,8 +79,11 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("token refreshes", () => tokenRefreshContract(context))
     describe("verification tokens", () => verificationTokenContract(context))
     describe("authenticators", () => authenticatorContract(context))
+    describe("authenticators", () => authenticatorChangeContract(context))
+    describe("etags", () => etagContract(context))
     describe("idempotency keys", () => idempotencyContract(context))
     describe("events", () => eventContract(context))
+    describe("audit", () => auditContract(context))
     describe("tenants", () => tenantContract(context))
     describe("API keys", () => apiKeyContract(context))
     describe("caches", () => cacheContract(context))

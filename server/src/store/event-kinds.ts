@@ -6,6 +6,8 @@ export const eventKinds = [
   "user.deleted",
   /** All sessions of the user were deleted, or all but the one of `sessionId` (see EventIds). */
   "user.sessions_revoked",
+  "user.disabled",
+  "user.enabled",
   "account.linked",
   /** The tokens or other fields of an account were replaced. */
   "account.updated",
@@ -17,5 +19,7 @@ export const eventKinds = [
   "verification_token.created",
   "verification_token.used",
   "authenticator.created",
+  /** The counter was raised, or the name was changed. */
   "authenticator.updated",
+  "authenticator.deleted",
 ] as const

@@ -5,8 +5,11 @@ import type {
   Account,
   AccountKey,
   ApiKey,
+  AuditEntry,
+  AuditFilter,
   Authenticator,
   CachingProcess,
+  Disabled,
   EventHistory,
   EventPosition,
   Extra,
@@ -115,6 +118,7 @@ export interface Store {
   readonly tenants: TenantStore
   readonly apiKeys: ApiKeyStore
   readonly events: EventStore
+  readonly audit: AuditStore
   readonly caches: CacheStore
   readonly leases: LeaseStore
   readonly expired: ExpiredStore
@@ -165,6 +169,8 @@ export interface UserStore {
    */
   create(caller: Caller, user: User, options?: { provisional: boolean }): Promise<User>
   get(caller: Caller, id: string): Promise<User | null>
+  /** Returns the user as lists do. */
+  getWithTimes(caller: Caller, id: string): Promise<ListedUser | null>
   /** Returns the user that holds the address. A provisional user does not hold it. */
   getByEmail(caller: Caller, email: string): Promise<User | null>
   getByAccount(caller: Caller, key: AccountKey): Promise<User | null>
@@ -177,6 +183,9 @@ export interface UserStore {
    * Returns the user as it is now. A cleared `email`, `name` or `image` reads back as null (see Extra). Throws
    * EMAIL_ALREADY_EXISTS and INVALID_FIELD (`extra`). May run its transaction more than once.
    *
+   * With `etag`, throws STALE_ETAG unless it is the `userEtag` of the stored user: of concurrent calls with one etag that
+   * change the user, one succeeds.
+   *
    * With `revokeSessionsOnEmailChange`, the user's sessions are deleted in the same transaction if the address changes
    * or is removed. No session of the user is created meanwhile. If the user has thousands of sessions, most are deleted
    * before, in batches that are committed one by one, so a failed call may have deleted some.
@@ -185,7 +194,7 @@ export interface UserStore {
     caller: Caller,
     id: string,
     patch: UserPatch,
-    options?: { revokeSessionsOnEmailChange: boolean },
+    options?: { revokeSessionsOnEmailChange?: boolean; etag?: string | undefined },
   ): Promise<(User & Revocation) | null>
   /**
    * Deletes the user with its accounts, sessions and authenticators in one transaction. Returns the user as it was.
@@ -194,6 +203,16 @@ export interface UserStore {
    * no call meanwhile, and their keys are free, except the user's id.
    */
   delete(caller: Caller, id: string): Promise<User | null>
+  /**
+   * Disables the user, or changes the end and the reason of one that is disabled, which keeps the time since when. From the
+   * commit on the user has no sessions for any call: its rows are deleted in the same transaction, and none is created. If
+   * it has thousands, the user is disabled first, in a transaction of its own, and most are deleted in batches. Other calls
+   * throw USER_DISABLED where they say so. At `until` the user is enabled without a write. Throws INVALID_FIELD
+   * (`end_time`) if that is not in the future.
+   */
+  disable(caller: Caller, id: string, options: Omit<Disabled, "since">): Promise<(User & Revocation) | null>
+  /** Enables the user, if it is disabled. */
+  enable(caller: Caller, id: string): Promise<User | null>
   /** Returns a page of users in the order of creation, and by the bytes of the id within a millisecond. See Pages. */
   list(caller: Caller, filter: UserFilter, page: PageRequest): Promise<Page<ListedUser>>
   /**
@@ -207,10 +226,11 @@ export interface AccountStore {
   /**
    * Links an account. If the same user has it already, replaces the given fields and leaves the others unchanged
    * (`extra` is merged; a named property that is null in `extra` is cleared). `token_type` is stored in lower case.
-   * Throws USER_NOT_FOUND, ACCOUNT_LINKED_TO_ANOTHER_USER and INVALID_FIELD (`extra`, `authorization_details`: each at
-   * most 65,536 bytes as JSON).
+   * Throws USER_NOT_FOUND, USER_DISABLED, ACCOUNT_LINKED_TO_ANOTHER_USER and INVALID_FIELD (`extra`, `authorization_details`: each at
+   * most 65,536 bytes as JSON). With `etag`, throws STALE_ETAG unless it is the `accountEtag` of the stored account, also if
+   * none is stored.
    */
-  link(caller: Caller, account: Account): Promise<Account>
+  link(caller: Caller, account: Account, options?: { etag?: string | undefined }): Promise<Account>
   /**
    * Unlinks an account and returns it as it was. With `revokeSessions`, the existing sessions of its user are deleted
    * in the same transaction. A session that is created at the same time may remain. Thousands of sessions are deleted
@@ -238,7 +258,10 @@ export interface AccountStore {
  * with.
  */
 export interface TokenRefreshStore {
-  /** Throws INVALID_FIELD (`provider_account_id`) if no account is named and the user has several at the provider. */
+  /**
+   * Throws USER_DISABLED, and INVALID_FIELD (`provider_account_id`) if no account is named and the user has several at the
+   * provider.
+   */
   get(caller: Caller, key: UserAccountKey): Promise<RefreshableAccount | null>
   /**
    * Acquires the lease for `lease.ms` milliseconds, or renews it for its holder. This requires that no other holder has
@@ -284,19 +307,19 @@ export interface TokenRefreshStore {
  */
 export interface SessionStore {
   /**
-   * Returns the session with its `id`. Throws USER_NOT_FOUND, SESSION_ALREADY_EXISTS and INVALID_FIELD (`extra`). An
-   * `expires` in the past is accepted.
+   * Returns the session with its `id`. Throws USER_NOT_FOUND, USER_DISABLED, SESSION_ALREADY_EXISTS and INVALID_FIELD
+   * (`extra`). An `expires` in the past is accepted.
    */
   create(caller: Caller, session: Session, origin?: SessionOrigin): Promise<Session>
   /**
-   * Reads the session and its user in one statement. An expired session is deleted, unless it was extended meanwhile or
+   * Reads the session and its user in one statement. Returns null if the user is disabled. An expired session is deleted, unless it was extended meanwhile or
    * the database accepts no writes, and null is returned. The time of this use is written later, in a batch with others.
    * It is lost if the database does not accept that write.
    */
   getWithUser(caller: Caller, sessionToken: string): Promise<SessionAndUser | null>
   /**
-   * Changes a session that exists and has not expired; never restores one. Throws USER_NOT_FOUND (the new user) and
-   * INVALID_FIELD (`extra`). May run its transaction more than once.
+   * Changes a session that exists and has not expired; never restores one. Throws USER_NOT_FOUND and USER_DISABLED (the new
+   * user), and INVALID_FIELD (`extra`). May run its transaction more than once.
    */
   update(caller: Caller, sessionToken: string, patch: SessionPatch): Promise<Session | null>
   /** Deletes the session and returns it as it was, expired or not. */
@@ -348,7 +371,7 @@ export interface VerificationTokenStore {
 
 export interface AuthenticatorStore {
   /**
-   * Throws USER_NOT_FOUND, AUTHENTICATOR_ALREADY_EXISTS and INVALID_FIELD (`extra`; `user_id` if the authenticators of
+   * Throws USER_NOT_FOUND, USER_DISABLED, AUTHENTICATOR_ALREADY_EXISTS and INVALID_FIELD (`extra`; `user_id` if the authenticators of
    * the user would take more than 1 MiB).
    */
   create(caller: Caller, authenticator: Authenticator): Promise<Authenticator>
@@ -358,8 +381,22 @@ export interface AuthenticatorStore {
    * user.
    */
   listByUserId(caller: Caller, userId: string): Promise<ListedAuthenticator[]>
+  /** Returns a page of these authenticators, in the same order. See Pages. */
+  list(caller: Caller, userId: string, page: PageRequest): Promise<Page<ListedAuthenticator>>
   /**
-   * Raises the counter. An equal value succeeds. A lower one throws COUNTER_REGRESSION, also if a concurrent call has
+   * Sets the name; undefined removes it. With `userId`, only if the authenticator belongs to that user; otherwise returns
+   * null.
+   */
+  rename(
+    caller: Caller,
+    credentialID: string,
+    displayName: string | undefined,
+    userId?: string,
+  ): Promise<Authenticator | null>
+  /** Deletes the authenticator and returns it as it was. With `userId` as in `rename`. */
+  delete(caller: Caller, credentialID: string, userId?: string): Promise<Authenticator | null>
+  /**
+   * Raises the counter, and sets `lastUsed`. An equal value succeeds. A lower one throws COUNTER_REGRESSION, also if a concurrent call has
    * raised the stored counter first.
    */
   updateCounter(caller: Caller, credentialID: string, newCounter: number): Promise<Authenticator | null>
@@ -395,6 +432,23 @@ export interface EventStore {
   sealer(caller: Caller): (position: EventPosition) => string
   /** Decodes a cursor of the tenant that any process has created. Throws INVALID_FIELD (`start_cursor`). */
   positionOf(caller: Caller, cursor: string): EventPosition
+}
+
+/** The audit entries of the caller's tenant. */
+export interface AuditStore {
+  /** Adds entries. */
+  add(caller: Caller, entries: readonly AuditEntry[]): Promise<void>
+  /**
+   * Runs work that writes, and adds the entries that it returns. They are committed together with the writes of the work: in
+   * the caller's transaction, or in one that is opened for it. The work is like that of `Store.once`. If it throws, no entry is
+   * added.
+   */
+  together<T>(
+    caller: Caller,
+    work: (transaction: Transaction) => Promise<{ result: T; entries: readonly AuditEntry[] }>,
+  ): Promise<T>
+  /** Returns a page of entries, the newest first. See Pages. */
+  list(caller: Caller, filter: AuditFilter, page: PageRequest): Promise<Page<AuditEntry>>
 }
 
 /**

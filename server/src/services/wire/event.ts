@@ -9,6 +9,8 @@ const eventKinds: Record<domain.EventKind, EventKind> = {
   "user.updated": EventKind.USER_UPDATED,
   "user.deleted": EventKind.USER_DELETED,
   "user.sessions_revoked": EventKind.USER_SESSIONS_REVOKED,
+  "user.disabled": EventKind.USER_DISABLED,
+  "user.enabled": EventKind.USER_ENABLED,
   "account.linked": EventKind.ACCOUNT_LINKED,
   "account.updated": EventKind.ACCOUNT_UPDATED,
   "account.unlinked": EventKind.ACCOUNT_UNLINKED,
@@ -19,6 +21,7 @@ const eventKinds: Record<domain.EventKind, EventKind> = {
   "verification_token.used": EventKind.VERIFICATION_TOKEN_USED,
   "authenticator.created": EventKind.AUTHENTICATOR_CREATED,
   "authenticator.updated": EventKind.AUTHENTICATOR_UPDATED,
+  "authenticator.deleted": EventKind.AUTHENTICATOR_DELETED,
 }
 
 /** Converts a list of kinds. Returns undefined, for all kinds, if the list is empty. */

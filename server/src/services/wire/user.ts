@@ -1,9 +1,17 @@
-import type { CreateUserRequest, ListUsersRequest, UpdateUserRequest, UserSchema } from "@authwire/proto"
+import type {
+  CreateUserRequest,
+  DisabledSchema,
+  DisableUserRequest,
+  ListUsersRequest,
+  UpdateUserRequest,
+  UserSchema,
+} from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
+import { userEtag } from "../../store/etag.js"
 import type * as domain from "../../store/types.js"
 import { fromExtra, timesOf, toDate, toExtra, unknownPath, type Whole, type WholeMessage } from "./values.js"
 
-export function toUser(request: CreateUserRequest, id: string): Whole<domain.User> {
+export function toUser(request: CreateUserRequest, id: string): Whole<Omit<domain.User, "disabled">> {
   return {
     id,
     email: request.email,
@@ -28,6 +36,10 @@ export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
   return patch
 }
 
+export function toDisabled({ reason, endTime }: DisableUserRequest): Whole<Omit<domain.Disabled, "since">> {
+  return { reason, until: endTime && toDate(endTime, "end_time") }
+}
+
 export function toUserFilter(
   request: Pick<ListUsersRequest, "email" | "createdSince" | "createdBefore">,
 ): Whole<domain.UserFilter> {
@@ -40,6 +52,15 @@ export function toUserFilter(
 }
 
 export function fromUser(user: domain.User | domain.ListedUser): WholeMessage<typeof UserSchema> {
+  return withEtag(user, userEtag(user))
+}
+
+/** Converts a user without the etag, whose digest costs time. Every request of an application reads the user of a session. */
+export function fromUserWithoutEtag(user: domain.User): WholeMessage<typeof UserSchema> {
+  return withEtag(user, undefined)
+}
+
+function withEtag(user: domain.User | domain.ListedUser, etag: string | undefined): WholeMessage<typeof UserSchema> {
   return {
     id: user.id,
     emailVerified: user.emailVerified && timestampFromDate(user.emailVerified),
@@ -48,5 +69,11 @@ export function fromUser(user: domain.User | domain.ListedUser): WholeMessage<ty
     image: user.image,
     extra: fromExtra(user.extra),
     ...timesOf(user),
+    disabled: user.disabled && fromDisabled(user.disabled),
+    etag,
   }
+}
+
+function fromDisabled({ since, until, reason }: domain.Disabled): WholeMessage<typeof DisabledSchema> {
+  return { disableTime: timestampFromDate(since), reason, endTime: until && timestampFromDate(until) }
 }

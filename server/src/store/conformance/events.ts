@@ -54,6 +54,8 @@ export function eventContract(context: ContractContext): void {
     await accounts.unlink(caller, other)
     await authenticators.create(caller, passkey)
     await authenticators.updateCounter(caller, passkey.credentialID, 7)
+    await authenticators.rename(caller, passkey.credentialID, "Laptop")
+    await authenticators.delete(caller, passkey.credentialID)
     await verificationTokens.create(caller, token)
     await verificationTokens.use(caller, token)
     const made = []
@@ -67,8 +69,11 @@ export function eventContract(context: ContractContext): void {
     await sessions.revokeOfUser(caller, userId, { sessionToken: e.sessionToken as string })
     await sessions.create(caller, { ...newSession(userId, later), sessionToken: a.sessionToken as string })
     await sessions.revokeOfUsers(caller, ["nobody", userId, userId])
+    await sessions.create(caller, newSession(userId, later))
+    await users.disable(caller, userId, {})
+    await users.enable(caller, userId)
     await users.delete(caller, userId)
-    const again = (await readAll(store, caller.tenant)).filter(({ kind }) => kind === "session.created").at(-1)
+    const again = (await readAll(store, caller.tenant)).filter(({ kind }) => kind === "session.created").slice(-2)
     return [
       { kind: "user.created", userId },
       { kind: "user.updated", userId },
@@ -78,6 +83,8 @@ export function eventContract(context: ContractContext): void {
       { kind: "account.unlinked", userId, provider: "gitlab" },
       { kind: "authenticator.created", userId },
       { kind: "authenticator.updated", userId },
+      { kind: "authenticator.updated", userId },
+      { kind: "authenticator.deleted", userId },
       { kind: "verification_token.created" },
       { kind: "verification_token.used" },
       ...made.map(({ id }): Told => ({ kind: "session.created", userId, sessionId: id })),
@@ -87,8 +94,12 @@ export function eventContract(context: ContractContext): void {
       { kind: "session.deleted", userId, sessionId: b.id },
       { kind: "user.sessions_revoked", userId, sessionId: c.id },
       { kind: "user.sessions_revoked", userId },
-      { kind: "session.created", userId, sessionId: again?.sessionId },
+      { kind: "session.created", userId, sessionId: again[0]?.sessionId },
       { kind: "user.sessions_revoked", userId },
+      { kind: "session.created", userId, sessionId: again[1]?.sessionId },
+      { kind: "user.disabled", userId },
+      { kind: "user.sessions_revoked", userId },
+      { kind: "user.enabled", userId },
       { kind: "user.deleted", userId },
     ]
   }
@@ -164,6 +175,9 @@ export function eventContract(context: ContractContext): void {
       users.create(caller, user),
       users.create(caller, newUser({ email: user.email })),
       users.update(caller, "nobody", { name: "N" }),
+      users.disable(caller, "nobody", {}),
+      users.disable(caller, user.id, { until: new Date(context.clock.now) }),
+      users.enable(caller, user.id),
       users.delete(caller, "nobody"),
       accounts.link(caller, newAccount("nobody")),
       accounts.unlink(caller, newAccount(user.id)),
@@ -180,6 +194,10 @@ export function eventContract(context: ContractContext): void {
       authenticators.create(caller, passkey),
       authenticators.updateCounter(caller, passkey.credentialID, 4),
       authenticators.updateCounter(caller, "none", 4),
+      authenticators.rename(caller, passkey.credentialID, "Laptop", "nobody"),
+      authenticators.delete(caller, passkey.credentialID, "nobody"),
+      authenticators.delete(caller, "none"),
+      users.update(caller, user.id, { name: "N" }, { etag: "stale" }),
       verificationTokens.use(caller, token),
     ])
     expect(await told(caller.tenant)).toEqual(before)

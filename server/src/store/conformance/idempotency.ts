@@ -61,6 +61,16 @@ export function idempotencyContract(context: ContractContext): void {
       const { id } = await context.store.users.create(anyone, newUser())
       return (store, caller) => store.users.delete(caller, id)
     },
+    "users.disable": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      await context.store.sessions.create(anyone, newSession(id, expires()))
+      return (store, caller) => store.users.disable(caller, id, { reason: "why" })
+    },
+    "users.enable": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      await context.store.users.disable(anyone, id, {})
+      return (store, caller) => store.users.enable(caller, id)
+    },
     "accounts.link, a new one": async () => {
       const { id } = await context.store.users.create(anyone, newUser())
       const account = newAccount(id)
@@ -128,6 +138,17 @@ export function idempotencyContract(context: ContractContext): void {
       const { credentialID } = await context.store.authenticators.create(anyone, newAuthenticator(id))
       let counter = 1
       return (store, caller) => store.authenticators.updateCounter(caller, credentialID, counter++)
+    },
+    "authenticators.rename": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const { credentialID } = await context.store.authenticators.create(anyone, newAuthenticator(id))
+      let count = 1
+      return (store, caller) => store.authenticators.rename(caller, credentialID, `name ${count++}`)
+    },
+    "authenticators.delete": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const { credentialID } = await context.store.authenticators.create(anyone, newAuthenticator(id))
+      return (store, caller) => store.authenticators.delete(caller, credentialID)
     },
   }
 

@@ -67,6 +67,16 @@ class UserServiceStub:
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserResponse.FromString,
                 _registered_method=True)
+        self.DisableUser = channel.unary_unary(
+                '/authwire.v1.UserService/DisableUser',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.DisableUserRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.DisableUserResponse.FromString,
+                _registered_method=True)
+        self.EnableUser = channel.unary_unary(
+                '/authwire.v1.UserService/EnableUser',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.EnableUserRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.EnableUserResponse.FromString,
+                _registered_method=True)
         self.ListUsers = channel.unary_unary(
                 '/authwire.v1.UserService/ListUsers',
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.ListUsersRequest.SerializeToString,
@@ -76,6 +86,11 @@ class UserServiceStub:
                 '/authwire.v1.UserService/CountUsers',
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.FromString,
+                _registered_method=True)
+        self.ExportUser = channel.unary_unary(
+                '/authwire.v1.UserService/ExportUser',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.ExportUserRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.ExportUserResponse.FromString,
                 _registered_method=True)
 
 
@@ -134,6 +149,7 @@ class UserServiceServicer:
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+        STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
         `sessions:write`.
         """
@@ -145,6 +161,36 @@ class UserServiceServicer:
         """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
         Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
         Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DisableUser(self, request, context):
+        """Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+        session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+        is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+        CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+
+        The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+        after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+
+        For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        user is disabled.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EnableUser(self, request, context):
+        """Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+        has not expired is active again.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         """
@@ -167,6 +213,18 @@ class UserServiceServicer:
     def CountUsers(self, request, context):
         """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
         a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportUser(self, request, context):
+        """Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+        properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+        They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -205,6 +263,16 @@ def add_UserServiceServicer_to_server(servicer, server):
                     request_deserializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserResponse.SerializeToString,
             ),
+            'DisableUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.DisableUser,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.DisableUserRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.DisableUserResponse.SerializeToString,
+            ),
+            'EnableUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.EnableUser,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.EnableUserRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.EnableUserResponse.SerializeToString,
+            ),
             'ListUsers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListUsers,
                     request_deserializer=authwire_dot_v1_dot_user__service__pb2.ListUsersRequest.FromString,
@@ -214,6 +282,11 @@ def add_UserServiceServicer_to_server(servicer, server):
                     servicer.CountUsers,
                     request_deserializer=authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.SerializeToString,
+            ),
+            'ExportUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExportUser,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.ExportUserRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.ExportUserResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -392,6 +465,60 @@ class UserService:
             _registered_method=True)
 
     @staticmethod
+    def DisableUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/DisableUser',
+            authwire_dot_v1_dot_user__service__pb2.DisableUserRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.DisableUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EnableUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/EnableUser',
+            authwire_dot_v1_dot_user__service__pb2.EnableUserRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.EnableUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def ListUsers(request,
             target,
             options=(),
@@ -435,6 +562,33 @@ class UserService:
             '/authwire.v1.UserService/CountUsers',
             authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.SerializeToString,
             authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/ExportUser',
+            authwire_dot_v1_dot_user__service__pb2.ExportUserRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.ExportUserResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -69,6 +69,7 @@ class UserServiceStub:
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+    STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
     SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
     `sessions:write`.
     """
@@ -76,6 +77,28 @@ class UserServiceStub:
     """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
     Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
     Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    """
+    DisableUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.DisableUserRequest, _user_service_pb2.DisableUserResponse]
+    """Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+    session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+    is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+    CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+
+    The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+    after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+
+    For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    user is disabled.
+    """
+    EnableUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.EnableUserRequest, _user_service_pb2.EnableUserResponse]
+    """Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+    has not expired is active again.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
@@ -90,6 +113,14 @@ class UserServiceStub:
     CountUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]
     """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
     a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
+    """
+    ExportUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.ExportUserRequest, _user_service_pb2.ExportUserResponse]
+    """Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+    properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+    They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
     """
 
 @_typing.type_check_only
@@ -133,6 +164,7 @@ class UserServiceAsyncStub(UserServiceStub):
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+    STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
     SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
     `sessions:write`.
     """
@@ -140,6 +172,28 @@ class UserServiceAsyncStub(UserServiceStub):
     """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
     Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
     Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    """
+    DisableUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.DisableUserRequest, _user_service_pb2.DisableUserResponse]  # type: ignore[assignment]
+    """Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+    session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+    is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+    CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+
+    The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+    after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+
+    For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    user is disabled.
+    """
+    EnableUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.EnableUserRequest, _user_service_pb2.EnableUserResponse]  # type: ignore[assignment]
+    """Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+    has not expired is active again.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
@@ -154,6 +208,14 @@ class UserServiceAsyncStub(UserServiceStub):
     CountUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]  # type: ignore[assignment]
     """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
     a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
+    """
+    ExportUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.ExportUserRequest, _user_service_pb2.ExportUserResponse]  # type: ignore[assignment]
+    """Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+    properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+    They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
     """
 
 class UserServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -224,6 +286,7 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+        STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
         `sessions:write`.
         """
@@ -237,6 +300,40 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         """Deletes a user with all its accounts, sessions and authenticators. Atomic: all of them are gone for every later call.
         Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
         Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        """
+
+    @_abc_1.abstractmethod
+    def DisableUser(
+        self,
+        request: _user_service_pb2.DisableUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_user_service_pb2.DisableUserResponse, _abc.Awaitable[_user_service_pb2.DisableUserResponse]]:
+        """Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+        session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+        is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+        CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+
+        The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+        after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+
+        For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        user is disabled.
+        """
+
+    @_abc_1.abstractmethod
+    def EnableUser(
+        self,
+        request: _user_service_pb2.EnableUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_user_service_pb2.EnableUserResponse, _abc.Awaitable[_user_service_pb2.EnableUserResponse]]:
+        """Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+        has not expired is active again.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         """
@@ -263,6 +360,20 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_user_service_pb2.CountUsersResponse, _abc.Awaitable[_user_service_pb2.CountUsersResponse]]:
         """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
         a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
+        """
+
+    @_abc_1.abstractmethod
+    def ExportUser(
+        self,
+        request: _user_service_pb2.ExportUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_user_service_pb2.ExportUserResponse, _abc.Awaitable[_user_service_pb2.ExportUserResponse]]:
+        """Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+        properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+        They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
         """
 
 def add_UserServiceServicer_to_server(servicer: UserServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -9,7 +9,7 @@ import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bu
  * Describes the file authwire/v1/user.proto.
  */
 export const file_authwire_v1_user = /*@__PURE__*/
-  fileDesc("ChZhdXRod2lyZS92MS91c2VyLnByb3RvEgthdXRod2lyZS52MSLAAgoEVXNlchIKCgJpZBgBIAEoCRI3Cg5lbWFpbF92ZXJpZmllZBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARISCgVlbWFpbBgDIAEoCUgBiAEBEhEKBG5hbWUYBCABKAlIAogBARISCgVpbWFnZRgFIAEoCUgDiAEBEiYKBWV4dHJhGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhEKD19lbWFpbF92ZXJpZmllZEIICgZfZW1haWxCBwoFX25hbWVCCAoGX2ltYWdlQhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChZhdXRod2lyZS92MS91c2VyLnByb3RvEgthdXRod2lyZS52MSKFAwoEVXNlchIKCgJpZBgBIAEoCRI3Cg5lbWFpbF92ZXJpZmllZBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBARISCgVlbWFpbBgDIAEoCUgBiAEBEhEKBG5hbWUYBCABKAlIAogBARISCgVpbWFnZRgFIAEoCUgDiAEBEiYKBWV4dHJhGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEicKCGRpc2FibGVkGAkgASgLMhUuYXV0aHdpcmUudjEuRGlzYWJsZWQSEQoEZXRhZxgKIAEoCUgEiAEBQhEKD19lbWFpbF92ZXJpZmllZEIICgZfZW1haWxCBwoFX25hbWVCCAoGX2ltYWdlQgcKBV9ldGFnIooBCghEaXNhYmxlZBIwCgxkaXNhYmxlX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKBnJlYXNvbhgCIAEoCUgAiAEBEiwKCGVuZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIJCgdfcmVhc29uQhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Describes the message authwire.v1.User.
@@ -17,4 +17,11 @@ export const file_authwire_v1_user = /*@__PURE__*/
  */
 export const UserSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_user, 0);
+
+/**
+ * Describes the message authwire.v1.Disabled.
+ * Use `create(DisabledSchema)` to create a new message.
+ */
+export const DisabledSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_user, 1);
 

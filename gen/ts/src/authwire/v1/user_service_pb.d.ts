@@ -6,6 +6,10 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { User } from "./user_pb.js";
+import type { Authenticator } from "./authenticator_pb.js";
+import type { Account } from "./account_pb.js";
+import type { Session } from "./session_pb.js";
+import type { Event } from "./event_pb.js";
 
 /**
  * Describes the file authwire/v1/user_service.proto.
@@ -288,6 +292,13 @@ export declare type UpdateUserRequest = Message<"authwire.v1.UpdateUserRequest">
    * @generated from field: bool revoke_sessions_on_email_change = 8;
    */
   revokeSessionsOnEmailChange: boolean;
+
+  /**
+   * User.etag as the caller has read it: the user is changed only if it still has this etag. Absent: whatever it has.
+   *
+   * @generated from field: optional string etag = 9;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -362,6 +373,117 @@ export declare type DeleteUserResponse = Message<"authwire.v1.DeleteUserResponse
  * Use `create(DeleteUserResponseSchema)` to create a new message.
  */
 export declare const DeleteUserResponseSchema: GenMessage<DeleteUserResponse>;
+
+/**
+ * Request of UserService.DisableUser.
+ *
+ * @generated from message authwire.v1.DisableUserRequest
+ */
+export declare type DisableUserRequest = Message<"authwire.v1.DisableUserRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * See Disabled.reason. Anyone who may read the user can read it.
+   *
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string | undefined;
+
+  /**
+   * See Disabled.end_time. It must be in the future, by the clock of the database. Fractions of a millisecond are dropped.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+   * of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+   * client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+   * copies within their `maxStaleMs`.
+   *
+   * @generated from field: bool await_caches = 4;
+   */
+  awaitCaches: boolean;
+};
+
+/**
+ * Describes the message authwire.v1.DisableUserRequest.
+ * Use `create(DisableUserRequestSchema)` to create a new message.
+ */
+export declare const DisableUserRequestSchema: GenMessage<DisableUserRequest>;
+
+/**
+ * Response of UserService.DisableUser.
+ *
+ * @generated from message authwire.v1.DisableUserResponse
+ */
+export declare type DisableUserResponse = Message<"authwire.v1.DisableUserResponse"> & {
+  /**
+   * The user, with `disabled`.
+   *
+   * @generated from field: authwire.v1.User user = 1;
+   */
+  user?: User | undefined;
+
+  /**
+   * The number of sessions that were deleted.
+   *
+   * @generated from field: int64 revoked_sessions = 2;
+   */
+  revokedSessions: bigint;
+};
+
+/**
+ * Describes the message authwire.v1.DisableUserResponse.
+ * Use `create(DisableUserResponseSchema)` to create a new message.
+ */
+export declare const DisableUserResponseSchema: GenMessage<DisableUserResponse>;
+
+/**
+ * Request of UserService.EnableUser.
+ *
+ * @generated from message authwire.v1.EnableUserRequest
+ */
+export declare type EnableUserRequest = Message<"authwire.v1.EnableUserRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message authwire.v1.EnableUserRequest.
+ * Use `create(EnableUserRequestSchema)` to create a new message.
+ */
+export declare const EnableUserRequestSchema: GenMessage<EnableUserRequest>;
+
+/**
+ * Response of UserService.EnableUser.
+ *
+ * @generated from message authwire.v1.EnableUserResponse
+ */
+export declare type EnableUserResponse = Message<"authwire.v1.EnableUserResponse"> & {
+  /**
+   * The user, without `disabled`.
+   *
+   * @generated from field: authwire.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.EnableUserResponse.
+ * Use `create(EnableUserResponseSchema)` to create a new message.
+ */
+export declare const EnableUserResponseSchema: GenMessage<EnableUserResponse>;
 
 /**
  * Request of UserService.ListUsers. A user must match all filters that are given.
@@ -497,6 +619,96 @@ export declare type CountUsersResponse = Message<"authwire.v1.CountUsersResponse
 export declare const CountUsersResponseSchema: GenMessage<CountUsersResponse>;
 
 /**
+ * Request of UserService.ExportUser.
+ *
+ * @generated from message authwire.v1.ExportUserRequest
+ */
+export declare type ExportUserRequest = Message<"authwire.v1.ExportUserRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * The maximum number of accounts, sessions or events of the page. 0: 50. A page may have fewer, or none, even if it is not
+   * the last.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * Where the page begins: `next_page_token` of the previous page. Empty: the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ExportUserRequest.
+ * Use `create(ExportUserRequestSchema)` to create a new message.
+ */
+export declare const ExportUserRequestSchema: GenMessage<ExportUserRequest>;
+
+/**
+ * Response of UserService.ExportUser. Each page has items of one list, in the order of the fields.
+ *
+ * @generated from message authwire.v1.ExportUserResponse
+ */
+export declare type ExportUserResponse = Message<"authwire.v1.ExportUserResponse"> & {
+  /**
+   * The user, with `create_time` and `update_time`. Only on the first page.
+   *
+   * @generated from field: authwire.v1.User user = 1;
+   */
+  user?: User | undefined;
+
+  /**
+   * The passkeys of the user, without `credential_public_key`. All of them are on the first page.
+   *
+   * @generated from field: repeated authwire.v1.Authenticator authenticators = 2;
+   */
+  authenticators: Authenticator[];
+
+  /**
+   * The accounts that are linked to the user, without tokens and `extra`, where providers put credentials too.
+   *
+   * @generated from field: repeated authwire.v1.Account accounts = 3;
+   */
+  accounts: Account[];
+
+  /**
+   * The sessions of the user with their origin, also those that have expired and are not cleaned up yet.
+   *
+   * @generated from field: repeated authwire.v1.Session sessions = 4;
+   */
+  sessions: Session[];
+
+  /**
+   * The events about the user that are still kept, in their order.
+   *
+   * @generated from field: repeated authwire.v1.Event events = 5;
+   */
+  events: Event[];
+
+  /**
+   * Token of the next page, like that of ListUsers. Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 6;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ExportUserResponse.
+ * Use `create(ExportUserResponseSchema)` to create a new message.
+ */
+export declare const ExportUserResponseSchema: GenMessage<ExportUserResponse>;
+
+/**
  * Users: creates, reads, updates and deletes the people who can sign in.
  *
  * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
@@ -565,6 +777,7 @@ export declare const UserService: GenService<{
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has the id.
    * EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+   * STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
    * SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
    * `sessions:write`.
    *
@@ -588,6 +801,42 @@ export declare const UserService: GenService<{
     methodKind: "unary";
     input: typeof DeleteUserRequestSchema;
     output: typeof DeleteUserResponseSchema;
+  },
+  /**
+   * Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+   * session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+   * is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+   * CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+   *
+   * The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+   * after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+   *
+   * For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+   *
+   * USER_NOT_FOUND (NOT_FOUND): no user has the id.
+   * INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+   * user is disabled.
+   *
+   * @generated from rpc authwire.v1.UserService.DisableUser
+   */
+  disableUser: {
+    methodKind: "unary";
+    input: typeof DisableUserRequestSchema;
+    output: typeof DisableUserResponseSchema;
+  },
+  /**
+   * Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+   * has not expired is active again.
+   *
+   * USER_NOT_FOUND (NOT_FOUND): no user has the id.
+   *
+   * @generated from rpc authwire.v1.UserService.EnableUser
+   */
+  enableUser: {
+    methodKind: "unary";
+    input: typeof EnableUserRequestSchema;
+    output: typeof EnableUserResponseSchema;
   },
   /**
    * Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
@@ -614,6 +863,21 @@ export declare const UserService: GenService<{
     methodKind: "unary";
     input: typeof CountUsersRequestSchema;
     output: typeof CountUsersResponseSchema;
+  },
+  /**
+   * Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+   * properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+   * They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+   *
+   * USER_NOT_FOUND (NOT_FOUND): no user has the id.
+   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
+   *
+   * @generated from rpc authwire.v1.UserService.ExportUser
+   */
+  exportUser: {
+    methodKind: "unary";
+    input: typeof ExportUserRequestSchema;
+    output: typeof ExportUserResponseSchema;
   },
 }>;
 

@@ -5,6 +5,7 @@ import { columnTypes, type Engine } from "./column-types.js"
 import type {
   AccountRow,
   ApiKeyRow,
+  AuditRow,
   AuthenticatorRow,
   CacheRow,
   EventHeadRow,
@@ -65,6 +66,9 @@ export function entities(engine: Engine) {
         privateExtra: { name: "private_extra", nullable: true, select: false, ...longText() },
         // TypeORM leaves out rows with this time from every SELECT and join.
         deleted: { name: "deleted", nullable: true, select: false, deleteDate: true, ...time() },
+        disabledSince: { name: "disabled", nullable: true, select: false, ...time() },
+        disabledUntil: { name: "disabled_until", nullable: true, select: false, ...time() },
+        disabledReason: { name: "disabled_reason", nullable: true, select: false, ...text() },
       },
       indices: [
         { name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] },
@@ -153,9 +157,11 @@ export function entities(engine: Engine) {
         credentialBackedUp: { name: "credential_backed_up", ...boolean() },
         transports: { name: "transports", nullable: true, ...text() },
         extra: { name: "extra", ...json(isObject) },
+        displayName: { name: "display_name", nullable: true, ...string(100) },
+        lastUsed: { name: "last_used", nullable: true, ...time() },
         ...times,
       },
-      indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId"] }],
+      indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId", "credentialID"] }],
       foreignKeys: [ofUser("authenticators_user_id_fkey")],
     }),
 
@@ -187,6 +193,27 @@ export function entities(engine: Engine) {
       indices: [
         { name: "events_sequence", columns: ["sequence", "id"] },
         { name: "events_tenant", columns: ["tenant", "sequence"] },
+      ],
+    }),
+
+    auditEntries: new EntitySchema<AuditRow>({
+      name: "AuditEntry",
+      tableName: "audit_entries",
+      columns: {
+        id: { name: "id", primary: true, generated: "increment", ...whole() },
+        tenant: { name: "tenant", ...key(63) },
+        created: { name: "created", ...time() },
+        method: { name: "method", ...key(128) },
+        keyId: { name: "key_id", nullable: true, ...key(63) },
+        subject: { name: "subject", nullable: true, ...key(128) },
+        details: { name: "details", ...json(isObject) },
+      },
+      indices: [
+        { name: "audit_entries_created", columns: ["created"] },
+        { name: "audit_entries_tenant", columns: ["tenant", "created", "id"] },
+        { name: "audit_entries_subject", columns: ["tenant", "subject", "created", "id"] },
+        { name: "audit_entries_key", columns: ["tenant", "keyId", "created", "id"] },
+        { name: "audit_entries_method", columns: ["tenant", "method", "created", "id"] },
       ],
     }),
 

@@ -7,6 +7,7 @@ import { deleteByKeys } from "../schema/delete-by-keys.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import type { UserRow } from "../schema/rows.js"
 import type { Table } from "../schema/table.js"
+import type { UserReader } from "./user-reader.js"
 
 /** With more rows in one table, a user is marked, and its rows are deleted in batches by the cleanup. */
 const rowsAtOnce = 1000
@@ -14,7 +15,7 @@ const rowsAtOnce = 1000
 /** Creates the deletion of users. */
 export function userDeletion(
   database: Database,
-  { clock, eventOf }: { clock: () => number; eventOf: EventOf },
+  { clock, reader, eventOf }: { clock: () => number; reader: UserReader; eventOf: EventOf },
 ): UserStore["delete"] {
   const { users, accounts, sessions, authenticators } = database.tables
   const tables = [sessions, accounts, authenticators]
@@ -49,7 +50,7 @@ export function userDeletion(
       async (sql) => {
         // The lock prevents other transactions from adding a session, account or authenticator, because such an
         // insert needs a shared lock on this row for its foreign key.
-        const user = users.first(await sql.read(users.byKeyForUpdate, key))
+        const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
         if (user === null) return null
         const event = eventOf(caller, "user.deleted", { userId: id })
         if ((await sql.read(withManyRows, key)).length > 0) {

@@ -1,4 +1,5 @@
 import { StoreError } from "../../../errors/store-error.js"
+import { userEtag } from "../../etag.js"
 import type { Caller, UserStore } from "../../store.js"
 import type { User, UserPatch } from "../../types.js"
 import type { Cipher } from "../cipher.js"
@@ -9,18 +10,17 @@ import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, textOf } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
+import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { UserRow } from "../schema/rows.js"
+import { checkEtag } from "../stale-etag.js"
 import { emailKey } from "./email-key.js"
 import { privateExtra } from "./private-extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
+import type { RevokeMost } from "./revoke-most.js"
 import { userDeletion } from "./user-deletions.js"
+import { userDisabling } from "./user-disabling.js"
 import { userLists } from "./user-lists.js"
-
-/**
- * Deletes sessions of a user in batches that are committed one by one, until it has few enough for one statement.
- * Returns their number.
- */
-export type RevokeMost = (caller: Caller, userId: string) => Promise<number>
+import { userReader } from "./user-reader.js"
 
 export function userStore(
   database: Database,
@@ -35,7 +35,8 @@ export function userStore(
 ): UserStore {
   const { cipher, tokens, clock, provisional, eventOf, revokeMost } = options
   const { users, accounts, sessions } = database.tables
-  const columns = users.columns("u")
+  const reader = userReader(database, clock)
+  const columns = reader.columns("u")
   const userByEmail = users.statement(
     users.selectFrom("u").where("u.tenant = :tenant AND u.emailKey = :emailKey"),
     "tenant",
@@ -54,30 +55,36 @@ export function userStore(
     alias: "a",
     key: ["provider", "providerAccountId"],
   })
+  const withTimes = users.statement(
+    users.selectFrom("u").select(columnsWithTimes(users, "u")).where(users.keyIs("u")),
+    ...users.key,
+  )
   const privateById = users.statement(
     users.selectFrom("u").select("u.privateExtra").where(users.keyIs("u")),
     ...users.key,
   )
-  const first = (cells: Cell[] | undefined) => (cells === undefined ? null : users.row(cells))
+  const first = (cells: Cell[] | undefined) => (cells === undefined ? null : reader.user(cells))
   const ofUser = "tenant = :tenant AND userId = :userId"
   const deleteSessions = sessions.statement(sessions.deleteFrom().where(ofUser), "tenant", "userId")
   /** Selects the user with the id, also while it is being deleted. */
   const withId = users.statement(users.selectFrom("u").withDeleted().where(users.keyIs("u")), ...users.key)
 
   /** Revokes most sessions of a user if it has many and this patch changes its address. Returns their number. */
-  async function revokeMostOf(caller: Caller, id: string, { email }: UserPatch): Promise<number> {
+  async function revokeMostOf(caller: Caller, id: string, { email }: UserPatch, etag?: string): Promise<number> {
     if (email === undefined) return 0
     const user = first(await byId(caller, [users.cell("id", id)]))
     const key = emailKey(email ?? undefined)
     if (user === null || key === emailKey(user.email)) return 0
+    checkEtag(etag, userEtag(user))
     // The update is going to fail.
     if (key !== undefined && (await byEmail(caller, [users.cell("emailKey", key)])) !== undefined) return 0
     return revokeMost(caller, id)
   }
 
   return {
-    ...userLists(database, tokens),
-    delete: userDeletion(database, { clock, eventOf }),
+    ...userLists(database, { tokens, reader }),
+    ...userDisabling(database, { clock, reader, eventOf, revokeMost }),
+    delete: userDeletion(database, { clock, reader, eventOf }),
 
     async create(caller, user, options) {
       checkJsonSize("extra", user.extra)
@@ -109,6 +116,11 @@ export function userStore(
       return first(await byId(caller, [users.cell("id", id)]))
     },
 
+    async getWithTimes(caller, id) {
+      const [cells] = await database.reads(caller).read(withTimes, { tenant: caller.tenant, id })
+      return cells === undefined ? null : { ...users.row(cells), ...timesOf(users, cells) }
+    },
+
     async getByEmail(caller, email) {
       const key = emailKey(email)
       if (key === undefined) return null
@@ -117,8 +129,8 @@ export function userStore(
       for (;;) {
         const cells = await byEmail(caller, [users.cell("emailKey", key)])
         if (cells === undefined) return null
-        const holder = users.row(cells)
-        const until = users.value("provisionalUntil", cells[users.width] as Cell)
+        const holder = reader.user(cells)
+        const until = users.value("provisionalUntil", cells[reader.width] as Cell)
         if (!provisional.mayBe(until) || holder.id === checked) return holder
         if (await provisional.isReplaceable(caller, holder.id)) return null
         // Either the user holds the address for good now, or another one has replaced it in between.
@@ -144,13 +156,14 @@ export function userStore(
       const key = { tenant, id }
       const isLong = options?.revokeSessionsOnEmailChange === true
       const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
-      const revoked = isLong ? await revokeMostOf(caller, id, patch) : 0
+      const revoked = isLong ? await revokeMostOf(caller, id, patch, options.etag) : 0
       return database.transaction(
         caller,
         [users.nameOf(key), ...emailNames(address)],
         async (sql) => {
-          const user = users.first(await sql.read(users.byKeyForUpdate, key))
+          const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
           if (user === null) return null
+          checkEtag(options?.etag, userEtag(user))
           const changed = applyPatch(user, patch)
           checkJsonSize("extra", changed.extra)
           try {
