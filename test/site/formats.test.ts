@@ -23,7 +23,7 @@ describe("the files and values of the pages", () => {
 
   test("the secrets of tenants of docs/security.md", () => {
     const secret = "a secret of at least 32 bytes, the "
-    const text = code("docs/security.md", 4).replaceAll(/\b(\w+)…/g, `${secret}$1`)
+    const text = code("docs/security.md", 5).replaceAll(/\b(\w+)…/g, `${secret}$1`)
     expect([...parseTenantSecrets(text, { short: false })]).toEqual([["acme", [`${secret}newest`, `${secret}older`]]])
   })
 

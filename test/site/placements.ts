@@ -23,6 +23,8 @@ const exampleIsBuilt = notRun("the same commands with their values filled in are
 const otherHosts = notRun("it names hosts that only the reader has")
 const excerpt = notRun("an excerpt of the example beside it, which test/examples runs whole")
 
+const nextAuth4 = notRun("test/next-auth-4/adapter.long.test.ts runs an application of NextAuth 4 with these settings")
+
 /** For each page, its blocks in their order. */
 export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "README.md": [
@@ -36,6 +38,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "site/index.md": [compiled, commands],
   "docs/administration.md": [notRun("commands with what they print; test/cli/administration.test.ts runs them")],
   "docs/backup.md": [...Array(4).fill(backup), backupOfFiles, backupOfFiles, ...Array(8).fill(backup)],
+  "docs/client.md": Array(2).fill(notRun("an excerpt of a handler, with values that the reader has")),
   "docs/clusters.md": [otherHosts, notRun("the test's own servers are no members of a cluster")],
   "docs/console.md": [notRun("the service is the reader's; test/console/console.test.ts starts a console of one")],
   "docs/deploying.md": [
@@ -46,12 +49,14 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     notRun("needs a cluster of Kubernetes; test/deploy/chart.long.test.ts renders and checks the chart"),
     notRun("changes the machine; test/deploy/systemd.long.test.ts checks the unit"),
   ],
+  "docs/disabling-users.md": Array(2).fill(notRun("an excerpt of a handler, with values that the reader has")),
   "docs/errors.md": [commands],
   "docs/events.md": [programs, notRun("what a command prints; test/cli/events.test.ts runs it")],
   "docs/extending-sessions.md": [compiled, programs, commands],
   "docs/gateways.md": [commands],
   "docs/introspection.md": [programs, commands],
   "docs/moving.md": [compiled, commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
+  "docs/next-auth-4.md": [nextAuth4, by("test/next-auth-4/adapter.long.test.ts"), nextAuth4, nextAuth4],
   "docs/operating.md": [commands, notRun("variables of the service"), commands, commands, formats],
   "docs/other-languages.md": [
     commands,
@@ -65,6 +70,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     commands,
     formats,
     notRun("a line of the log; test/auth/audit-log.test.ts compares the fields"),
+    commands,
     commands,
     formats,
     certificates,
@@ -84,6 +90,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/start/sveltekit.md": [guides, guides, compiled, compiled],
   "docs/upgrading.md": [upgrade, upgrade, upgrade],
   "token/README.md": [
+    token,
     token,
     token,
     token,
