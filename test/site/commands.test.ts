@@ -22,7 +22,6 @@ const printed: readonly [page: string, block: number, output: RegExp][] = [
   ["docs/operating.md", 3, /sessions/],
   ["docs/other-languages.md", 0, /^awk_/],
   ["docs/security.md", 0, /^awk_[\s\S]*\nawk_[\s\S]* backend /],
-  ["docs/security.md", 3, /^/],
   ["docs/security.md", 4, /awk_/],
   ["docs/start/backend.md", 1, /IntrospectionService\.Introspect[\s\S]*rpc Introspect/],
   ["docs/start/backend.md", 2, /^\{\}/],

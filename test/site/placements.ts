@@ -70,7 +70,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     commands,
     formats,
     notRun("a line of the log; test/auth/audit-log.test.ts compares the fields"),
-    commands,
+    notRun("it needs a service that keeps its audit; test/auth/audit-store.test.ts runs the command"),
     commands,
     formats,
     certificates,
