@@ -10,7 +10,11 @@ const here = fileURLToPath(new URL(".", import.meta.url))
 const folder = join(here, "build/code")
 rmSync(folder, { recursive: true, force: true })
 
-const pages = globSync(["README.md", "docs/**/*.md", "site/index.md"], { cwd: root })
+const pages = globSync(["README.md", "docs/**/*.md", "site/index.md"], {
+  cwd: root,
+  // The types of the first are those of NextAuth 4; the others show excerpts.
+  exclude: ["docs/next-auth-4.md", "docs/client.md", "docs/disabling-users.md"],
+})
 const files = pages.flatMap((page) => {
   const text = readFileSync(join(root, page), "utf8")
   const subfolder = page.replace(/\.md$/, "").replaceAll("/", "-")

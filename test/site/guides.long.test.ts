@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { globSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { globSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -24,6 +24,9 @@ describe("the guides", () => {
   let addresses: Record<string, string>
 
   beforeAll(async () => {
+    // Otherwise make would install the packages into this repository, from which the tests run.
+    const changed = (file: string) => statSync(join(root, file)).mtimeMs
+    if (changed("package-lock.json") > changed("node_modules/.package-lock.json")) throw new Error("run: make install")
     http = `127.0.0.1:${await freePort()}`
     addresses = { AUTHWIRE_GRPC_ADDR: `127.0.0.1:${await freePort()}`, AUTHWIRE_HTTP_ADDR: http }
   })
