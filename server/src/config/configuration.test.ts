@@ -209,6 +209,7 @@ describe("readConfiguration", () => {
           "events tail",
           "users find",
           "users delete",
+          "users disable",
           "console",
         ] as const
       ).find((one) => optionsOf(one).some(([other]) => other === name))

@@ -13,7 +13,7 @@ export type Command =
   | `tenants ${"create" | "list"}`
   | "events tail"
   | "console"
-  | `users ${"find" | "show" | "delete"}`
+  | `users ${"find" | "show" | "disable" | "enable" | "delete"}`
   | `sessions ${"list" | "revoke" | "revoke-all"}`
 
 /** Groups of commands, by their common first word. */
