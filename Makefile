@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
 .PHONY: help install build run demo site packages release-check release-packages release-upgrade release-artefacts release-ready test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
-  bench-install test-install nextjs-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
+  bench-install test-install nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
   tracing-install earlier-install gateways-install release-install bench-import bench-cleanup failover screenshots
 
 help: ## list the targets
@@ -13,8 +13,12 @@ help: ## list the targets
 
 install: node_modules/.package-lock.json ## install the dependencies in package-lock.json
 
+# Installs the packages of a lock file, unless they are there: a checkout changes the time of the file, and not always its text.
+npm_ci = { cmp -s package-lock.json node_modules/.installed.json || \
+  { npm ci --loglevel=error && cp package-lock.json node_modules/.installed.json; }; }
+
 node_modules/.package-lock.json: package-lock.json
-	npm ci --loglevel=error
+	$(npm_ci)
 	@touch $@
 
 build: install console/dist/page/index.html ## install and build
@@ -78,16 +82,17 @@ fuzz: build ## send a million invalid inputs to a test server; ARGS="--seed 42 -
 bench-install: install bench/node_modules/.package-lock.json
 
 bench/node_modules/.package-lock.json: bench/package-lock.json bench/schema.prisma
-	cd bench && npm ci --loglevel=error
+	cd bench && $(npm_ci)
 	# Prisma's schema engine is a download and not needed to generate the client. Any program can take its place.
 	cd bench && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) node_modules/.bin/prisma generate --schema schema.prisma --no-hints
 	@touch $@
 
 # Packages that only long tests need. Each has a folder of its own.
-test-install: nextjs-install next-example-install browser-install runtimes-install adapters-install site-install tracing-install \
-  earlier-install gateways-install release-install
+test-install: nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install \
+  site-install tracing-install earlier-install gateways-install release-install
 
 nextjs-install: install test/security/nextjs/node_modules/.package-lock.json
+next-auth-4-install: install test/next-auth-4/application/node_modules/.package-lock.json
 next-example-install: install examples/nextjs/node_modules/.package-lock.json
 browser-install: install test/browser/node_modules/.package-lock.json
 runtimes-install: install test/runtimes/node_modules/.package-lock.json
@@ -96,11 +101,11 @@ tracing-install: install test/tracing/application/node_modules/.package-lock.jso
 adapters-install: install test/import/fixtures/node_modules/.package-lock.json
 
 %/node_modules/.package-lock.json: %/package-lock.json
-	cd $* && npm ci --loglevel=error
+	cd $* && $(npm_ci)
 	@touch $@
 
 test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/package-lock.json $(wildcard test/import/fixtures/prisma/*)
-	cd test/import/fixtures && npm ci --loglevel=error
+	cd test/import/fixtures && $(npm_ci)
 	# As for bench: the schema engine is a download and not needed.
 	cd test/import/fixtures && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) npm run -s generate
 	@touch $@
@@ -134,7 +139,7 @@ release-artefacts: build release-install deploy-install ## make what a release p
 
 release-check: release-ready verify release-packages release-upgrade release-artefacts ## rehearse a release, besides the tests; FINAL=1 is the release (docs/releasing.md)
 	node scripts/dependencies/audit.js --all $(FINAL:1=--required)
-	@echo "release-check: build/release could go out"
+	@echo "release-check: $(if $(FINAL),build/release can be published,rehearsed; the release itself is made with FINAL=1)"
 
 release-ready: install
 	node scripts/release/ready.js $(FINAL:1=--final)
@@ -170,4 +175,4 @@ verify: build bench-install browser-install lint ## regenerate and compare, lint
 	node scripts/dependencies/audit.js
 
 clean: ## remove build results, but not installed packages
-	rm -rf build token/dist server/dist client/dist console/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo
+	rm -rf build token/dist server/dist client/dist console/dist examples/express/dist examples/nextjs/.next test/security/nextjs/build test/next-auth-4/application/build site/build site/dist *.tsbuildinfo */*.tsbuildinfo examples/*/*.tsbuildinfo

@@ -17,6 +17,7 @@ const named = [
       "docs/disabling-users.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
+      "docs/next-auth-4.md",
       "docs/provider-tokens.md",
       "docs/introspection.md",
       "docs/other-languages.md",
@@ -39,7 +40,10 @@ const named = [
       "docs/performance.md",
     ],
   },
-  { text: "Reference", pages: ["docs/configuration.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"] },
+  {
+    text: "Reference",
+    pages: ["docs/configuration.md", "docs/errors.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"],
+  },
 ]
 
 /** Pages of the site that are not in the navigation, because they are for maintainers. Other pages have links to them. */

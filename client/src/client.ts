@@ -11,8 +11,8 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect"
 import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from "./adapter/adapter.js"
 import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
-import type { AdapterOptions } from "./adapter/options.js"
-import { type AccountLists, type SessionLists, type UserLists, withLists } from "./lists.js"
+import type { AdapterOptions, JwtOptions } from "./adapter/options.js"
+import { type AccountLists, type AuthenticatorLists, type SessionLists, type UserLists, withLists } from "./lists.js"
 import { type Layer, layered } from "./transport/layer.js"
 import { type ConnectionOptions, defaultTimeoutMs } from "./transport/options.js"
 import { deadline, retry } from "./transport/retry.js"
@@ -28,6 +28,7 @@ export interface AuthwireClient extends ServiceClients {
   users: ServiceClients["users"] & UserLists
   accounts: ServiceClients["accounts"] & AccountLists
   sessions: ServiceClients["sessions"] & SessionLists
+  authenticators: ServiceClients["authenticators"] & AuthenticatorLists
   /** The adapter of Auth.js. */
   adapter: AuthwireAdapterMethods
   /** For Auth.js's `jwt` option. */
@@ -56,13 +57,13 @@ export interface Connection {
 }
 
 /** Creates a client over a connection. */
-export function clientOver(connection: Connection, options: ConnectionOptions & AdapterOptions) {
+export function clientOver(connection: Connection, options: ConnectionOptions & AdapterOptions & JwtOptions) {
   const calls = callsOver(connection, options)
   const clients = clientsOver(calls)
   const tokens = createClient(TokenService, calls)
   return {
     adapter: createAdapter(clients, connection.address, options),
-    jwt: createRemoteJwt(tokens, connection.address),
+    jwt: createRemoteJwt(tokens, connection.address, options),
     tokens,
     introspection: createClient(IntrospectionService, calls),
     ...withLists(clients),
@@ -78,8 +79,8 @@ export function adapterOver(
 }
 
 /** Creates only the RemoteJwt. */
-export function remoteJwtOver(connection: Connection, options: ConnectionOptions): RemoteJwtMethods {
-  return createRemoteJwt(createClient(TokenService, callsOver(connection, options)), connection.address)
+export function remoteJwtOver(connection: Connection, options: ConnectionOptions & JwtOptions): RemoteJwtMethods {
+  return createRemoteJwt(createClient(TokenService, callsOver(connection, options)), connection.address, options)
 }
 
 /** Returns the transport of a client's calls. Every call passes these steps from top to bottom, and its answer from bottom to top. */

@@ -1,6 +1,6 @@
 import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
-import type { AdapterOptions } from "./adapter/options.js"
+import type { AdapterOptions, JwtOptions } from "./adapter/options.js"
 import { type AuthwireClient, clientOver } from "./client.js"
 import { wrongOption } from "./errors/error.js"
 import { sharedTransport } from "./pipeline/shared.js"
@@ -16,11 +16,11 @@ export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.j
 export type { SessionContext } from "./adapter/context.js"
 export { isDisabled } from "./adapter/disabled-users.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
-export type { AdapterOptions, SessionCacheOptions, SignOutEvent } from "./adapter/options.js"
+export type { AdapterOptions, JwtOptions, SessionCacheOptions, SignOutEvent } from "./adapter/options.js"
 export type { SessionAgeOptions } from "./adapter/session-access.js"
 export type { AuthwireClient } from "./client.js"
 export { AuthwireError, type FieldViolation, type StatusName } from "./errors/error.js"
-export type { AccountLists, List, SessionLists, UserLists } from "./lists.js"
+export type { AccountLists, AuthenticatorLists, List, SessionLists, UserLists } from "./lists.js"
 export type { PipelineOptions } from "./pipeline/transport.js"
 export { storeTokens, type TokenConfig } from "./sessions/store-tokens.js"
 export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
@@ -29,8 +29,13 @@ export { type GrpcTransport, grpcTransport } from "./transport/grpc.js"
 export type { GrpcTargetOptions, TlsOptions } from "./transport/grpc-target.js"
 export type { ConnectionOptions } from "./transport/options.js"
 
-/** Options of the connection to the service over gRPC, and of the adapter. */
-export interface AuthwireOptions extends ConnectionOptions, GrpcTargetOptions, PipelineOptions, AdapterOptions {}
+/** Options of the connection to the service over gRPC, of the adapter and of RemoteJwt. */
+export interface AuthwireOptions
+  extends ConnectionOptions,
+    GrpcTargetOptions,
+    PipelineOptions,
+    AdapterOptions,
+    JwtOptions {}
 
 /**
  * Creates the Auth.js adapter that stores its users, accounts, sessions, verification tokens and authenticators in
@@ -55,7 +60,7 @@ export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethod
 }
 
 /**
- * Creates `encode` and `decode` for the `jwt` option of Auth.js. The service encrypts and decrypts the tokens with its
+ * Creates `encode` and `decode` for the `jwt` option of Auth.js, or with `nextAuth4` of next-auth 4. The service encrypts and decrypts the tokens with its
  * secrets, so an application can have JWT sessions without holding the encryption secret.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid. A missing `url` or an empty `apiKey` is reported

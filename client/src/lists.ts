@@ -1,7 +1,10 @@
 import type {
   Account,
+  Authenticator,
   ListAccountsByUserRequestSchema,
   ListAccountsByUserResponse,
+  ListAuthenticatorsRequestSchema,
+  ListAuthenticatorsResponse,
   ListSessionsRequestSchema,
   ListSessionsResponse,
   ListUsersRequestSchema,
@@ -64,8 +67,17 @@ export interface SessionLists {
   ): List<Session, ListSessionsResponse>
 }
 
-/** Adds the list methods to the clients of users, accounts and sessions. */
-export function withLists({ users, accounts, sessions, ...others }: ServiceClients) {
+/** The list methods of the client of authenticators. */
+export interface AuthenticatorLists {
+  /** Lists the authenticators of a user, in the order of their credential ids. */
+  list(
+    request: MessageInitShape<typeof ListAuthenticatorsRequestSchema>,
+    options?: CallOptions,
+  ): List<Authenticator, ListAuthenticatorsResponse>
+}
+
+/** Adds the list methods to the clients of users, accounts, sessions and authenticators. */
+export function withLists({ users, accounts, sessions, authenticators, ...others }: ServiceClients) {
   const userLists: UserLists = {
     list: (request = {}, options) =>
       listOf(
@@ -90,11 +102,20 @@ export function withLists({ users, accounts, sessions, ...others }: ServiceClien
         (page) => page.sessions,
       ),
   }
+  const authenticatorLists: AuthenticatorLists = {
+    list: (request, options) =>
+      listOf(
+        request.pageToken,
+        (pageToken) => authenticators.listAuthenticators({ ...request, pageToken }, options),
+        (page) => page.authenticators,
+      ),
+  }
   return {
     ...others,
     users: { ...users, ...userLists },
     accounts: { ...accounts, ...accountLists },
     sessions: { ...sessions, ...sessionLists },
+    authenticators: { ...authenticators, ...authenticatorLists },
   }
 }
 

@@ -1,5 +1,7 @@
 export * from "./src/authwire/v1/account_pb.js"
 export * from "./src/authwire/v1/account_service_pb.js"
+export * from "./src/authwire/v1/audit_entry_pb.js"
+export * from "./src/authwire/v1/audit_service_pb.js"
 export * from "./src/authwire/v1/authenticator_pb.js"
 export * from "./src/authwire/v1/authenticator_service_pb.js"
 export * from "./src/authwire/v1/error_reason_pb.js"

@@ -34,19 +34,20 @@ export function sbomOfImage(folder) {
   const own = new Map(entries.filter(([path]) => !path.includes("node_modules")).map(([path, one]) => [path, one.name]))
   const others = entries.filter(([path]) => path !== "server")
   const sbom = generate(packages.server, movedTo("server", others, own))
-  const image = sbom.metadata.component
-  const { node } = process.versions
-  image.type = "container"
-  sbom.components.push({
-    "bom-ref": `node@${node}`,
+  const service = sbom.metadata.component
+  const node = {
+    "bom-ref": "node",
     type: "platform",
     name: "node",
-    version: node,
-    purl: `pkg:generic/node@${node}`,
+    version: process.versions.node,
+    purl: `pkg:generic/node@${process.versions.node}`,
     licenses: [{ license: { id: "MIT" } }],
-  })
+  }
+  sbom.components.push(service, node)
+  sbom.metadata.component = { "bom-ref": "image", type: "container", name: "authwire", version: service.version }
+  sbom.dependencies.push({ ref: "image", dependsOn: [service["bom-ref"], "node"] })
   // The packages of Debian in the base image are not listed.
-  sbom.compositions = [{ aggregate: "incomplete", assemblies: [image["bom-ref"]] }]
+  sbom.compositions = [{ aggregate: "incomplete", assemblies: ["image"] }]
   return sbom
 }
 

@@ -5,6 +5,14 @@ import { sections, titleOf } from "../sections.js"
 const generated = (name) => JSON.parse(readFileSync(new URL(`../build/${name}`, import.meta.url), "utf8"))
 const pathOf = (page) => `/${page.replace(/\.md$/, "")}`
 
+// The anchors are those of GitHub, so that a link works in both places.
+const slugify = (heading) =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .replaceAll(/\s/g, "-")
+
 export default defineConfig({
   title: "Authwire",
   description: "A gRPC identity data service for Auth.js",
@@ -14,6 +22,7 @@ export default defineConfig({
   srcExclude: ["public/**"],
   markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } },
   outDir: "dist",
+  markdown: { anchor: { slugify } },
   themeConfig: {
     logo: { src: "/logo.svg", alt: "" },
     search: { provider: "local" },

@@ -61,6 +61,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
       "UpdateAuthenticatorCounterRequest.new_counter",
       "IntrospectRequest.secure_cookie",
       "IntrospectRequest.with_user",
+      "IntrospectRequest.next_auth4",
     ])
   })
 
@@ -104,6 +105,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
       const {
         update_mask: mask,
         revoke_sessions_on_email_change: _,
+        etag: _etag,
         ...fields
       } = Object.fromEntries(method.input.fields.map((one) => [one.name, one]))
       const rules = getOption(mask as NonNullable<typeof mask>, fieldRules).type

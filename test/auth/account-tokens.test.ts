@@ -44,7 +44,13 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
     ...{ accessToken: "access-3f8a", refreshToken: "refresh-3f8a", idToken: "id-3f8a" },
     extra: { oauth_token_secret: "secret-3f8a" },
   }
-  const none = { accessToken: undefined, refreshToken: undefined, idToken: undefined, extra: undefined }
+  const none = {
+    accessToken: undefined,
+    refreshToken: undefined,
+    idToken: undefined,
+    extra: undefined,
+    etag: undefined,
+  }
   const key = () => ({ provider: "p", providerAccountId: userId })
   const account = () => ({ ...key(), userId, type: AccountType.OIDC })
 
@@ -65,6 +71,13 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
     for (const one of [linked, given, unlinked]) expect(JSON.stringify(one)).not.toContain("3f8a")
   })
 
+  test("an etag, which is a digest of the tokens too, requires the scope", async () => {
+    const { account: read } = await accountsOf(both).getAccount(key())
+    const request = { ...account(), accessToken: "new", etag: read?.etag as string }
+    await expect(accountsOf(writer).linkAccount(request)).rejects.toThrow("lacks the scope accounts:read")
+    expect((await accountsOf(both).linkAccount(request)).account).toMatchObject({ accessToken: "new" })
+  })
+
   test("contain the tokens with that scope; they follow the scopes that the key has when a call is repeated with its idempotency key", async () => {
     const [link, unlink] = [0, 1].map(() => ({ headers: { "idempotency-key": crypto.randomUUID() } }))
     const call = async ({ url, of }: { url: string; of: { text: string } }) => {
@@ -73,7 +86,7 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
       return [linked, unlinked]
     }
     const first = await call({ url: server.grpcUrl, of: both })
-    for (const one of first) expect(one).toMatchObject(secrets)
+    for (const one of first) expect(one).toMatchObject({ ...secrets, etag: expect.any(String) })
     const reduced = await start([{ ...both.entry, scopes: ["accounts:write"] }])
     const repeated = await call({ url: reduced.grpcUrl, of: both })
     await reduced.stop()

@@ -110,6 +110,8 @@ describe("the audit log", () => {
       RevokeSessions: "here",
       CreateAuthenticator: "here",
       UpdateAuthenticatorCounter: "here",
+      UpdateAuthenticator: "here",
+      DeleteAuthenticator: "here",
       Encode: "x",
       DisableUser: "here",
       EnableUser: "blocked",

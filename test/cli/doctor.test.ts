@@ -241,7 +241,8 @@ describe("TLS", () => {
   })
 })
 
-const engine = ownServer()
+// The variables are those of MySQL and MariaDB.
+const engine = ownServer(["mysql", "mariadb"])
 ;(engine === undefined ? describe.skip : describe)("settings of the database", () => {
   test("small packets, commits that a crash loses, a read-only server, and a wrong clock", async () => {
     const server = await startPrivateDatabase(engine)

@@ -48,6 +48,7 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
     expect(crashes).toEqual([])
   })
 
+  const shownIn = (one: Page) => one.locator("#passkeys li")
   const at = (path: string) => `${stack.example.appUrl}${path}`
   const cookie = async () => (await context.cookies()).find(({ name }) => name === sessionCookie)?.value
   const ask = async (path: string, headers: Record<string, string> = {}) => fetch(at(path), { headers })
@@ -152,6 +153,58 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       expect(Number((await stored())[0]?.counter)).toBeGreaterThan(before)
       expect(await usersWith("passkey@example.com")).toHaveLength(1)
       await expectSessionOf(user?.id)
+    })
+
+    test("a passkey is named and removed, and only by its user", async () => {
+      const authenticator = await addVirtualAuthenticator(page)
+      await signInByMail("named@example.com")
+      await page.click("#passkey-register")
+      const shown = shownIn(page)
+      await shown.waitFor()
+      const [user] = await usersWith("named@example.com")
+      const stored = () => rows(stack.database, "authenticators", "user_id = ?", [user?.id])
+      expect(await shown.textContent()).toContain("Not used yet.")
+      await shown.locator("input[name=name]").fill("Ada’s laptop")
+      await shown.getByText("Name it").click()
+      await shown.locator("strong", { hasText: "Ada’s laptop" }).waitFor()
+      expect(await stored()).toMatchObject([{ display_name: "Ada’s laptop", last_used: null }])
+      await signOut()
+      await page.click("#passkey-authenticate")
+      await page.waitForURL(at("/account"))
+      expect(await shown.textContent()).toMatch(/Ada’s laptop.*Created .* UTC\. Last used .* UTC\./)
+
+      // The form of another user, with the same id.
+      const [{ credential_id: id } = {}] = await stored()
+      const own = page
+      context = await browser.newContext()
+      page = await context.newPage()
+      await addVirtualAuthenticator(page)
+      await signInByMail("stranger@example.com")
+      await page.click("#passkey-register")
+      await shownIn(page).waitFor()
+      for (const button of ["Name it", "Remove"]) {
+        const form = shownIn(page).locator("form", { hasText: button })
+        await form.locator("input[name=id]").evaluate((input, value) => {
+          ;(input as HTMLInputElement).value = value
+        }, String(id))
+        const answered = page.waitForResponse((response) => response.request().method() === "POST")
+        await form.getByText(button).click()
+        await answered
+      }
+      expect(await stored()).toMatchObject([{ display_name: "Ada’s laptop" }])
+      await context.close()
+      page = own
+      context = page.context()
+
+      await shown.getByText("Remove").click()
+      await shown.waitFor({ state: "detached" })
+      expect(await stored()).toEqual([])
+      expect(await rows(stack.database, "accounts", "user_id = ?", [user?.id])).toEqual([])
+      await signOut()
+      expect(await authenticator.passkeys()).toHaveLength(1)
+      await page.click("#passkey-authenticate")
+      await page.waitForSelector("#problem, #passkey-failed")
+      expect(await cookie()).toBeUndefined()
     })
 
     test("a passkey alone cannot sign up, and responses do not reveal who has an account", async () => {

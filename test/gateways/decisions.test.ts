@@ -1,9 +1,10 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { command, createKey } from "@authwire/test-support/processes/keys.js"
-import type { ServerProcess } from "@authwire/test-support/processes/server.js"
+import { type ServerProcess, testSecret } from "@authwire/test-support/processes/server.js"
 import { altered } from "@authwire/test-support/schema/altered.js"
 import { until } from "@authwire/test-support/until.js"
+import { nextAuth4 } from "@authwire/token"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Question, ways } from "./ask.js"
 import { cookie, type GatewayService, signedIn, startGatewayService } from "./service.js"
@@ -57,6 +58,15 @@ describe(`on ${target}`, () => {
         status: 200,
         told: { "x-auth-user-id": "7", "x-auth-session-id": expect.any(String), "x-auth-email": "a@b.c" },
       })
+    })
+
+    test("with next_auth4, a JWT of next-auth 4", async () => {
+      const token = await nextAuth4.encode({ token: { sub: "7" }, secret: testSecret })
+      const headers = { cookie: `next-auth.session-token=${token}` }
+      expect(await ask({ headers, settings: { next_auth4: "true" } })).toMatchObject({ status: 200 })
+      for (const settings of [{}, { next_auth4: "false" }, { cookie_name: "next-auth.session-token" }]) {
+        expect(await ask({ headers, settings })).toEqual({ status: 401, told: {} })
+      }
     })
 
     test("no session: 401, or passed on without a user if the policy is optional", async () => {

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs"
-import { expect, test } from "@jest/globals"
+import { ErrorReason } from "@authwire/proto"
+import { describe, expect, test } from "@jest/globals"
+import { errorsPage } from "../../scripts/errors-page.ts"
 import { configurationPage, withMigrations } from "../../scripts/generated-pages.ts"
 import { scopes } from "../../server/src/auth/scopes.js"
 
@@ -19,4 +21,33 @@ test("docs/upgrading.md states for each migration whether the previous version c
 test("docs/security.md lists exactly the scopes of the schema", () => {
   const named = read("security.md").match(/`[a-z-]+:[a-z]+`/g) ?? []
   expect([...new Set(named)].sort()).toEqual(scopes.map((scope) => `\`${scope}\``))
+})
+
+describe("docs/errors.md", () => {
+  const page = read("errors.md")
+  const parts = page.split(/^### /m).slice(1)
+
+  test("matches the schema and the mapping to status codes", () => {
+    expect(page).toBe(errorsPage())
+  })
+
+  test("has one heading for each reason, and a link to it", () => {
+    const reasons = Object.keys(ErrorReason).filter((name) => /^[A-Z]/.test(name) && name !== "UNSPECIFIED")
+    expect(parts.map((part) => part.split("\n", 1)[0]).sort()).toEqual(reasons.sort())
+    const links = [...page.matchAll(/\[(\w+)\]\(#(\w+)\)/g)].map(([, text, anchor]) => `${text} ${anchor}`)
+    expect(links.sort()).toEqual(reasons.map((reason) => `${reason} ${reason.toLowerCase()}`).sort())
+  })
+
+  test("each reason has the status code by both names, the HTTP status, when it happens, and what to do", () => {
+    const shape =
+      /^\w+\n\n`[A-Z_]+` \(`[A-Z]\w+`\), HTTP \d{3}\n\n- When: [A-Z][\s\S]+\.\n- What to do: [A-Z][\s\S]+\.\n*$/
+    expect(parts.filter((part) => !shape.test(part))).toEqual([])
+  })
+
+  test.each([
+    ["another status code", ["NOT_FOUND: the key lacks the scope.", "Create a key."]],
+    ["no paragraph that says what to do", ["PERMISSION_DENIED: the key lacks the scope."]],
+  ])("is not written if a comment has %s", (_, paragraphs) => {
+    expect(() => errorsPage([{ reason: "SCOPE_MISSING", paragraphs }])).toThrow(/the comment of SCOPE_MISSING must be/)
+  })
 })

@@ -1,14 +1,9 @@
 import { execFile } from "node:child_process"
-import { mkdirSync, rmSync, writeFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
 import { hasTool } from "@authwire/test-support/machine/tools.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-
-const root = fileURLToPath(new URL("../..", import.meta.url))
-const blocks = (heading: string, language: string) => codeBelow("README.md", heading, language)
 
 describe("the README", () => {
   let authwire: Authwire
@@ -21,7 +16,7 @@ describe("the README", () => {
   })
   afterAll(() => authwire.close())
 
-  const commands = blocks("Look inside", "sh").flatMap((block) => block.trim().split("\n"))
+  const commands = codeBelow("README.md", "Look inside").flatMap((block) => block.trim().split("\n"))
   const runnable = commands.filter((command) => hasTool(command.split(" ", 1)[0] as string))
   // Part of the expected output of each command.
   const printed: [command: RegExp, output: RegExp][] = [
@@ -50,28 +45,5 @@ describe("the README", () => {
   ;(runnable.length > 0 ? test.each(runnable) : test.skip.each(["grpcurl, curl"]))("%s", async (command) => {
     const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", adjusted(command)])
     expect(stdout).toMatch(printed.find(([pattern]) => pattern.test(command))?.[1] as RegExp)
-  })
-
-  const inExpress =
-    "import express from 'express'\nimport { ExpressAuth } from '@auth/express'\nconst app = express()\n"
-  test.each([
-    ["the adapter in Express", "Plug it into Auth.js", 1, "import express from 'express'\nconst app = express()\n"],
-    ["the typed clients", "Plug it into Auth.js", 2, ""],
-    ["JWT sessions in Express", "JWT sessions, and who is signed in elsewhere", 0, inExpress],
-    ["a backend that reads cookies", "JWT sessions, and who is signed in elsewhere", 1, "const cookieHeader = 'a=b'\n"],
-  ])("%s runs as written", async (name, heading, index, prelude) => {
-    const email = `${name.replaceAll(" ", ".")}@example.com`
-    await authwire.adapter.createUser({ id: crypto.randomUUID(), email, emailVerified: null })
-    const snippet = adjusted(blocks(heading, "ts")[index] as string).replace("ada@example.com", email)
-    const file = `${root}/build/readme-${name.replaceAll(" ", "-")}.mjs`
-    mkdirSync(`${root}/build`, { recursive: true })
-    writeFileSync(file, prelude + snippet)
-    try {
-      await promisify(execFile)(process.execPath, [file], {
-        env: { ...process.env, NODE_OPTIONS: "", AUTH_SECRET: "x" },
-      })
-    } finally {
-      rmSync(file)
-    }
   })
 })

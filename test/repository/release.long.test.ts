@@ -168,12 +168,13 @@ describe("the bill of materials of an image", () => {
     })
     expect({ code, output: code === 0 ? "" : output }).toEqual({ code: 0, output: "" })
     const { metadata, components, compositions } = JSON.parse(output)
-    expect(metadata.component).toMatchObject({ type: "container", name: "@authwire/server" })
+    expect(metadata.component).toEqual({ "bom-ref": "image", type: "container", name: "authwire", version })
     expect(components.map(({ purl }: { purl: string }) => purl)).toEqual([
       "pkg:npm/left@1.0.0",
+      `pkg:npm/%40authwire/server@${version}`,
       `pkg:generic/node@${process.versions.node}`,
     ])
-    expect(compositions).toEqual([{ aggregate: "incomplete", assemblies: [metadata.component["bom-ref"]] }])
+    expect(compositions).toEqual([{ aggregate: "incomplete", assemblies: ["image"] }])
   })
 
   test("fails if the image has a package that the service does not need", () => {

@@ -43,6 +43,8 @@ function leftOutOfLongTests() {
     leftOut.push("left out: an application with OpenTelemetry (npm install in test/tracing/application)")
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")
   if (!hasRuntimes()) leftOut.push("left out: Bun, Deno, workerd and other runtimes (make runtimes-install)")
+  if (!hasNextjs("next-auth-4/application"))
+    leftOut.push("left out: next-auth 4 (npm install in test/next-auth-4/application)")
   if (!hasNextExample()) leftOut.push("left out: the example in Next.js (npm install in examples/nextjs)")
   if (!hasChromium()) leftOut.push("left out: Chromium (install chromium; npm install in test/browser)")
   if (!hasDeployTools())

@@ -6,6 +6,7 @@ import { TokenService } from "@authwire/proto"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import { nextAuth4 } from "@authwire/token"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -81,6 +82,30 @@ describe("TokenService", () => {
     expect(await authjs.decode({ token, salt, secret: "new" })).toMatchObject({ sub: "u" })
     await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: Code.Unauthenticated })
     expect((await tokens().decode({ token, salt, secrets: ["newer", "new"] })).payload?.sub).toBe("u")
+  })
+
+  test("next_auth4: tokens of next-auth 4 are issued and read, and not without it", async () => {
+    const { token } = await tokens().encode({ payload: { sub: "u" }, nextAuth4: true })
+    expect(await nextAuth4.decode({ token, secret: testSecret })).toMatchObject({ sub: "u" })
+    expect((await tokens().decode({ token, nextAuth4: true })).payload?.sub).toBe("u")
+    await expect(tokens().decode({ token, salt })).rejects.toMatchObject({ code: Code.Unauthenticated })
+    const own = { secrets: ["of the request"], nextAuth4: true }
+    expect(await nextAuth4.decode({ ...(await tokens().encode(own)), secret: "of the request" })).not.toBeNull()
+    const newer = await tokens().encode({ payload: { sub: "u" }, salt })
+    expect((await tokens().decode({ token: newer.token, salt, nextAuth4: true })).payload?.sub).toBe("u")
+    const headers = [{ name: "cookie", value: `next-auth.session-token=${token}` }]
+    expect((await tokens().getToken({ headers, nextAuth4: true })).result).toMatchObject({ value: { sub: "u" } })
+    expect((await tokens().getToken({ headers, raw: true, nextAuth4: true })).result.value).toBe(token)
+    expect((await tokens().getToken({ headers })).result.case).toBeUndefined()
+  })
+
+  test("without next_auth4 a salt is required", async () => {
+    for (const call of [tokens().encode({ payload: {} }), tokens().decode({ token: "t" })]) {
+      await expect(call).rejects.toMatchObject({
+        code: Code.InvalidArgument,
+        message: expect.stringContaining("salt is required, except with next_auth4"),
+      })
+    }
   })
 
   test("AUTH_SECRET_1..3 change the secret without a sign-out, in the order of Auth.js", async () => {

@@ -24,6 +24,9 @@ interface Times {
   createTime?: Timestamp
   updateTime?: Timestamp
 }
+interface Used {
+  lastUsedTime?: Timestamp
+}
 
 export function describeMessages(world: World, carrier: Carrier): void {
   const client = () => world.clients[carrier.name] as AuthwireClient
@@ -129,12 +132,18 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
     const introspected = answer as IntrospectResponse
     introspected.sessionId = introspected.jti = ""
   }
-  // The times that lists add to their rows, which are new each time.
+  // The times that lists and exports add to their rows, which are new each time.
   const {
+    user,
     users = [],
     accounts = [],
     authenticators = [],
-  } = answer as { [Name in "users" | "accounts" | "authenticators"]?: Times[] }
+    authenticator,
+  } = answer as { user?: Times; authenticator?: Used } & {
+    [Name in "users" | "accounts" | "authenticators"]?: Times[]
+  }
+  if (user?.createTime !== undefined) users.push(user)
   for (const row of [...users, ...accounts, ...authenticators]) row.createTime = row.updateTime = timestampFromMs(0)
+  for (const used of [authenticator, ...(authenticators as Used[])]) delete used?.lastUsedTime
   return Buffer.from(toBinary(method.output, answer))
 }

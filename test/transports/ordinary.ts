@@ -53,6 +53,7 @@ export const ordinary: readonly Ordinary[] = [
   one(UserService.method.getUser, { id: userId }),
   one(UserService.method.getUserByEmail, { email: "Zoë.Ünïcode@example.com" }),
   one(UserService.method.listUsers, { email, createdBefore: expires, pageSize: 1 }),
+  one(UserService.method.exportUser, { userId, pageSize: 1 }),
   one(UserService.method.countUsers, { email, createdBefore: expires }),
   one(UserService.method.updateUser, { id: userId, name: "", updateMask: { paths: ["name", "image"] } }),
   one(AccountService.method.linkAccount, {
@@ -123,6 +124,9 @@ export const ordinary: readonly Ordinary[] = [
   one(AuthenticatorService.method.getAuthenticator, { credentialId }),
   one(AuthenticatorService.method.updateAuthenticatorCounter, { credentialId, newCounter: 0xffff_ffff }),
   one(AuthenticatorService.method.listAuthenticatorsByUserId, { userId }),
+  one(AuthenticatorService.method.updateAuthenticator, { credentialId, userId, displayName: "\u{1f98a}".repeat(100) }),
+  one(AuthenticatorService.method.listAuthenticators, { userId, pageSize: 1 }),
+  one(AuthenticatorService.method.deleteAuthenticator, { credentialId, userId }),
   one(AccountService.method.unlinkAccount, account),
   one(UserService.method.deleteUser, { id: userId }),
   one(TokenService.method.decode, { token, salt, secrets }),

@@ -61,6 +61,12 @@ export const rejections: readonly Rejection[] = [
     email: other.email,
     updateMask: { paths: ["email"] },
   }),
+  one("STALE_ETAG", UserService.method.updateUser, {
+    id: here.id,
+    name: "x",
+    updateMask: { paths: ["name"] },
+    etag: "stale",
+  }),
   one("USER_NOT_FOUND", UserService.method.deleteUser, { id: "nobody" }),
   one("USER_NOT_FOUND", UserService.method.disableUser, { id: "nobody" }),
   one("USER_NOT_FOUND", UserService.method.enableUser, { id: "nobody" }),
@@ -83,6 +89,7 @@ export const rejections: readonly Rejection[] = [
   }),
   one("USER_NOT_FOUND", AccountService.method.linkAccount, { ...account, userId: "nobody", provider: "q" }),
   one("ACCOUNT_LINKED_TO_ANOTHER_USER", AccountService.method.linkAccount, { ...account, userId: other.id }),
+  one("STALE_ETAG", AccountService.method.linkAccount, { ...account, userId: here.id, etag: "stale" }),
   one("ACCOUNT_NOT_FOUND", AccountService.method.unlinkAccount, { provider: "p", providerAccountId: "none" }),
   one("ACCOUNT_NOT_FOUND", AccountService.method.getAccount, { provider: "p", providerAccountId: "none" }),
   one("ACCOUNT_NOT_FOUND", AccountService.method.getAccessToken, { userId: here.id, provider: "q" }),
@@ -123,6 +130,14 @@ export const rejections: readonly Rejection[] = [
   }),
   one("AUTHENTICATOR_NOT_FOUND", AuthenticatorService.method.getAuthenticator, { credentialId: "none" }),
   one("AUTHENTICATOR_NOT_FOUND", AuthenticatorService.method.updateAuthenticatorCounter, { credentialId: "none" }),
+  one("AUTHENTICATOR_NOT_FOUND", AuthenticatorService.method.updateAuthenticator, {
+    credentialId: "c",
+    userId: "other",
+  }),
+  one("AUTHENTICATOR_NOT_FOUND", AuthenticatorService.method.deleteAuthenticator, {
+    credentialId: "c",
+    userId: "other",
+  }),
   one("COUNTER_REGRESSION", AuthenticatorService.method.updateAuthenticatorCounter, {
     credentialId: "c",
     newCounter: 4,

@@ -1,10 +1,10 @@
 import { checkReplicated, readClaims } from "./claims.js"
 import { MissingSecret } from "./errors/error.js"
 import { decrypt } from "./jwe/decrypt.js"
-import { derivedKey } from "./jwe/derived-key.js"
+import { derivedKey, type KeyRules } from "./jwe/derived-key.js"
 import { type CachedToken, type TokenCache, tokenCache } from "./jwe/token-cache.js"
 import { usableSecrets } from "./secrets.js"
-import type { JWT, JWTDecodeParams } from "./types.js"
+import type { JWT, JWTDecodeParams, NextAuth4DecodeParams } from "./types.js"
 
 const common = tokenCache()
 
@@ -39,18 +39,24 @@ export async function decode<Payload = JWT>(params: JWTDecodeParams): Promise<Pa
   return decodeWith<Payload>({ cache: common, now: Date.now }, params)
 }
 
-/** Decodes a token as `decode` does, with a cache and a clock, in milliseconds since 1970. */
+/** Decodes a token as `nextAuth4.decode` does. */
+export async function decodeNextAuth4<Payload = JWT>(params: NextAuth4DecodeParams): Promise<Payload | null> {
+  return decodeWith<Payload>({ cache: common, now: Date.now, nextAuth4: true }, params)
+}
+
+/** Decodes a token as `decode` or `nextAuth4.decode` does, with a cache and a clock, in milliseconds since 1970. */
 export async function decodeWith<Payload>(
-  { cache, now }: { cache: TokenCache; now: () => number },
-  params: JWTDecodeParams,
+  { cache, now, nextAuth4 = false }: { cache: TokenCache; now: () => number; nextAuth4?: boolean },
+  params: JWTDecodeParams | NextAuth4DecodeParams,
 ): Promise<Payload | null> {
   const { token, secret, salt } = params
   if (!token) return null
   const secrets = usableSecrets(secret)
   if (secrets.length === 0) throw new MissingSecret()
+  const rules = { salt, nextAuth4 }
 
   const known = cache.peek(token)
-  if (known !== undefined && (await isOfOneOf(secrets, salt, known))) {
+  if (known !== undefined && (await isOfOneOf(secrets, rules, known))) {
     try {
       const claims = readClaims(known.content, now())
       cache.use(token)
@@ -61,17 +67,17 @@ export async function decodeWith<Payload>(
     }
   }
 
-  const decrypted = await decrypt(token, secrets, salt)
+  const decrypted = await decrypt(token, secrets, rules)
   const claims = readClaims(decrypted.content, now())
   checkReplicated(claims, decrypted.header)
   cache.set(token, decrypted)
   return claims as Payload
 }
 
-/** Returns whether one of the secrets, with this salt, derives the key that decrypted a token. */
-async function isOfOneOf(secrets: readonly string[], salt: string, { enc, kid }: CachedToken): Promise<boolean> {
+/** Returns whether one of the secrets derives the key that decrypted a token. */
+async function isOfOneOf(secrets: readonly string[], rules: KeyRules, { enc, kid }: CachedToken): Promise<boolean> {
   for (const secret of secrets) {
-    if ((await derivedKey(secret, salt, enc)).kid === kid) return true
+    if ((await derivedKey(secret, enc, rules)).kid === kid) return true
   }
   return false
 }

@@ -1,8 +1,14 @@
 import { CompactEncrypt } from "jose"
 import { MissingSecret } from "./errors/error.js"
-import { currentEncryption, derivedKey } from "./jwe/derived-key.js"
+import {
+  currentEncryption,
+  derivedKey,
+  type Encryption,
+  type KeyRules,
+  nextAuth4Encryption,
+} from "./jwe/derived-key.js"
 import { usableSecrets } from "./secrets.js"
-import type { JWT, JWTEncodeParams } from "./types.js"
+import type { JWT, JWTEncodeParams, NextAuth4EncodeParams } from "./types.js"
 
 /** The default lifetime of a token, in seconds: 30 days (contract, section 8). */
 const defaultMaxAge = 2_592_000
@@ -32,17 +38,33 @@ export async function encode<Payload = JWT>(params: JWTEncodeParams<Payload>): P
 
 /** Issues a token as `encode` does, at a time in milliseconds since 1970. */
 export async function encodeAt<Payload>(time: number, params: JWTEncodeParams<Payload>): Promise<string> {
-  const { token = {}, secret, salt, maxAge = defaultMaxAge } = params
+  return issue(time, params, { enc: currentEncryption, salt: params.salt })
+}
+
+/** Issues a token as `nextAuth4.encode` does, at a time in milliseconds since 1970. */
+export async function encodeNextAuth4At<Payload>(
+  time: number,
+  params: NextAuth4EncodeParams<Payload>,
+): Promise<string> {
+  return issue(time, params, { enc: nextAuth4Encryption, nextAuth4: true })
+}
+
+async function issue<Payload>(
+  time: number,
+  params: NextAuth4EncodeParams<Payload>,
+  { enc, ...rules }: KeyRules & { enc: Encryption },
+): Promise<string> {
+  const { token = {}, secret, maxAge = defaultMaxAge } = params
   if (typeof token !== "object" || token === null || Array.isArray(token)) {
     throw new TypeError("the parameter token must be an object")
   }
   if (!Number.isFinite(maxAge)) throw new TypeError("the parameter maxAge must be a finite number of seconds")
   const [newest] = usableSecrets(Array.isArray(secret) ? secret.slice(0, 1) : secret)
   if (newest === undefined) throw new MissingSecret()
-  const { key, kid } = await derivedKey(newest, salt, currentEncryption)
+  const { key, kid } = await derivedKey(newest, enc, rules)
   const iat = Math.floor(time / 1000)
   const claims = JSON.stringify({ ...token, iat, exp: iat + maxAge, jti: crypto.randomUUID() })
-  return new CompactEncrypt(utf8.encode(claims))
-    .setProtectedHeader({ alg: "dir", enc: currentEncryption, kid })
-    .encrypt(key)
+  // next-auth 4 writes no `kid`.
+  const header = rules.nextAuth4 ? { alg: "dir", enc } : { alg: "dir", enc, kid }
+  return new CompactEncrypt(utf8.encode(claims)).setProtectedHeader(header).encrypt(key)
 }

@@ -34,14 +34,31 @@ export function secureCookieFromEnvironment(env: Environment = processEnvironmen
 }
 
 /**
+ * Returns the environment of the process with the variables of next-auth 4: NEXTAUTH_SECRET takes the place of
+ * AUTH_SECRET, and NEXTAUTH_URL that of SERVICE_AUTH_URL, if they are set.
+ */
+export function nextAuth4Environment(): Environment {
+  const { NEXTAUTH_SECRET, NEXTAUTH_URL, ...env } = processEnvironment()
+  return {
+    ...env,
+    ...(NEXTAUTH_SECRET && { AUTH_SECRET: NEXTAUTH_SECRET }),
+    ...(NEXTAUTH_URL && { SERVICE_AUTH_URL: NEXTAUTH_URL }),
+  }
+}
+
+const names = [
+  ...["AUTH_SECRET", "AUTH_SECRET_1", "AUTH_SECRET_2", "AUTH_SECRET_3", "SERVICE_AUTH_URL", "AUTH_URL"],
+  ...["NEXTAUTH_SECRET", "NEXTAUTH_URL"],
+]
+
+/**
  * Returns the relevant variables of the process. This is the only place that uses `process`, which edge runtimes may
  * lack.
  */
 function processEnvironment(): Environment {
   try {
     const { process } = globalThis as { process?: { env?: Environment } }
-    const { AUTH_SECRET, AUTH_SECRET_1, AUTH_SECRET_2, AUTH_SECRET_3, SERVICE_AUTH_URL, AUTH_URL } = process?.env ?? {}
-    return { AUTH_SECRET, AUTH_SECRET_1, AUTH_SECRET_2, AUTH_SECRET_3, SERVICE_AUTH_URL, AUTH_URL }
+    return Object.fromEntries(names.map((name) => [name, process?.env?.[name]]))
   } catch {
     // Deno throws if the program has no permission to read a variable.
     return {}

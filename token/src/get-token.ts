@@ -1,10 +1,15 @@
-import { decode } from "./decode.js"
-import { secretsFromEnvironment, secureCookieFromEnvironment } from "./environment.js"
+import { decode, decodeNextAuth4 } from "./decode.js"
+import {
+  type Environment,
+  nextAuth4Environment,
+  secretsFromEnvironment,
+  secureCookieFromEnvironment,
+} from "./environment.js"
 import { MissingSecret, TokenError } from "./errors/error.js"
-import { sessionCookieName } from "./request/session-cookie.js"
+import { type SessionLibrary, sessionCookieName } from "./request/session-cookie.js"
 import { findSessionCredential } from "./request/session-credential.js"
 import { usableSecrets } from "./secrets.js"
-import type { GetTokenParams, JWT } from "./types.js"
+import type { GetTokenParams, JWT, JWTOptions } from "./types.js"
 
 /**
  * Finds the token of a request and decodes it. The token is in the session cookie, which may be split into chunks, or
@@ -40,16 +45,33 @@ export function getToken<R extends boolean = false>(
   params: GetTokenParams<R>,
 ): Promise<R extends true ? string : JWT | null>
 export async function getToken(params: GetTokenParams<boolean>): Promise<string | JWT | null> {
+  return find(params, { decode, library: "authjs", environment: undefined })
+}
+
+/** Finds the token of a request and decodes it as `nextAuth4.getToken` does. */
+export async function getNextAuth4Token(params: GetTokenParams<boolean>): Promise<string | JWT | null> {
+  return find(params, { decode: decodeNextAuth4, library: "next-auth", environment: nextAuth4Environment() })
+}
+
+interface Defaults {
+  decode: JWTOptions["decode"]
+  library: SessionLibrary
+  environment: Environment | undefined
+}
+
+async function find(params: GetTokenParams<boolean>, defaults: Defaults): Promise<string | JWT | null> {
+  const { environment, library } = defaults
   const { req, raw, logger } = params
   if (!req) throw new TypeError("the parameter req is missing")
-  const cookieName = params.cookieName ?? sessionCookieName(params.secureCookie ?? secureCookieFromEnvironment())
+  const cookieName =
+    params.cookieName ?? sessionCookieName(params.secureCookie ?? secureCookieFromEnvironment(environment), library)
   const tokens = findSessionCredential(req.headers, [cookieName])?.tokens ?? []
   if (raw) return tokens.find((token) => token.split(".").length === 5) ?? tokens[0] ?? null
   if (tokens.length === 0) return null
 
-  const secret = usableSecrets(params.secret).length > 0 ? params.secret : secretsFromEnvironment()
+  const secret = usableSecrets(params.secret).length > 0 ? params.secret : secretsFromEnvironment(environment)
   if (!secret?.length) throw new MissingSecret()
-  const { decode: read = decode, salt = cookieName } = params
+  const { decode: read = defaults.decode, salt = cookieName } = params
   let newest: JWT | null = null
   for (const token of tokens) {
     try {

@@ -14,9 +14,15 @@ export {
 export { getToken } from "./get-token.js"
 export { isDate } from "./is-date.js"
 export { requestHeaders } from "./request/request-headers.js"
-export { sessionCookieName } from "./request/session-cookie.js"
+export { type SessionLibrary, sessionCookieName } from "./request/session-cookie.js"
 export { findSessionCredential, type SessionCredential } from "./request/session-credential.js"
-export { createTokenModule, type TokenModule, type TokenModuleOptions } from "./token-module.js"
+export {
+  createTokenModule,
+  type NextAuth4,
+  nextAuth4,
+  type TokenModule,
+  type TokenModuleOptions,
+} from "./token-module.js"
 export type {
   Awaitable,
   DefaultJWT,
@@ -26,4 +32,6 @@ export type {
   JWTEncodeParams,
   JWTOptions,
   LoggerInstance,
+  NextAuth4DecodeParams,
+  NextAuth4EncodeParams,
 } from "./types.js"

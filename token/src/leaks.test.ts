@@ -103,7 +103,7 @@ test("getToken prints nothing, and passes only codes to a logger", async () => {
 
 test("no export reveals secrets or keys that were used", async () => {
   await encode({ secret, salt, token: { claim } })
-  const { key } = await derivedKey(secret, salt, "A256CBC-HS512")
+  const { key } = await derivedKey(secret, "A256CBC-HS512", { salt })
   const words = [secret, salt, base64url.encode(key), Buffer.from(key).toString("hex"), inspect(key).slice(18, 60)]
   expectNone(everything({ ...tokenModule }), words)
   for (const exported of Object.values(tokenModule)) expectNone(everything(exported), words)

@@ -12,7 +12,8 @@ describe("the README of the package", () => {
   test.each([
     ["first", 0, "Ada\n5f2c\n"],
     ["rotation", 1, "5f2c\n"],
-    ["memory", 2, "5f2c\n5f2c\n5f2c\n"],
+    ["next-auth 4", 2, "5f2c\n5f2c\n"],
+    ["memory", 3, "5f2c\n5f2c\n5f2c\n"],
   ])("example %s runs", async (_, index, expected) => {
     const entry = JSON.stringify(new URL("../dist/index.js", import.meta.url))
     const script = blocks("ts")[index]?.replaceAll('"@authwire/token"', entry) as string
@@ -22,7 +23,7 @@ describe("the README of the package", () => {
   })
 
   test("has no other examples", () => {
-    expect(blocks("ts")).toHaveLength(3)
+    expect(blocks("ts")).toHaveLength(4)
   })
 
   test("lists every error", () => {

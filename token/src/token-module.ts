@@ -1,8 +1,15 @@
-import { decodeWith } from "./decode.js"
-import { type encode, encodeAt } from "./encode.js"
-import { getToken } from "./get-token.js"
+import { decodeNextAuth4, decodeWith } from "./decode.js"
+import { type encode, encodeAt, encodeNextAuth4At } from "./encode.js"
+import { getNextAuth4Token, getToken } from "./get-token.js"
 import { tokenCache } from "./jwe/token-cache.js"
-import type { GetTokenParams, JWT, JWTDecodeParams, JWTEncodeParams } from "./types.js"
+import type {
+  GetTokenParams,
+  JWT,
+  JWTDecodeParams,
+  JWTEncodeParams,
+  NextAuth4DecodeParams,
+  NextAuth4EncodeParams,
+} from "./types.js"
 
 /** Options of createTokenModule. */
 export interface TokenModuleOptions {
@@ -27,6 +34,49 @@ export interface TokenModule {
   encode: typeof encode
   decode<Payload = JWT>(params: JWTDecodeParams): Promise<Payload | null>
   getToken: typeof getToken
+  /** The functions for next-auth 4, with the same cache. */
+  nextAuth4: NextAuth4
+}
+
+/**
+ * The functions for the session tokens of next-auth 4, which are encrypted with A256GCM and a key that depends on the
+ * secret only, not on a salt. All applications of next-auth 4 with the same secret therefore accept each other's
+ * sessions, whatever the names of their cookies are.
+ */
+export interface NextAuth4 {
+  /**
+   * Issues a token as the `encode` of `next-auth/jwt` 4 does. Errors are those of `encode`.
+   *
+   * @example
+   * ```ts
+   * const token = await nextAuth4.encode({ token: { sub: "5f2c" }, secret: process.env.NEXTAUTH_SECRET })
+   * ```
+   */
+  encode<Payload = JWT>(params: NextAuth4EncodeParams<Payload>): Promise<string>
+  /**
+   * Decodes a token of next-auth 4 and, if a salt is given, also of Auth.js, so that an application of Auth.js can read
+   * the sessions of both. Authenticated headers say which one a token is: Auth.js encrypts with A256CBC-HS512, and a
+   * token with A256GCM is one of next-auth 4 here. Results and errors are those of `decode`.
+   *
+   * @example
+   * ```ts
+   * NextAuth({ jwt: { encode, decode: nextAuth4.decode }, providers }) // issues tokens of Auth.js, and reads both
+   * ```
+   */
+  decode<Payload = JWT>(params: NextAuth4DecodeParams): Promise<Payload | null>
+  /**
+   * Finds the token of a request and decodes it with `nextAuth4.decode`. The default name of the cookie is
+   * `next-auth.session-token`. NEXTAUTH_SECRET and NEXTAUTH_URL, if they are set, take the place of AUTH_SECRET and
+   * SERVICE_AUTH_URL. Results and errors are those of `getToken`.
+   */
+  getToken: typeof getToken
+}
+
+/** The functions for the session tokens of next-auth 4. They share the cache of `decode`. */
+export const nextAuth4: NextAuth4 = {
+  encode: (params) => encodeNextAuth4At(Date.now(), params),
+  decode: decodeNextAuth4,
+  getToken: getNextAuth4Token as typeof getToken,
 }
 
 /**
@@ -46,5 +96,17 @@ export function createTokenModule(options: TokenModuleOptions = {}): TokenModule
   const encode = <Payload = JWT>(params: JWTEncodeParams<Payload>) => encodeAt(now(), params)
   const decode = <Payload = JWT>(params: JWTDecodeParams) => decodeWith<Payload>({ cache, now }, params)
   const find = (params: GetTokenParams<boolean>) => getToken({ ...params, decode: params.decode ?? decode })
-  return { encode, decode, getToken: find as typeof getToken }
+  const decode4 = <Payload = JWT>(params: NextAuth4DecodeParams) =>
+    decodeWith<Payload>({ cache, now, nextAuth4: true }, params)
+  const find4 = (params: GetTokenParams<boolean>) => getNextAuth4Token({ ...params, decode: params.decode ?? decode4 })
+  return {
+    encode,
+    decode,
+    getToken: find as typeof getToken,
+    nextAuth4: {
+      encode: (params) => encodeNextAuth4At(now(), params),
+      decode: decode4,
+      getToken: find4 as typeof getToken,
+    },
+  }
 }

@@ -73,6 +73,17 @@ export interface JWTDecodeParams {
   token?: string
 }
 
+/** The parameters of `nextAuth4.encode`. Auth.js and next-auth 4 may pass a salt, which is not used. */
+export interface NextAuth4EncodeParams<Payload = JWT> extends Omit<JWTEncodeParams<Payload>, "salt"> {
+  salt?: string
+}
+
+/** The parameters of `nextAuth4.decode`. */
+export interface NextAuth4DecodeParams extends Omit<JWTDecodeParams, "salt"> {
+  /** The salt of tokens of Auth.js. Without it only tokens of next-auth 4 are accepted. */
+  salt?: string
+}
+
 /** The option `jwt` of Auth.js: the lifetime, and replacements of encode and decode (contract, section 2.6). */
 export interface JWTOptions {
   /** The secret, or a list of them, the newest first. */

@@ -39,6 +39,34 @@ test("RemoteJwt returns a payload without claims", async () => {
   expect(await decode(decoding)).toEqual({})
 })
 
+test("nextAuth4 sends the salt of Auth.js, or none; without it a missing salt is explained", async () => {
+  const seen: unknown[] = []
+  const transport = createRouterTransport(({ service }) =>
+    service(TokenService, {
+      encode: ({ salt, nextAuth4 }) => ({ token: String(seen.push([salt, nextAuth4])) }),
+      decode({ salt, nextAuth4 }) {
+        seen.push([salt, nextAuth4])
+        return { payload: {} }
+      },
+    }),
+  )
+  const url = "http://authwire.test:50051"
+  const { encode, decode } = RemoteJwt({ url, transport, nextAuth4: true })
+  // As next-auth 4 calls them.
+  await encode({ token: { sub: "u1" }, secret: "s", maxAge: 60 })
+  await decode({ token: "t", secret: "s" })
+  await decode(decoding)
+  await RemoteJwt({ url, transport }).decode(decoding)
+  expect(seen).toEqual([
+    ["", true],
+    ["", true],
+    ["c", true],
+    ["c", false],
+  ])
+  await expect(RemoteJwt({ url, transport }).decode({ token: "t", secret: "s" })).rejects.toThrow("option nextAuth4")
+  expect(() => RemoteJwt({ url, transport, nextAuth4: "yes" as unknown as boolean })).toThrow("nextAuth4")
+})
+
 describe("RemoteJwt converts claims to JSON", () => {
   let payload: unknown
   const transport = createRouterTransport(({ service }) =>

@@ -32,6 +32,15 @@ export interface AdapterOptions {
   sessionCache?: SessionCacheOptions | undefined
 }
 
+/** Options of RemoteJwt. */
+export interface JwtOptions {
+  /**
+   * Issues session tokens of next-auth 4, and reads them besides those of Auth.js. Set it in an application of next-auth
+   * 4, and in an application of Auth.js that shares its sessions. Default: false.
+   */
+  nextAuth4?: boolean | undefined
+}
+
 /** An event that can sign a user out on all devices; see the option `signOutOn`. */
 export type SignOutEvent = "emailChange" | "unlinkAccount"
 

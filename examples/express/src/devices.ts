@@ -3,10 +3,12 @@ import type { AuthwireClient } from "@authwire/client"
 import express, { type RequestHandler, type Response, type Router } from "express"
 import { csrfToken, isOurForm } from "./csrf-token.js"
 import { type Html, html } from "./html.js"
+import { moment } from "./moment.js"
 import { sendPage } from "./page.js"
+import { passkeyForms, yourPasskeys } from "./your-passkeys.js"
 
 /** The parts of Authwire's client that the pages use. */
-export type Authwire = Pick<AuthwireClient, "introspection" | "sessions">
+export type Authwire = Pick<AuthwireClient, "adapter" | "authenticators" | "introspection" | "sessions">
 type Session = Awaited<ReturnType<Authwire["sessions"]["listSessions"]>>["sessions"][number]
 
 /** The user who sends the request. Determined only by the cookie, never by data of a form. */
@@ -19,7 +21,10 @@ interface Visitor {
 /** The maximum number of devices that the page shows. */
 const shownDevices = 100
 
-/** Returns the pages on which users see the devices where they are signed in, and sign them out. */
+/**
+ * Returns the pages on which users see the devices where they are signed in, and their passkeys. They sign devices out, and
+ * name and remove passkeys.
+ */
 export function devices({ auth, authwire }: { auth: ExpressAuthConfig; authwire: Authwire }): Router {
   const { introspection, sessions } = authwire
   const visitors = new WeakMap<Response, Visitor>()
@@ -54,10 +59,15 @@ export function devices({ auth, authwire }: { auth: ExpressAuthConfig; authwire:
       const items = listed.slice(0, shownDevices).map((session) => device(session, session.id === sessionId, token))
       const more = listed.length > shownDevices && html`<p id="more">These are the last ${shownDevices}.</p>`
       const others = listed.length > 1 && html`<section>${form("others", token, "Sign out all others")}</section>`
-      const body = html`${items}${more}${others}<footer><a href="/">Back</a></footer>`
+      const passkeys = await yourPasskeys(authwire, userId, token)
+      const body = html`${items}${more}${others}${passkeys}<footer><a href="/">Back</a></footer>`
       sendPage(response, 200, "Your devices", body)
     })
     .use(express.urlencoded({ extended: false }), onlyOurForms)
+    .use(
+      "/passkeys",
+      passkeyForms(authwire, (response) => visitorOf(response).userId),
+    )
     .post("/sign-out", async (request, response) => {
       const { userId } = visitorOf(response)
       const id = String(request.body.id)
@@ -99,9 +109,4 @@ function form(what: "one" | "others", token: string, text: string, input?: Html)
 <input type="hidden" name="csrfToken" value="${token}">
 ${input}<button class="plain">${text}</button>
 </form>`
-}
-
-function moment(time: Session["createTime"]): string {
-  if (time === undefined) return "unknown"
-  return `${new Date(Number(time.seconds) * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`
 }

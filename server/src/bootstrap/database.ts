@@ -168,6 +168,7 @@ export function storeOf(database: Database, configuration: Configuration): Store
     encryptionKeys: encryptionKeys(configuration),
     provisionalMs: configuration.provisionalSignUp,
     eventsKeepMs: configuration.eventsKeep,
+    auditKeepMs: configuration.auditKeep,
   })
 }
 

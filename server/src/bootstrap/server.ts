@@ -5,6 +5,7 @@ import type { Configuration } from "../config/configuration.js"
 import { StartError } from "../errors/start-error.js"
 import { eventFeed } from "../events/feed.js"
 import { monitorDatabase, type ReadinessSwitch } from "../health/readiness.js"
+import { auditEntries } from "../logging/audit-entries.js"
 import { openAudit } from "../logging/audit-log.js"
 import { expose } from "../metrics/metrics.js"
 import { accessTokens } from "../provider-tokens/access-tokens.js"
@@ -76,7 +77,9 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     stops.push(access.stop)
     const secrets = openTenantSecrets(configuration, log)
     stops.push(secrets.stop)
-    const audit = openAudit(configuration, log)
+    const entries = configuration.auditStore === "database" ? auditEntries(store.audit, log) : undefined
+    stops.push(() => entries?.stop())
+    const audit = openAudit(configuration, log, entries)
     const providers = openProviders(configuration, { log, env: process.env })
     stops.push(providers.stop)
     const refreshes = accessTokens({ tokenRefreshes: store.tokenRefreshes, providers, log, now: store.now, clock })

@@ -5,6 +5,7 @@ import { setImmediate } from "node:timers/promises"
 import {
   AccountService,
   ApiKeyService,
+  AuditService,
   AuthenticatorService,
   EventService,
   IntrospectionService,
@@ -47,6 +48,7 @@ import { rejections } from "../rpc/rejection-log.js"
 import { createRouter, type Router, register } from "../rpc/router.js"
 import { accountService } from "../services/account.js"
 import { apiKeyService } from "../services/api-key.js"
+import { auditService } from "../services/audit.js"
 import { authenticatorService } from "../services/authenticator.js"
 import { authorizationService } from "../services/authorization.js"
 import { eventService } from "../services/event.js"
@@ -114,7 +116,7 @@ export function createService(options: ServiceOptions): Router {
   const asking = { sessions, users, tokens, secretsOf, secureCookie, onMissingUserId }
   const caches = sessionCaches(options)
   const services = [
-    register(UserService, userService({ users, newId: randomUUID })),
+    register(UserService, userService({ store, newId: randomUUID })),
     register(PrivateExtraService, privateExtraService({ users })),
     register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
     register(SessionService, sessionService({ sessions })),
@@ -126,6 +128,7 @@ export function createService(options: ServiceOptions): Router {
     register(Authorization, authorizationService(asking)),
     register(EventService, eventService({ events: store.events, feed: options.feed })),
     register(ApiKeyService, apiKeyService()),
+    register(AuditService, auditService(store)),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]
   const open = [...(hasHealth ? [Health] : []), ServerReflectionV1, ServerReflectionV1Alpha]
@@ -199,6 +202,7 @@ export function createService(options: ServiceOptions): Router {
       awaitCaches(caches.confirmed),
       hideProviderTokens(),
       idempotency(store),
+      ...(audit === undefined ? [] : [audit.entries]),
     ],
     maxDeadlineMs: configuration.maxDeadlineMs,
     pauseAfter,

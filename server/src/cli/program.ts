@@ -98,7 +98,7 @@ export async function runProgram(given: readonly string[], { environment, versio
     async () => (await import("./commands/events.js")).tailEvents,
   )
 
-  addGroup("users", "Find, show, disable, enable or delete users of a running service.")
+  addGroup("users", "Find, show, disable, enable, export or delete users of a running service.")
   const users = () => import("./administration/users.js")
   add("users find", "Find users by their e-mail address.", async () => (await users()).findUsers, "<EMAIL>")
   add("users show", "Show a user and its accounts.", async () => (await users()).showUser, "<ID>")
@@ -110,11 +110,17 @@ export async function runProgram(given: readonly string[], { environment, versio
   )
   add("users enable", "Enable a user that is disabled.", async () => (await users()).enableUser, "<ID>")
   add("users delete", "Delete a user and all its data.", async () => (await users()).deleteUser, "<ID>")
+  add("users export", "Print all data of a user, as JSON.", async () => (await users()).exportUser, "<ID>")
   addGroup("sessions", "List or revoke sessions of a running service.")
   const sessions = () => import("./administration/sessions.js")
   add("sessions list", "List the sessions of a user.", async () => (await sessions()).listSessions)
   add("sessions revoke", "Revoke a session.", async () => (await sessions()).revokeSession, "<ID>")
   add("sessions revoke-all", "Revoke all sessions of a user.", async () => (await sessions()).revokeSessions)
+  add(
+    "audit",
+    "List who has called which method that writes, the newest first.",
+    async () => (await import("./administration/audit.js")).listAudit,
+  )
   add(
     "console",
     "Serve a page for operators on 127.0.0.1, which shows users, sessions and events of a running service.",

@@ -1,8 +1,8 @@
 import type { OptionDefinition } from "./option.js"
-import { boolean, expiry, httpUrl, integer, text } from "./values.js"
+import { boolean, duration, expiry, httpUrl, integer, text } from "./values.js"
 
 /** The commands that call a running service. */
-const serviceCommands = ["users", "sessions"] as const
+const serviceCommands = ["users", "sessions", "audit"] as const
 
 /** Options of the commands that call a running service: its address, the key, and what is selected. */
 export const administrationOptions = {
@@ -38,11 +38,33 @@ export const administrationOptions = {
     help: "When the user is enabled again: after a number of days, hours, minutes or seconds (7d, 12h, 30m, 45s), or at an ISO 8601 date. Default: not until the command users enable.",
     commands: ["users disable"],
   },
+  auditUser: {
+    flag: "user",
+    value: text("ID"),
+    help: "Only entries about the user with this id.",
+    commands: ["audit"],
+  },
+  key: {
+    value: text("ID"),
+    help: "Only calls with the API key that has this id.",
+    commands: ["audit"],
+  },
+  method: {
+    value: text("SERVICE/METHOD"),
+    help: "Only calls of this method, such as UserService/DeleteUser.",
+    commands: ["audit"],
+  },
+  within: {
+    value: duration("1s", "3650d"),
+    default: "0",
+    help: "Only entries of this past period. 0: all that are kept.",
+    commands: ["audit"],
+  },
   limit: {
     value: integer(1, 1_000_000),
     default: "50",
     help: "The maximum number of rows that are printed.",
-    commands: ["users find", "sessions list"],
+    commands: ["users find", "sessions list", "audit"],
   },
   dryRun: {
     value: boolean(),

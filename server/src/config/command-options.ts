@@ -149,7 +149,20 @@ export const commandOptions = {
     value: boolean(),
     default: "false",
     help: "Print each event as a line of JSON.",
-    helpOf: { users: "Print JSON, one object per line.", sessions: "Print JSON, one object per line." },
-    commands: ["events tail", "users", "sessions"],
+    helpOf: {
+      users: "Print JSON, one object per line.",
+      sessions: "Print JSON, one object per line.",
+      audit: "Print JSON, one object per line.",
+    },
+    commands: [
+      "events tail",
+      "users find",
+      "users show",
+      "users disable",
+      "users enable",
+      "users delete",
+      "sessions",
+      "audit",
+    ],
   },
 } as const satisfies Record<string, OptionDefinition>

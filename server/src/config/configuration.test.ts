@@ -210,6 +210,7 @@ describe("readConfiguration", () => {
           "users find",
           "users delete",
           "users disable",
+          "audit",
           "console",
         ] as const
       ).find((one) => optionsOf(one).some(([other]) => other === name))

@@ -1,5 +1,5 @@
 import type { OptionDefinition } from "./option.js"
-import { auditLog, choice, httpUrl, pairs, ratio, text } from "./values.js"
+import { auditLog, choice, duration, httpUrl, pairs, ratio, text } from "./values.js"
 
 /**
  * Whether spans are recorded. Otherwise the other variables for traces are ignored, because platforms set them for all
@@ -34,6 +34,17 @@ export const observationOptions = {
     value: choice(["drop", "reject"]),
     default: "drop",
     help: "The behaviour while the audit log cannot be written, because its disk is full or its pipe is not read. drop: up to 1 MiB of lines is buffered in each worker; further lines are lost, and counted in both logs. reject: calls that write are rejected with UNAVAILABLE before they do anything, and the lines of all admitted writes are kept until they can be written or the process ends.",
+  },
+  auditStore: {
+    value: choice(["log", "database"]),
+    default: "log",
+    help: "Where entries of the audit are kept. log: only in the audit log. database: also in the database, where AuditService.ListAuditEntries and authwire audit read them. The entry of a write is committed together with the write, which costs one more row for each write. Must be the same on all replicas.",
+  },
+  auditKeep: {
+    value: duration("1h", "3650d"),
+    default: "90d",
+    help: "How long entries of the audit are kept in the database. 0: until somebody deletes them.",
+    commands: ["serve", "cleanup"],
   },
   traceExporter: {
     flag: false,

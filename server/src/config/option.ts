@@ -12,8 +12,9 @@ export type Command =
   | `keys ${"create" | "list" | "revoke"}`
   | `tenants ${"create" | "list"}`
   | "events tail"
+  | `users ${"find" | "show" | "disable" | "enable" | "export" | "delete"}`
+  | "audit"
   | "console"
-  | `users ${"find" | "show" | "disable" | "enable" | "delete"}`
   | `sessions ${"list" | "revoke" | "revoke-all"}`
 
 /** Groups of commands, by their common first word. */

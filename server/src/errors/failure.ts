@@ -26,6 +26,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   COUNTER_REGRESSION: [Code.FailedPrecondition, "the counter is lower than the stored one"],
   IDEMPOTENCY_KEY_REUSED: [Code.FailedPrecondition, "the idempotency key was used for another request"],
   CONFLICT: [Code.Aborted, "the write conflicted with other writes; nothing was written"],
+  STALE_ETAG: [Code.Aborted, "the etag of the request is not the current one; nothing was written"],
   DATABASE_UNAVAILABLE: [Code.Unavailable, "the database cannot be reached"],
   STATEMENT_TIMEOUT: [Code.DeadlineExceeded, "a database statement exceeded its timeout"],
   QUEUE_FULL: [Code.ResourceExhausted, "too many calls wait for the database"],

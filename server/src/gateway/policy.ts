@@ -80,6 +80,7 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
       strategy: read("strategy", oneOf(strategies), undefined, "database or jwt"),
       withUser: read("with_user", oneOf(flags), roles.length > 0 ? true : undefined, "true or false"),
       userIdClaim: read("user_id_claim", readText, undefined, "a text of 1 to 256 bytes"),
+      nextAuth4: read("next_auth4", oneOf(flags), undefined, "true or false"),
     },
     headers: read(
       "headers",
@@ -93,7 +94,7 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
 /** The settings. Those that find the session have the names of the fields of IntrospectRequest. */
 export const settingNames = [
   ...(["tenant", "policy", "roles", "role_property", "sign_in", "preflight", "headers"] as const),
-  ...(["cookie_name", "secure_cookie", "salt", "strategy", "with_user", "user_id_claim"] as const),
+  ...(["cookie_name", "secure_cookie", "salt", "strategy", "with_user", "user_id_claim", "next_auth4"] as const),
 ]
 type Setting = (typeof settingNames)[number]
 

@@ -1,6 +1,6 @@
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
-import { createTokenModule, encode, type TokenModule } from "@authwire/token"
+import { createTokenModule, encode, nextAuth4, type TokenModule } from "@authwire/token"
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
 import { Failure } from "../errors/failure.js"
 import type { StoreDatabase } from "../store/conformance.js"
@@ -263,6 +263,44 @@ describe("findRequestSession", () => {
     expect(await find(byDatabase, { strategy: "jwt" })).toBeNull()
     expect(await find(byJwt, { strategy: "jwt" })).not.toBeNull()
     expect(await find(byJwt, { strategy: "database" })).toBeNull()
+  })
+
+  describe("with nextAuth4", () => {
+    const [older, olderSecure] = ["next-auth.session-token", "__Secure-next-auth.session-token"]
+    const old = () => nextAuth4.encode({ token: { sub: "ada" }, secret })
+
+    test("a session is found under the names of next-auth 4 only", async () => {
+      const { sessionToken } = await signIn("ada")
+      for (const value of [sessionToken, await old()]) {
+        for (const name of [older, olderSecure]) {
+          expect(await find({ cookie: `${name}=${value}` }, { nextAuth4: true })).toMatchObject({ userId: "ada" })
+          expect(await find({ cookie: `${name}=${value}` })).toBeNull()
+        }
+        for (const name of [plain, secure, host]) {
+          expect(await find({ cookie: `${name}=${value}` }, { nextAuth4: true })).toBeNull()
+        }
+        const given = { nextAuth4: true, cookieName: "sid" }
+        expect(await find({ cookie: `sid=${value}` }, given)).toMatchObject({ userId: "ada" })
+        const known = { nextAuth4: true, secureCookie: true }
+        expect(await find({ cookie: `${older}=${value}` }, known)).toBeNull()
+      }
+    })
+
+    test("a JWT of next-auth 4 counts only there, and one of Auth.js with the name of the cookie too", async () => {
+      const token = await old()
+      expect(await find({ authorization: `Bearer ${token}` }, { nextAuth4: true })).toMatchObject({ userId: "ada" })
+      expect(await find({ authorization: `Bearer ${token}` })).toBeNull()
+      expect(await find({ cookie: `${older}=${token}` }, { cookieName: older })).toBeNull()
+      for (const [salt, userId] of [
+        [older, "ada"],
+        [plain, undefined],
+      ] as const) {
+        const found = await find({ cookie: `${older}=${await jwt("ada", salt)}` }, { nextAuth4: true })
+        expect(found?.userId).toBe(userId)
+      }
+      deps.secretsOf = () => ["another secret"]
+      expect(await find({ cookie: `${older}=${token}` }, { nextAuth4: true })).toBeNull()
+    })
   })
 
   test("another tenant finds nothing; a tenant without secrets cannot decide on a JWT", async () => {

@@ -44,6 +44,8 @@ export interface RequestSessionOptions {
   withUser?: boolean | undefined
   /** The claim of a JWT that holds the id of the user. Default: `sub`. */
   userIdClaim?: string | undefined
+  /** The application uses next-auth 4: its cookie's names, and its JWTs besides those of Auth.js. Default: false. */
+  nextAuth4?: boolean | undefined
 }
 
 /**
@@ -56,7 +58,7 @@ export interface RequestSessionDeps {
   sessions: Pick<SessionStore, "getWithUser">
   users: Pick<UserStore, "get">
   /** The token module, with its cache. */
-  tokens: Pick<TokenModule, "decode" | "getToken">
+  tokens: Pick<TokenModule, "decode" | "getToken" | "nextAuth4">
   /** Returns the secrets of a tenant for decryption, the newest first. */
   secretsOf: (tenant: string) => readonly string[]
   /** Whether the session cookies of all applications are known to have a secure prefix. */
@@ -98,7 +100,7 @@ export async function findRequestSession(
   if (options.strategy !== undefined && options.strategy !== kind) return null
   if (kind === "database") return databaseSession(deps, caller, credential.tokens[0] ?? "")
 
-  const claims = await claimsOf(deps, caller, { credential, headers: given, names, salt: options.salt })
+  const claims = await claimsOf(deps, caller, { credential, headers: given, names, options })
   const { userIdClaim = "sub", withUser } = options
   const userId = claims && userIdOf(claims, userIdClaim)
   if (claims && userId === undefined) deps.onMissingUserId(caller.tenant, userIdClaim)
@@ -120,10 +122,11 @@ function bearer(authorization: string): string {
  * comes from this host over HTTPS, one with `__Secure-` over HTTPS, any other from anywhere in the domain. The first
  * name that a request has is used.
  */
-function cookieNames({ cookieName, secureCookie }: RequestSessionOptions, isKnownSecure: boolean): string[] {
+function cookieNames({ cookieName, secureCookie, nextAuth4 }: RequestSessionOptions, isKnownSecure: boolean): string[] {
   if (cookieName !== undefined) return [cookieName]
-  const plain = sessionCookieName(false)
-  const secure = [`__Host-${plain}`, sessionCookieName(true)]
+  const library = nextAuth4 ? "next-auth" : "authjs"
+  const plain = sessionCookieName(false, library)
+  const secure = [`__Host-${plain}`, sessionCookieName(true, library)]
   if (secureCookie ?? isKnownSecure) return secure
   return secureCookie === false ? [plain] : [...secure, plain]
 }
@@ -166,22 +169,24 @@ async function claimsOf(
     credential: SessionCredential
     headers: { cookie: string; authorization: string }
     names: readonly string[]
-    salt: string | undefined
+    options: RequestSessionOptions
   },
 ): Promise<JsonObject | null> {
   const secret = [...secretsOf(tenant)]
   // Without secrets, getToken would use those of the environment, which may be another tenant's.
   if (secret.length === 0) throw new Failure("MISSING_SECRET")
-  const { credential, headers, names, salt } = request
-  const decode = readableClaims(tokens)
+  const { credential, headers, names, options } = request
+  const { salt } = options
+  const { getToken, decode: read } = options.nextAuth4 ? tokens.nextAuth4 : tokens
+  const decode = readableClaims(read)
   if (credential.from === "cookie") {
     const { cookieName } = credential
     const req = { headers: { cookie: headers.cookie } }
-    return (await tokens.getToken({ req, secret, decode, cookieName, salt: salt ?? cookieName })) as JsonObject | null
+    return (await getToken({ req, secret, decode, cookieName, salt: salt ?? cookieName })) as JsonObject | null
   }
   const req = { headers: { authorization: headers.authorization } }
   for (const each of salt === undefined ? names : [salt]) {
-    const claims = await tokens.getToken({ req, secret, decode, cookieName: each, salt: each })
+    const claims = await getToken({ req, secret, decode, cookieName: each, salt: each })
     if (claims !== null) return claims as JsonObject
   }
   return null

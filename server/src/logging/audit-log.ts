@@ -2,7 +2,7 @@ import { constants, openSync } from "node:fs"
 import type { Logger } from "pino"
 import { StartError } from "../errors/start-error.js"
 import { systemCodeOf } from "../errors/system-code.js"
-import { type Audit, audit } from "../rpc/interceptors/audit.js"
+import { type Audit, type AuditEntryStore, audit } from "../rpc/interceptors/audit.js"
 import { boundedLines } from "./bounded-lines.js"
 import { standardError } from "./logger.js"
 
@@ -14,11 +14,15 @@ export interface AuditLogOptions {
 }
 
 /**
- * Opens the audit log; returns undefined if it is off. Each line is written whole at the end of the file, even if other
+ * Opens the audit log, and passes entries to `store` if it is given; returns undefined if both are off. Each line is written whole at the end of the file, even if other
  * processes write to it. Throws StartError if the file cannot be opened.
  */
-export function openAudit({ auditLog, auditLogFailure }: AuditLogOptions, log: Logger): Audit | undefined {
-  if (auditLog === "off") return undefined
+export function openAudit(
+  { auditLog, auditLogFailure }: AuditLogOptions,
+  log: Logger,
+  store?: AuditEntryStore,
+): Audit | undefined {
+  if (auditLog === "off") return store === undefined ? undefined : audit({ write() {}, store, now: Date.now })
   const { file } = auditLog
   const lines = boundedLines(file === undefined ? standardError() : open(file), {
     onLost: (count) => {
@@ -30,7 +34,7 @@ export function openAudit({ auditLog, auditLogFailure }: AuditLogOptions, log: L
       else log.error({ err: error }, "the audit log cannot be written")
     },
   })
-  const common = { write: lines.write, now: Date.now }
+  const common = { write: lines.write, store, now: Date.now }
   const record = audit(
     auditLogFailure === "drop" ? common : { ...common, writeOfWrite: lines.keep, mayWrite: () => !lines.isBlocked },
   )

@@ -14,7 +14,9 @@ export function accountService(deps: {
   const { accounts, accessTokens } = deps
   return {
     async linkAccount(request, call) {
-      return { account: fromAccount(await accounts.link(call, toAccount(request))) }
+      const { etag } = request
+      if (etag !== undefined) requireScope(call.identity, "accounts:read")
+      return { account: fromAccount(await accounts.link(call, toAccount(request), { etag })) }
     },
     async unlinkAccount(request, call) {
       const { revokeSessions } = request
@@ -32,7 +34,7 @@ export function accountService(deps: {
       const { userId, includeTokens: tokens } = request
       if (tokens) requireScope(call.identity, "accounts:read")
       const { items, nextToken } = await accounts.listByUser(call, userId, toPage(request), { tokens })
-      return { accounts: items.map(fromAccount), nextPageToken: nextToken ?? "" }
+      return { accounts: items.map((account) => fromAccount(account, { tokens })), nextPageToken: nextToken ?? "" }
     },
     async getAccessToken(request, call) {
       // Of the calls that wait for the same refresh, one counts as a write.

@@ -2,7 +2,7 @@ import type { AuthenticatorService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
 import type { AuthenticatorStore } from "../store/store.js"
 import { fromAuthenticator, toAuthenticator } from "./wire/authenticator.js"
-import { found } from "./wire/values.js"
+import { found, toPage } from "./wire/values.js"
 
 /** Creates the service for the authenticators of the store. */
 export function authenticatorService(deps: {
@@ -20,6 +20,18 @@ export function authenticatorService(deps: {
     async listAuthenticatorsByUserId(request, call) {
       const list = await authenticators.listByUserId(call, request.userId)
       return { authenticators: list.map(fromAuthenticator) }
+    },
+    async listAuthenticators(request, call) {
+      const { items, nextToken } = await authenticators.list(call, request.userId, toPage(request))
+      return { authenticators: items.map(fromAuthenticator), nextPageToken: nextToken ?? "" }
+    },
+    async updateAuthenticator({ credentialId, displayName, userId }, call) {
+      const renamed = await authenticators.rename(call, credentialId, displayName || undefined, userId)
+      return { authenticator: fromAuthenticator(found(renamed, "AUTHENTICATOR_NOT_FOUND")) }
+    },
+    async deleteAuthenticator({ credentialId, userId }, call) {
+      const deleted = await authenticators.delete(call, credentialId, userId)
+      return { authenticator: fromAuthenticator(found(deleted, "AUTHENTICATOR_NOT_FOUND")) }
     },
     async updateAuthenticatorCounter(request, call) {
       const updated = await authenticators.updateCounter(call, request.credentialId, request.newCounter)

@@ -11,7 +11,7 @@ import {
   toSessionOrigin,
   toSessionPatch,
 } from "./wire/session.js"
-import { fromUser } from "./wire/user.js"
+import { fromUserWithoutEtag } from "./wire/user.js"
 import { found, required, toPage } from "./wire/values.js"
 
 /** Creates the service for the sessions of the store. */
@@ -23,7 +23,7 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
     },
     async getSessionAndUser(request, call) {
       const { session, user } = found(await sessions.getWithUser(call, request.sessionToken), "SESSION_NOT_FOUND")
-      return { session: fromSession(session), user: fromUser(user) }
+      return { session: fromSession(session), user: fromUserWithoutEtag(user) }
     },
     async updateSession(request, call) {
       const session = await sessions.update(call, request.sessionToken, toSessionPatch(request))
@@ -38,7 +38,7 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
       const accessed = await sessions.access(call, request.sessionToken, extension)
       call.hasWritten = accessed?.extended ?? false
       const { session, user, extended } = found(accessed, "SESSION_NOT_FOUND")
-      return { session: fromSession(session), user: fromUser(user), extended }
+      return { session: fromSession(session), user: fromUserWithoutEtag(user), extended }
     },
     async listSessions(request, call) {
       const { items, nextToken } = await sessions.list(call, toSessionFilter(request), toPage(request))

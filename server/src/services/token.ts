@@ -18,8 +18,7 @@ export function tokenService(deps: {
   secureCookie: boolean
   tokens: TokenModule
 }): Implementation<typeof TokenService> {
-  const { encode, getToken } = deps.tokens
-  const readable = readableClaims(deps.tokens)
+  const { nextAuth4: ofNextAuth4, ...ofAuthjs } = deps.tokens
 
   const secretsFor = (request: { secrets: string[] }, { tenant }: Call): string[] => {
     const secrets = request.secrets.length > 0 ? request.secrets : [...deps.secretsOf(tenant)]
@@ -27,25 +26,33 @@ export function tokenService(deps: {
     return secrets
   }
 
+  const decodeAuthjs = readableClaims(ofAuthjs.decode)
+  const decodeNextAuth4 = readableClaims(ofNextAuth4.decode)
+  const decodeFor = ({ nextAuth4 }: { nextAuth4: boolean }) => (nextAuth4 ? decodeNextAuth4 : decodeAuthjs)
+
   return {
     async encode(request, call) {
-      const { payload = {}, salt, maxAge } = request
+      const { payload = {}, salt, maxAge, nextAuth4 } = request
       checkJson(payload, "payload")
-      const secret = secretsFor(request, call)
-      return {
-        token: await named(encode({ token: payload, salt, secret, ...(maxAge === undefined ? {} : { maxAge }) })),
+      const params = {
+        token: payload,
+        salt,
+        secret: secretsFor(request, call),
+        ...(maxAge === undefined ? {} : { maxAge }),
       }
+      return { token: await named(nextAuth4 ? ofNextAuth4.encode(params) : ofAuthjs.encode(params)) }
     },
 
     async decode(request, call) {
       const { token, salt } = request
-      const payload = await named(readable({ token, salt, secret: secretsFor(request, call) }))
-      // `readable` returns null only without a token, and the schema requires one.
+      const payload = await named(decodeFor(request)({ token, salt, secret: secretsFor(request, call) }))
+      // It is null only without a token, and the schema requires one.
       if (payload === null) throw new Failure("TOKEN_MALFORMED")
       return { payload }
     },
 
     async getToken(request, call) {
+      const { getToken } = request.nextAuth4 ? ofNextAuth4 : ofAuthjs
       const headers = requestHeaders(request.headers.map(({ name, value }) => [name, value]))
       const { cookieName, salt, raw, secureCookie = deps.secureCookie } = request
       const params = {
@@ -58,7 +65,9 @@ export function tokenService(deps: {
         const token = await getToken({ ...params, raw: true })
         return token === null ? {} : { result: { case: "raw", value: token } }
       }
-      const payload = await named(getToken({ ...params, secret: secretsFor(request, call), decode: readable }))
+      const payload = await named(
+        getToken({ ...params, secret: secretsFor(request, call), decode: decodeFor(request) }),
+      )
       return payload === null ? {} : { result: { case: "payload", value: payload as JsonObject } }
     },
   }

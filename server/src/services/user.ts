@@ -1,13 +1,20 @@
 import type { UserService } from "@authwire/proto"
 import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
-import type { UserStore } from "../store/store.js"
+import type { Store } from "../store/store.js"
+import { userExport } from "./user-export.js"
 import { fromUser, toDisabled, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
 import { found, toPage } from "./wire/values.js"
 
 /** Creates the service for the users of the store. `newId` generates the id of a user that is created without one. */
-export function userService(deps: { users: UserStore; newId: () => string }): Implementation<typeof UserService> {
-  const { users, newId } = deps
+export function userService({
+  store,
+  newId,
+}: {
+  store: Store
+  newId: () => string
+}): Implementation<typeof UserService> {
+  const { users } = store
   return {
     async createUser(request, call) {
       const { id = newId(), provisional } = request
@@ -23,9 +30,9 @@ export function userService(deps: { users: UserStore; newId: () => string }): Im
       return { user: fromUser(found(await users.getByAccount(call, request), "USER_NOT_FOUND")) }
     },
     async updateUser(request, call) {
-      const { revokeSessionsOnEmailChange } = request
+      const { revokeSessionsOnEmailChange, etag } = request
       if (revokeSessionsOnEmailChange) requireScope(call.identity, "sessions:write")
-      const updated = await users.update(call, request.id, toUserPatch(request), { revokeSessionsOnEmailChange })
+      const updated = await users.update(call, request.id, toUserPatch(request), { revokeSessionsOnEmailChange, etag })
       const { revokedSessions = 0, ...user } = found(updated, "USER_NOT_FOUND")
       return { user: fromUser(user), revokedSessions: BigInt(revokedSessions) }
     },
@@ -49,5 +56,6 @@ export function userService(deps: { users: UserStore; newId: () => string }): Im
     async countUsers(request, call) {
       return { count: await users.count(call, toUserFilter(request)) }
     },
+    exportUser: userExport(store),
   }
 }

@@ -2,9 +2,12 @@ import { afterAll, beforeAll, describe } from "@jest/globals"
 import { accountListContract } from "./conformance/accounts/account-lists.js"
 import { accountContract } from "./conformance/accounts/accounts.js"
 import { tokenRefreshContract } from "./conformance/accounts/token-refreshes.js"
+import { auditContract } from "./conformance/audit.js"
+import { authenticatorChangeContract } from "./conformance/authenticator-changes.js"
 import { authenticatorContract } from "./conformance/authenticators.js"
 import { cacheContract } from "./conformance/caches.js"
 import type { ContractContext, OpenStoreDatabase, StoreDatabase } from "./conformance/context.js"
+import { etagContract } from "./conformance/etags.js"
 import { eventContract } from "./conformance/events.js"
 import { expiredContract } from "./conformance/expired.js"
 import { idempotencyContract } from "./conformance/idempotency.js"
@@ -76,8 +79,11 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("token refreshes", () => tokenRefreshContract(context))
     describe("verification tokens", () => verificationTokenContract(context))
     describe("authenticators", () => authenticatorContract(context))
+    describe("authenticators", () => authenticatorChangeContract(context))
+    describe("etags", () => etagContract(context))
     describe("idempotency keys", () => idempotencyContract(context))
     describe("events", () => eventContract(context))
+    describe("audit", () => auditContract(context))
     describe("tenants", () => tenantContract(context))
     describe("API keys", () => apiKeyContract(context))
     describe("caches", () => cacheContract(context))

@@ -19,5 +19,7 @@ export const eventKinds = [
   "verification_token.created",
   "verification_token.used",
   "authenticator.created",
+  /** The counter was raised, or the name was changed. */
   "authenticator.updated",
+  "authenticator.deleted",
 ] as const

@@ -5,6 +5,8 @@ import type {
   Account,
   AccountKey,
   ApiKey,
+  AuditEntry,
+  AuditFilter,
   Authenticator,
   CachingProcess,
   Disabled,
@@ -116,6 +118,7 @@ export interface Store {
   readonly tenants: TenantStore
   readonly apiKeys: ApiKeyStore
   readonly events: EventStore
+  readonly audit: AuditStore
   readonly caches: CacheStore
   readonly leases: LeaseStore
   readonly expired: ExpiredStore
@@ -166,6 +169,8 @@ export interface UserStore {
    */
   create(caller: Caller, user: User, options?: { provisional: boolean }): Promise<User>
   get(caller: Caller, id: string): Promise<User | null>
+  /** Returns the user as lists do. */
+  getWithTimes(caller: Caller, id: string): Promise<ListedUser | null>
   /** Returns the user that holds the address. A provisional user does not hold it. */
   getByEmail(caller: Caller, email: string): Promise<User | null>
   getByAccount(caller: Caller, key: AccountKey): Promise<User | null>
@@ -178,6 +183,9 @@ export interface UserStore {
    * Returns the user as it is now. A cleared `email`, `name` or `image` reads back as null (see Extra). Throws
    * EMAIL_ALREADY_EXISTS and INVALID_FIELD (`extra`). May run its transaction more than once.
    *
+   * With `etag`, throws STALE_ETAG unless it is the `userEtag` of the stored user: of concurrent calls with one etag that
+   * change the user, one succeeds.
+   *
    * With `revokeSessionsOnEmailChange`, the user's sessions are deleted in the same transaction if the address changes
    * or is removed. No session of the user is created meanwhile. If the user has thousands of sessions, most are deleted
    * before, in batches that are committed one by one, so a failed call may have deleted some.
@@ -186,7 +194,7 @@ export interface UserStore {
     caller: Caller,
     id: string,
     patch: UserPatch,
-    options?: { revokeSessionsOnEmailChange: boolean },
+    options?: { revokeSessionsOnEmailChange?: boolean; etag?: string | undefined },
   ): Promise<(User & Revocation) | null>
   /**
    * Deletes the user with its accounts, sessions and authenticators in one transaction. Returns the user as it was.
@@ -219,9 +227,10 @@ export interface AccountStore {
    * Links an account. If the same user has it already, replaces the given fields and leaves the others unchanged
    * (`extra` is merged; a named property that is null in `extra` is cleared). `token_type` is stored in lower case.
    * Throws USER_NOT_FOUND, USER_DISABLED, ACCOUNT_LINKED_TO_ANOTHER_USER and INVALID_FIELD (`extra`, `authorization_details`: each at
-   * most 65,536 bytes as JSON).
+   * most 65,536 bytes as JSON). With `etag`, throws STALE_ETAG unless it is the `accountEtag` of the stored account, also if
+   * none is stored.
    */
-  link(caller: Caller, account: Account): Promise<Account>
+  link(caller: Caller, account: Account, options?: { etag?: string | undefined }): Promise<Account>
   /**
    * Unlinks an account and returns it as it was. With `revokeSessions`, the existing sessions of its user are deleted
    * in the same transaction. A session that is created at the same time may remain. Thousands of sessions are deleted
@@ -372,8 +381,22 @@ export interface AuthenticatorStore {
    * user.
    */
   listByUserId(caller: Caller, userId: string): Promise<ListedAuthenticator[]>
+  /** Returns a page of these authenticators, in the same order. See Pages. */
+  list(caller: Caller, userId: string, page: PageRequest): Promise<Page<ListedAuthenticator>>
   /**
-   * Raises the counter. An equal value succeeds. A lower one throws COUNTER_REGRESSION, also if a concurrent call has
+   * Sets the name; undefined removes it. With `userId`, only if the authenticator belongs to that user; otherwise returns
+   * null.
+   */
+  rename(
+    caller: Caller,
+    credentialID: string,
+    displayName: string | undefined,
+    userId?: string,
+  ): Promise<Authenticator | null>
+  /** Deletes the authenticator and returns it as it was. With `userId` as in `rename`. */
+  delete(caller: Caller, credentialID: string, userId?: string): Promise<Authenticator | null>
+  /**
+   * Raises the counter, and sets `lastUsed`. An equal value succeeds. A lower one throws COUNTER_REGRESSION, also if a concurrent call has
    * raised the stored counter first.
    */
   updateCounter(caller: Caller, credentialID: string, newCounter: number): Promise<Authenticator | null>
@@ -409,6 +432,23 @@ export interface EventStore {
   sealer(caller: Caller): (position: EventPosition) => string
   /** Decodes a cursor of the tenant that any process has created. Throws INVALID_FIELD (`start_cursor`). */
   positionOf(caller: Caller, cursor: string): EventPosition
+}
+
+/** The audit entries of the caller's tenant. */
+export interface AuditStore {
+  /** Adds entries. */
+  add(caller: Caller, entries: readonly AuditEntry[]): Promise<void>
+  /**
+   * Runs work that writes, and adds the entries that it returns. They are committed together with the writes of the work: in
+   * the caller's transaction, or in one that is opened for it. The work is like that of `Store.once`. If it throws, no entry is
+   * added.
+   */
+  together<T>(
+    caller: Caller,
+    work: (transaction: Transaction) => Promise<{ result: T; entries: readonly AuditEntry[] }>,
+  ): Promise<T>
+  /** Returns a page of entries, the newest first. See Pages. */
+  list(caller: Caller, filter: AuditFilter, page: PageRequest): Promise<Page<AuditEntry>>
 }
 
 /**

@@ -288,6 +288,37 @@ export interface EventHistory {
   last: number
 }
 
+/** The record of a call that writes, or that was rejected. Its subject and fields are ids and numbers. */
+export interface AuditEntry {
+  created: Date
+  /** The method, such as `authwire.v1.UserService/DeleteUser`. Empty for a summary of rejected calls. */
+  method: string
+  /** The id of the caller's API key. */
+  keyId?: string | undefined
+  /** The user that the call is about, in the form in which the audit shows it. */
+  subject?: string | undefined
+  /** The name of the gRPC status. */
+  code: string
+  reason?: string | undefined
+  requestId?: string | undefined
+  traceId?: string | undefined
+  /** The number of rejected calls of a summary. */
+  count?: number | undefined
+  /** Further fields of the method. */
+  fields?: Record<string, string | number> | undefined
+}
+
+/** A filter of audit entries. At most one of `subject`, `keyId` and `method` is given. */
+export interface AuditFilter {
+  subject?: string | undefined
+  keyId?: string | undefined
+  method?: string | undefined
+  /** Only entries of this time or later. */
+  since?: Date | undefined
+  /** Only entries before this time. */
+  before?: Date | undefined
+}
+
 /** The two parts of a verification token's key, compared byte for byte. */
 export interface VerificationTokenKey {
   identifier: string
@@ -310,6 +341,10 @@ export interface Authenticator {
   credentialBackedUp: boolean
   transports?: string | undefined
   extra: Extra
+  /** The name that the user has given to it. */
+  displayName?: string | undefined
+  /** When a sign-in last set the counter. */
+  lastUsed?: Date | undefined
 }
 
 /** An authenticator as returned by lists. */

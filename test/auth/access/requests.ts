@@ -39,6 +39,8 @@ const requests: Record<string, object> = {
     credentialDeviceType: "singleDevice",
   },
   UpdateAuthenticatorCounter: { credentialId: "c", newCounter: 9 },
+  UpdateAuthenticator: { credentialId: "c", displayName: "changed" },
+  DeleteAuthenticator: { credentialId: "c" },
   Encode: { salt: "s", payload: { sub: "x" } },
 }
 

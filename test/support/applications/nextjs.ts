@@ -12,8 +12,8 @@ export interface NextApp {
   write(path: string, text: string): void
   /** Runs `next build`. Rejects with the output if it fails. */
   build(): Promise<void>
-  /** Runs `next start` on a free port. */
-  serve(): Promise<NextServer>
+  /** Runs `next start` on a free port, with more variables. */
+  serve(more?: Record<string, string>): Promise<NextServer>
   remove(): void
 }
 
@@ -23,28 +23,37 @@ export interface NextServer {
   stop(): Promise<void>
 }
 
-const fixture = fileURLToPath(new URL("../../security/nextjs", import.meta.url))
-const program = join(fixture, "node_modules/next/dist/bin/next")
+const tests = fileURLToPath(new URL("../../", import.meta.url))
+const programIn = (fixture: string) => join(tests, fixture, "node_modules/next/dist/bin/next")
 
-/** Whether Next.js is installed. Its packages are not among those of the workspaces. */
-export function hasNextjs(): boolean {
-  return existsSync(program)
+/** Whether the Next.js of a fixture is installed. Its packages are not among those of the workspaces. */
+export function hasNextjs(fixture = "security/nextjs"): boolean {
+  return existsSync(programIn(fixture))
 }
 
 /** Whether examples/nextjs is installed. It has its own lock file. */
 export function hasNextExample(): boolean {
-  return existsSync(join(fixture, "../../../examples/nextjs/node_modules/next"))
+  return existsSync(join(tests, "../examples/nextjs/node_modules/next"))
 }
 
-/** Copies the application of test/security/nextjs. `environment` is the environment of all its commands. */
-export function createNextApp(environment: Record<string, string>): NextApp {
-  const parent = join(fixture, "build")
+/**
+ * Copies the application of a fixture, a folder of test/. `environment` is the environment of all its commands, and
+ * `names` are its files and folders.
+ */
+export function createNextApp(
+  environment: Record<string, string>,
+  fixture = "security/nextjs",
+  names: readonly string[] = ["app"],
+): NextApp {
+  const program = programIn(fixture)
+  const source = join(tests, fixture)
+  const parent = join(source, "build")
   mkdirSync(parent, { recursive: true })
   // Below the fixture, so that the application finds its imports in the fixture's node_modules.
   const folder = mkdtempSync(join(parent, "app-"))
-  for (const name of ["app", "next.config.js"]) cpSync(join(fixture, name), join(folder, name), { recursive: true })
+  for (const name of [...names, "next.config.js"]) cpSync(join(source, name), join(folder, name), { recursive: true })
 
-  function next(args: string[]) {
+  function next(args: string[], more: Record<string, string> = {}) {
     const child: ChildProcess = spawn(process.execPath, [program, ...args], {
       cwd: folder,
       env: {
@@ -53,8 +62,9 @@ export function createNextApp(environment: Record<string, string>): NextApp {
         CI: "1",
         NEXT_TELEMETRY_DISABLED: "1",
         NEXT_IGNORE_INCORRECT_LOCKFILE: "1",
-        AUTHWIRE_REPOSITORY: join(fixture, "../../.."),
+        AUTHWIRE_REPOSITORY: join(tests, ".."),
         ...environment,
+        ...more,
       },
       stdio: ["ignore", "pipe", "pipe"],
     })
@@ -77,8 +87,8 @@ export function createNextApp(environment: Record<string, string>): NextApp {
       const [code] = await closed
       if (code !== 0) throw new Error(`next build: ${code}\n${output()}`)
     },
-    async serve() {
-      const { child, output, closed } = next(["start", "--hostname", "127.0.0.1", "--port", "0"])
+    async serve(more) {
+      const { child, output, closed } = next(["start", "--hostname", "127.0.0.1", "--port", "0"], more)
       const address = () => /(http:\/\/127\.0\.0\.1:[1-9]\d*)/.exec(output())?.[1]
       const ready = new Promise<void>((resolve) => {
         child.stdout?.on("data", () => address() && /Ready in/.test(output()) && resolve())

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process"
-import { readFileSync } from "node:fs"
-import { delimiter } from "node:path"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 
@@ -57,4 +58,19 @@ export async function runBlock(
     env: { PATH: path, HOME: folder, ...env },
   })
   return stdout
+}
+
+/**
+ * Creates a folder with a checkout of this repository named `authwire`, for commands of a page that begin beside one or
+ * in one. What they write into it by a path of its own, such as `.authwire/`, is not written into this repository.
+ * Throws if the packages are not installed: make would install them into this repository, from which the tests run.
+ */
+export function folderWithCheckout(): string {
+  const changed = (file: string) => statSync(join(root, file)).mtimeMs
+  if (changed("package-lock.json") > changed("node_modules/.package-lock.json")) throw new Error("run: make install")
+  const folder = mkdtempSync(join(tmpdir(), "authwire-page-"))
+  const checkout = join(folder, "authwire")
+  mkdirSync(checkout)
+  for (const name of readdirSync(root)) if (name !== ".authwire") symlinkSync(join(root, name), join(checkout, name))
+  return folder
 }

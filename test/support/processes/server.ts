@@ -45,6 +45,8 @@ export async function startServer(options: {
   prefix?: readonly string[]
   /** The file of the command `authwire`. Default: the one of this repository. */
   command?: string
+  /** Its working folder. Default: that of the tests. */
+  folder?: string
 }): Promise<ServerProcess> {
   const { keys } = options
   const key = keys === undefined || keys === false ? undefined : staticKey(keys === true ? ["all"] : keys)

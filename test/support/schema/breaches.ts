@@ -172,7 +172,7 @@ function contractNames(message: DescMessage): string[] {
   const asTheyAre =
     /^(access_token|token_type|id_token|refresh_token|scope|expires_in|expires_at|authorization_details)$/
   // These fields control the call, and are no properties.
-  const others = ["extra", "update_mask", "provisional", "revoke_sessions_on_email_change"]
+  const others = ["extra", "update_mask", "provisional", "revoke_sessions_on_email_change", "etag"]
   // A session of Auth.js has no such properties. If an application adds one, it is stored in `extra`.
   if (message.name === "CreateSessionRequest")
     others.push("ip", "user_agent", "auth_method", "provider", "impersonator")

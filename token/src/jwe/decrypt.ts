@@ -1,6 +1,13 @@
 import { type CompactDecryptGetKey, compactDecrypt, errors } from "jose"
 import { NoMatchingSecret, TokenAlgorithmNotAllowed, TokenError, TokenMalformed } from "../errors/error.js"
-import { currentEncryption, type DerivedKey, derivedKey, type Encryption, encryptionNames } from "./derived-key.js"
+import {
+  currentEncryption,
+  type DerivedKey,
+  derivedKey,
+  type Encryption,
+  encryptionNames,
+  type KeyRules,
+} from "./derived-key.js"
 
 /** A decrypted token. */
 export interface Decrypted {
@@ -18,7 +25,7 @@ export interface Decrypted {
  * The algorithms that jose may accept. RFC 8725, section 3.1: "Libraries MUST enable the caller to specify a supported
  * set of algorithms and MUST NOT use any other algorithms when performing cryptographic operations."
  */
-const rules = { keyManagementAlgorithms: ["dir"], contentEncryptionAlgorithms: encryptionNames }
+const algorithms = { keyManagementAlgorithms: ["dir"], contentEncryptionAlgorithms: encryptionNames }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
 
@@ -26,11 +33,12 @@ const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
  * Decrypts a token with the secret that its `kid` selects. A token without `kid` is tried with each secret in turn.
  *
  * @throws TokenMalformed if it is not a token, or its content is not UTF-8.
- * @throws TokenAlgorithmNotAllowed if its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+ * @throws TokenAlgorithmNotAllowed if its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses, or
+ * there is no salt to read it.
  * @throws NoMatchingSecret if no secret decrypts it with this salt, or it was tampered with.
  * @throws TypeError if the salt is not a string or longer than 989 bytes.
  */
-export async function decrypt(token: string, secrets: readonly string[], salt: string): Promise<Decrypted> {
+export async function decrypt(token: string, secrets: readonly string[], rules: KeyRules): Promise<Decrypted> {
   // jose would also accept bytes, and would split a string at any number of dots.
   if (typeof token !== "string" || token.split(".", 6).length !== 5) throw new TokenMalformed()
   const left = [...secrets]
@@ -44,14 +52,14 @@ export async function decrypt(token: string, secrets: readonly string[], salt: s
     // This is one of contentEncryptionAlgorithms, because jose checks it before it requests a key.
     enc = header.enc as Encryption
     for (let secret = left.shift(); secret !== undefined; secret = left.shift()) {
-      key = await derivedKey(secret, salt, enc)
+      key = await derivedKey(secret, enc, rules)
       if (header.kid === undefined || header.kid === key.kid) return key.key
     }
     throw new NoMatchingSecret()
   }
   while (left.length > 0) {
     try {
-      const { plaintext, protectedHeader } = await compactDecrypt(token, keyOf, rules)
+      const { plaintext, protectedHeader } = await compactDecrypt(token, keyOf, algorithms)
       return { enc, kid: key?.kid ?? "", content: textOf(plaintext), header: protectedHeader }
     } catch (error) {
       if (!(error instanceof errors.JWEDecryptionFailed)) throw named(error)

@@ -14,22 +14,22 @@ describe("derivedKey", () => {
     const tokens = await Promise.all(Array.from({ length: 20 }, () => encode(from)))
     for (const token of tokens) await decode({ ...from, token })
     expect(digested).toHaveBeenCalledTimes(1)
-    expect(await derivedKey(from.secret, from.salt, "A256CBC-HS512")).toBe(
-      await derivedKey(from.secret, from.salt, "A256CBC-HS512"),
+    expect(await derivedKey(from.secret, "A256CBC-HS512", from)).toBe(
+      await derivedKey(from.secret, "A256CBC-HS512", from),
     )
   })
 
   test("differs for another secret, salt or encryption", async () => {
     const keys = await Promise.all([
-      derivedKey("a", "b", "A256CBC-HS512"),
-      derivedKey("a", "c", "A256CBC-HS512"),
-      derivedKey("b", "b", "A256CBC-HS512"),
-      derivedKey("a", "b", "A256GCM"),
+      derivedKey("a", "A256CBC-HS512", { salt: "b" }),
+      derivedKey("a", "A256CBC-HS512", { salt: "c" }),
+      derivedKey("b", "A256CBC-HS512", { salt: "b" }),
+      derivedKey("a", "A256GCM", { salt: "b" }),
     ])
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(4)
   })
 
   test.each([undefined, null, 1, new Uint8Array(4)])("requires a string as salt, not %p", async (salt) => {
-    expect(await failure(derivedKey("a", salt as unknown as string, "A256GCM"))).toBeInstanceOf(TypeError)
+    expect(await failure(derivedKey("a", "A256GCM", { salt: salt as unknown as string }))).toBeInstanceOf(TypeError)
   })
 })

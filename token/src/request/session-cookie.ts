@@ -1,5 +1,9 @@
+/** The library whose default names are meant: Auth.js, or next-auth 4 and older. */
+export type SessionLibrary = "authjs" | "next-auth"
+
 /**
- * Returns the default name of Auth.js's session cookie, which is also the default salt of its tokens.
+ * Returns the default name of Auth.js's session cookie, which is also the default salt of its tokens, or that of
+ * next-auth 4.
  *
  * @param secure - Whether the name has the prefix `__Secure-`. Browsers accept such a cookie only over HTTPS.
  * @example
@@ -7,8 +11,8 @@
  * sessionCookieName(true) // "__Secure-authjs.session-token"
  * ```
  */
-export function sessionCookieName(secure: boolean): string {
-  return secure ? "__Secure-authjs.session-token" : "authjs.session-token"
+export function sessionCookieName(secure: boolean, library: SessionLibrary = "authjs"): string {
+  return `${secure ? "__Secure-" : ""}${library}.session-token`
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { redirect } from "next/navigation"
 import { AuthError } from "next-auth"
-import { adapter, signIn, signOut, unstable_update } from "@/auth"
+import { adapter, authenticators, signIn, signOut, unstable_update } from "@/auth"
 import { currentSession } from "@/session"
 
 export async function signInWithProvider() {
@@ -19,16 +19,53 @@ export async function leave() {
 
 /** Changes the name of the signed-in user. */
 export async function rename(form: FormData) {
-  const session = await currentSession()
-  // The page itself reports the outage.
-  if (session === "unavailable") return redirect("/account")
-  const id = session?.user?.id
-  if (id === undefined) return redirect("/")
-  const name = String(form.get("name")).trim().slice(0, 100)
+  const id = await signedInUser()
+  const name = nameIn(form)
   await adapter.updateUser({ id, name })
   // Updates the name in a JWT session.
   await unstable_update({ user: { name } })
   redirect("/account")
+}
+
+/** Names a passkey of the signed-in user. */
+export async function namePasskey(form: FormData) {
+  // The user id ensures that users can only change their own passkeys, whatever id the form contains.
+  const [userId, credentialId] = [await signedInUser(), String(form.get("id"))]
+  await unlessGone(authenticators.updateAuthenticator({ credentialId, displayName: nameIn(form), userId }))
+  redirect("/account")
+}
+
+/** Removes a passkey of the signed-in user. */
+export async function removePasskey(form: FormData) {
+  const [userId, credentialId] = [await signedInUser(), String(form.get("id"))]
+  const removed = await unlessGone(authenticators.deleteAuthenticator({ credentialId, userId }))
+  // Auth.js has linked an account for the passkey, which is of no use without it.
+  const providerAccountId = removed?.authenticator?.providerAccountId
+  if (providerAccountId !== undefined) await adapter.unlinkAccount({ provider: "passkey", providerAccountId })
+  redirect("/account")
+}
+
+/** Returns the id of the signed-in user. Without one, and during an outage, another page takes over. */
+async function signedInUser(): Promise<string> {
+  const session = await currentSession()
+  // The page itself reports the outage.
+  if (session === "unavailable") redirect("/account")
+  return session?.user?.id ?? redirect("/")
+}
+
+function nameIn(form: FormData): string {
+  return [...String(form.get("name")).trim()].slice(0, 100).join("")
+}
+
+/** Returns undefined if the passkey does not exist: another window of the user may have removed it. */
+async function unlessGone<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call
+  } catch (error) {
+    const notFound = 5
+    if (error instanceof Error && "code" in error && error.code === notFound) return undefined
+    throw error
+  }
 }
 
 async function startSignIn(provider: string, fields: Record<string, string> = {}) {

@@ -120,7 +120,10 @@ type Account struct {
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// When a call last wrote the account, to the millisecond, even if the call changed nothing. Returned where `create_time`
 	// is. For an older account that was not written since the upgrade: when the service was upgraded.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// Changes whenever a field that LinkAccount can change gets another value, tokens included. LinkAccountRequest.etag takes
+	// it. Clients must not interpret it. Absent in responses without the tokens.
+	Etag          *string `protobuf:"bytes,16,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -260,6 +263,13 @@ func (x *Account) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Account) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // The `authorization_details` of a token endpoint response (RFC 9396): a list. An empty list is different from an absent
 // one.
 type AuthorizationDetails struct {
@@ -311,7 +321,7 @@ var File_authwire_v1_account_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_account_proto_rawDesc = "" +
 	"\n" +
-	"\x19authwire/v1/account.proto\x12\vauthwire.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9c\x06\n" +
+	"\x19authwire/v1/account.proto\x12\vauthwire.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\x06\n" +
 	"\aAccount\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12,\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x18.authwire.v1.AccountTypeR\x04type\x12\x1a\n" +
@@ -333,7 +343,8 @@ const file_authwire_v1_account_proto_rawDesc = "" +
 	"\vcreate_time\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTimeB\x0f\n" +
+	"updateTime\x12\x17\n" +
+	"\x04etag\x18\x10 \x01(\tH\bR\x04etag\x88\x01\x01B\x0f\n" +
 	"\r_access_tokenB\r\n" +
 	"\v_token_typeB\v\n" +
 	"\t_id_tokenB\x10\n" +
@@ -341,7 +352,8 @@ const file_authwire_v1_account_proto_rawDesc = "" +
 	"\x06_scopeB\r\n" +
 	"\v_expires_inB\r\n" +
 	"\v_expires_atB\x18\n" +
-	"\x16_authorization_details\"O\n" +
+	"\x16_authorization_detailsB\a\n" +
+	"\x05_etag\"O\n" +
 	"\x14AuthorizationDetails\x127\n" +
 	"\x05items\x18\x01 \x03(\v2\x17.google.protobuf.StructB\b\xbaH\x05\x92\x01\x02\x10@R\x05items*\x8d\x01\n" +
 	"\vAccountType\x12\x1c\n" +

@@ -53,7 +53,10 @@ type LinkAccountRequest struct {
 	// See Account.authorization_details. At most 64 entries, and 65,536 bytes as JSON, nested at most 32 levels deep.
 	AuthorizationDetails *AuthorizationDetails `protobuf:"bytes,12,opt,name=authorization_details,json=authorizationDetails,proto3,oneof" json:"authorization_details,omitempty"`
 	// See Account.extra. At most 65,536 bytes as JSON, nested at most 32 levels deep.
-	Extra         *structpb.Struct `protobuf:"bytes,13,opt,name=extra,proto3" json:"extra,omitempty"`
+	Extra *structpb.Struct `protobuf:"bytes,13,opt,name=extra,proto3" json:"extra,omitempty"`
+	// Account.etag as the caller has read it: an account that is linked already is changed only if it still has this etag, and
+	// no account is linked anew. Absent: whatever it has. Requires the scope `accounts:read` in addition, like the etag.
+	Etag          *string `protobuf:"bytes,14,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -177,6 +180,13 @@ func (x *LinkAccountRequest) GetExtra() *structpb.Struct {
 		return x.Extra
 	}
 	return nil
+}
+
+func (x *LinkAccountRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
 }
 
 // Response of AccountService.LinkAccount.
@@ -456,8 +466,8 @@ type ListAccountsByUserRequest struct {
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Whether the accounts have `access_token`, `refresh_token`, `id_token` and `extra`, where providers put credentials too.
-	// Requires the scope `accounts:read` in addition to that of the method. Default: false, these fields are absent.
+	// Whether the accounts have `access_token`, `refresh_token`, `id_token`, `etag` and `extra`, where providers put credentials
+	// too. Requires the scope `accounts:read` in addition to that of the method. Default: false, these fields are absent.
 	IncludeTokens bool `protobuf:"varint,4,opt,name=include_tokens,json=includeTokens,proto3" json:"include_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -739,7 +749,7 @@ var File_authwire_v1_account_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/account_service.proto\x12\vauthwire.v1\x1a\x19authwire/v1/account.proto\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x87\t\n" +
+	"!authwire/v1/account_service.proto\x12\vauthwire.v1\x1a\x19authwire/v1/account.proto\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb4\t\n" +
 	"\x12LinkAccountRequest\x12'\n" +
 	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x129\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x18.authwire.v1.AccountTypeB\v\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01R\x04type\x12*\n" +
@@ -763,7 +773,8 @@ const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"expires_at\x18\v \x01(\x01B\a\xbaH\x04\x12\x02@\x01H\x06R\texpiresAt\x88\x01\x01\x12[\n" +
 	"\x15authorization_details\x18\f \x01(\v2!.authwire.v1.AuthorizationDetailsH\aR\x14authorizationDetails\x88\x01\x01\x12\xed\x02\n" +
 	"\x05extra\x18\r \x01(\v2\x17.google.protobuf.StructB\xbd\x02\xbaH\xb9\x02\xba\x01\xb5\x02\n" +
-	"\x14extra.contract_names\x12Fextra must not hold a value for a property that has a field of its own\x1a\xd4\x01this.all(k, !(k in ['userId', 'type', 'provider', 'providerAccountId', 'access_token', 'token_type', 'id_token', 'refresh_token', 'scope', 'expires_in', 'expires_at', 'authorization_details']) || this[k] == null)R\x05extraB\x0f\n" +
+	"\x14extra.contract_names\x12Fextra must not hold a value for a property that has a field of its own\x1a\xd4\x01this.all(k, !(k in ['userId', 'type', 'provider', 'providerAccountId', 'access_token', 'token_type', 'id_token', 'refresh_token', 'scope', 'expires_in', 'expires_at', 'authorization_details']) || this[k] == null)R\x05extra\x12\"\n" +
+	"\x04etag\x18\x0e \x01(\tB\t\xbaH\x06r\x04 \x01(@H\bR\x04etag\x88\x01\x01B\x0f\n" +
 	"\r_access_tokenB\r\n" +
 	"\v_token_typeB\v\n" +
 	"\t_id_tokenB\x10\n" +
@@ -771,7 +782,8 @@ const file_authwire_v1_account_service_proto_rawDesc = "" +
 	"\x06_scopeB\r\n" +
 	"\v_expires_inB\r\n" +
 	"\v_expires_atB\x18\n" +
-	"\x16_authorization_details\"E\n" +
+	"\x16_authorization_detailsB\a\n" +
+	"\x05_etag\"E\n" +
 	"\x13LinkAccountResponse\x12.\n" +
 	"\aaccount\x18\x01 \x01(\v2\x14.authwire.v1.AccountR\aaccount\"\xab\x01\n" +
 	"\x14UnlinkAccountRequest\x12*\n" +

@@ -45,13 +45,18 @@ type Authenticator struct {
 	// Properties other than the named ones, returned as they were given. If `transports` is null rather than absent, it is
 	// stored here with the value null.
 	Extra *structpb.Struct `protobuf:"bytes,9,opt,name=extra,proto3" json:"extra,omitempty"`
-	// When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId returns it; elsewhere it is
-	// absent. For an authenticator that was created before the service recorded this time: when the service was upgraded.
+	// When the authenticator was created, to the millisecond. Only the lists return it; elsewhere it is absent.
+	// For an authenticator that was created before the service recorded this time: when the service was upgraded.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// When a call last wrote the authenticator, to the millisecond, even if the counter did not change. So it is the time of
-	// the last sign-in with it. Returned where `create_time` is. For an older authenticator that was not written since the
-	// upgrade: when the service was upgraded.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// When a call last wrote the authenticator, to the millisecond, even if the call changed nothing. Returned where
+	// `create_time` is. For an older authenticator that was not written since the upgrade: when the service was upgraded.
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// The name that the user has given to the authenticator, such as `Work laptop`. Absent: none. It is not called `name`,
+	// because applications may have kept a property of that name in `extra`.
+	DisplayName *string `protobuf:"bytes,12,opt,name=display_name,json=displayName,proto3,oneof" json:"display_name,omitempty"`
+	// When a sign-in last set the counter, to the millisecond, even to the same value. Absent: not since the service records
+	// this time.
+	LastUsedTime  *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=last_used_time,json=lastUsedTime,proto3" json:"last_used_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,11 +168,25 @@ func (x *Authenticator) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Authenticator) GetDisplayName() string {
+	if x != nil && x.DisplayName != nil {
+		return *x.DisplayName
+	}
+	return ""
+}
+
+func (x *Authenticator) GetLastUsedTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastUsedTime
+	}
+	return nil
+}
+
 var File_authwire_v1_authenticator_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_authenticator_proto_rawDesc = "" +
 	"\n" +
-	"\x1fauthwire/v1/authenticator.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\x04\n" +
+	"\x1fauthwire/v1/authenticator.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x05\n" +
 	"\rAuthenticator\x12#\n" +
 	"\rcredential_id\x18\x01 \x01(\tR\fcredentialId\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x12.\n" +
@@ -184,8 +203,11 @@ const file_authwire_v1_authenticator_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTimeB\r\n" +
-	"\v_transportsBO\n" +
+	"updateTime\x12&\n" +
+	"\fdisplay_name\x18\f \x01(\tH\x01R\vdisplayName\x88\x01\x01\x12@\n" +
+	"\x0elast_used_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\flastUsedTimeB\r\n" +
+	"\v_transportsB\x0f\n" +
+	"\r_display_nameBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -210,11 +232,12 @@ var file_authwire_v1_authenticator_proto_depIdxs = []int32{
 	1, // 0: authwire.v1.Authenticator.extra:type_name -> google.protobuf.Struct
 	2, // 1: authwire.v1.Authenticator.create_time:type_name -> google.protobuf.Timestamp
 	2, // 2: authwire.v1.Authenticator.update_time:type_name -> google.protobuf.Timestamp
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	2, // 3: authwire.v1.Authenticator.last_used_time:type_name -> google.protobuf.Timestamp
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_authenticator_proto_init() }

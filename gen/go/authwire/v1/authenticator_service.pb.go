@@ -472,6 +472,339 @@ func (x *UpdateAuthenticatorCounterResponse) GetAuthenticator() *Authenticator {
 	return nil
 }
 
+// Request of AuthenticatorService.ListAuthenticators.
+type ListAuthenticatorsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The maximum number of authenticators of the page. 0: 50. A page may have fewer even if it is not the last, because it
+	// ends before its authenticators take more than 512 KiB.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuthenticatorsRequest) Reset() {
+	*x = ListAuthenticatorsRequest{}
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuthenticatorsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuthenticatorsRequest) ProtoMessage() {}
+
+func (x *ListAuthenticatorsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuthenticatorsRequest.ProtoReflect.Descriptor instead.
+func (*ListAuthenticatorsRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_authenticator_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListAuthenticatorsRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *ListAuthenticatorsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListAuthenticatorsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// Response of AuthenticatorService.ListAuthenticators.
+type ListAuthenticatorsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The authenticators, with `create_time` and `update_time`.
+	Authenticators []*Authenticator `protobuf:"bytes,1,rep,name=authenticators,proto3" json:"authenticators,omitempty"`
+	// Token of the next page, like that of ListUsers. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuthenticatorsResponse) Reset() {
+	*x = ListAuthenticatorsResponse{}
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuthenticatorsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuthenticatorsResponse) ProtoMessage() {}
+
+func (x *ListAuthenticatorsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuthenticatorsResponse.ProtoReflect.Descriptor instead.
+func (*ListAuthenticatorsResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_authenticator_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListAuthenticatorsResponse) GetAuthenticators() []*Authenticator {
+	if x != nil {
+		return x.Authenticators
+	}
+	return nil
+}
+
+func (x *ListAuthenticatorsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Request of AuthenticatorService.UpdateAuthenticator.
+type UpdateAuthenticatorRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Credential id in Base64.
+	CredentialId string `protobuf:"bytes,1,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
+	// New name, at most 100 characters. Empty: the authenticator has no name any more.
+	DisplayName string `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
+	// Identifier of the user who must own the authenticator. An application in which users name their own passkeys sets it to
+	// the user who makes the request. Absent: any user.
+	UserId        *string `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateAuthenticatorRequest) Reset() {
+	*x = UpdateAuthenticatorRequest{}
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateAuthenticatorRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateAuthenticatorRequest) ProtoMessage() {}
+
+func (x *UpdateAuthenticatorRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateAuthenticatorRequest.ProtoReflect.Descriptor instead.
+func (*UpdateAuthenticatorRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_authenticator_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *UpdateAuthenticatorRequest) GetCredentialId() string {
+	if x != nil {
+		return x.CredentialId
+	}
+	return ""
+}
+
+func (x *UpdateAuthenticatorRequest) GetDisplayName() string {
+	if x != nil {
+		return x.DisplayName
+	}
+	return ""
+}
+
+func (x *UpdateAuthenticatorRequest) GetUserId() string {
+	if x != nil && x.UserId != nil {
+		return *x.UserId
+	}
+	return ""
+}
+
+// Response of AuthenticatorService.UpdateAuthenticator.
+type UpdateAuthenticatorResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The authenticator after the call.
+	Authenticator *Authenticator `protobuf:"bytes,1,opt,name=authenticator,proto3" json:"authenticator,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateAuthenticatorResponse) Reset() {
+	*x = UpdateAuthenticatorResponse{}
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateAuthenticatorResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateAuthenticatorResponse) ProtoMessage() {}
+
+func (x *UpdateAuthenticatorResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateAuthenticatorResponse.ProtoReflect.Descriptor instead.
+func (*UpdateAuthenticatorResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_authenticator_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *UpdateAuthenticatorResponse) GetAuthenticator() *Authenticator {
+	if x != nil {
+		return x.Authenticator
+	}
+	return nil
+}
+
+// Request of AuthenticatorService.DeleteAuthenticator.
+type DeleteAuthenticatorRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Credential id in Base64.
+	CredentialId string `protobuf:"bytes,1,opt,name=credential_id,json=credentialId,proto3" json:"credential_id,omitempty"`
+	// Identifier of the user who must own the authenticator. An application in which users remove their own passkeys sets it to
+	// the user who makes the request. Absent: any user.
+	UserId        *string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteAuthenticatorRequest) Reset() {
+	*x = DeleteAuthenticatorRequest{}
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteAuthenticatorRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteAuthenticatorRequest) ProtoMessage() {}
+
+func (x *DeleteAuthenticatorRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteAuthenticatorRequest.ProtoReflect.Descriptor instead.
+func (*DeleteAuthenticatorRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_authenticator_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DeleteAuthenticatorRequest) GetCredentialId() string {
+	if x != nil {
+		return x.CredentialId
+	}
+	return ""
+}
+
+func (x *DeleteAuthenticatorRequest) GetUserId() string {
+	if x != nil && x.UserId != nil {
+		return *x.UserId
+	}
+	return ""
+}
+
+// Response of AuthenticatorService.DeleteAuthenticator.
+type DeleteAuthenticatorResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The authenticator before it was deleted.
+	Authenticator *Authenticator `protobuf:"bytes,1,opt,name=authenticator,proto3" json:"authenticator,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteAuthenticatorResponse) Reset() {
+	*x = DeleteAuthenticatorResponse{}
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteAuthenticatorResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteAuthenticatorResponse) ProtoMessage() {}
+
+func (x *DeleteAuthenticatorResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_authenticator_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteAuthenticatorResponse.ProtoReflect.Descriptor instead.
+func (*DeleteAuthenticatorResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_authenticator_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DeleteAuthenticatorResponse) GetAuthenticator() *Authenticator {
+	if x != nil {
+		return x.Authenticator
+	}
+	return nil
+}
+
 var File_authwire_v1_authenticator_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_authenticator_service_proto_rawDesc = "" +
@@ -512,12 +845,42 @@ const file_authwire_v1_authenticator_service_proto_rawDesc = "" +
 	"\vnew_counter\x18\x02 \x01(\rR\n" +
 	"newCounter\"f\n" +
 	"\"UpdateAuthenticatorCounterResponse\x12@\n" +
-	"\rauthenticator\x18\x01 \x01(\v2\x1a.authwire.v1.AuthenticatorR\rauthenticator2\xfd\x04\n" +
+	"\rauthenticator\x18\x01 \x01(\v2\x1a.authwire.v1.AuthenticatorR\rauthenticator\"\x9b\x01\n" +
+	"\x19ListAuthenticatorsRequest\x12'\n" +
+	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\r\xbaH\n" +
+	"r\b(\x80\x80\x01\xba\x01\x01\x00R\tpageToken\"\x88\x01\n" +
+	"\x1aListAuthenticatorsResponse\x12B\n" +
+	"\x0eauthenticators\x18\x01 \x03(\v2\x1a.authwire.v1.AuthenticatorR\x0eauthenticators\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xbb\x01\n" +
+	"\x1aUpdateAuthenticatorRequest\x123\n" +
+	"\rcredential_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
+	"\xba\x01\x01\x00R\fcredentialId\x12.\n" +
+	"\fdisplay_name\x18\x02 \x01(\tB\v\xbaH\br\x06\x18d\xba\x01\x01\x00R\vdisplayName\x12,\n" +
+	"\auser_id\x18\x03 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x00R\x06userId\x88\x01\x01B\n" +
+	"\n" +
+	"\b_user_id\"_\n" +
+	"\x1bUpdateAuthenticatorResponse\x12@\n" +
+	"\rauthenticator\x18\x01 \x01(\v2\x1a.authwire.v1.AuthenticatorR\rauthenticator\"\x8b\x01\n" +
+	"\x1aDeleteAuthenticatorRequest\x123\n" +
+	"\rcredential_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
+	"\xba\x01\x01\x00R\fcredentialId\x12,\n" +
+	"\auser_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x00R\x06userId\x88\x01\x01B\n" +
+	"\n" +
+	"\b_user_id\"_\n" +
+	"\x1bDeleteAuthenticatorResponse\x12@\n" +
+	"\rauthenticator\x18\x01 \x01(\v2\x1a.authwire.v1.AuthenticatorR\rauthenticator2\xcb\b\n" +
 	"\x14AuthenticatorService\x12\x91\x01\n" +
 	"\x13CreateAuthenticator\x12'.authwire.v1.CreateAuthenticatorRequest\x1a(.authwire.v1.CreateAuthenticatorResponse\"'\x9a\xb8\x18\x14authenticators:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\x12{\n" +
 	"\x10GetAuthenticator\x12$.authwire.v1.GetAuthenticatorRequest\x1a%.authwire.v1.GetAuthenticatorResponse\"\x1a\x9a\xb8\x18\x13authenticators:read\x90\x02\x01\x12\x99\x01\n" +
 	"\x1aListAuthenticatorsByUserId\x12..authwire.v1.ListAuthenticatorsByUserIdRequest\x1a/.authwire.v1.ListAuthenticatorsByUserIdResponse\"\x1a\x9a\xb8\x18\x13authenticators:read\x90\x02\x01\x12\xb7\x01\n" +
-	"\x1aUpdateAuthenticatorCounter\x12..authwire.v1.UpdateAuthenticatorCounterRequest\x1a/.authwire.v1.UpdateAuthenticatorCounterResponse\"8\x9a\xb8\x18\x14authenticators:write\xa2\xb8\x18\x15authenticator.user_id\xa8\xb8\x18\x01\x90\x02\x02BO\n" +
+	"\x1aUpdateAuthenticatorCounter\x12..authwire.v1.UpdateAuthenticatorCounterRequest\x1a/.authwire.v1.UpdateAuthenticatorCounterResponse\"8\x9a\xb8\x18\x14authenticators:write\xa2\xb8\x18\x15authenticator.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\x81\x01\n" +
+	"\x12ListAuthenticators\x12&.authwire.v1.ListAuthenticatorsRequest\x1a'.authwire.v1.ListAuthenticatorsResponse\"\x1a\x9a\xb8\x18\x13authenticators:read\x90\x02\x01\x12\xa2\x01\n" +
+	"\x13UpdateAuthenticator\x12'.authwire.v1.UpdateAuthenticatorRequest\x1a(.authwire.v1.UpdateAuthenticatorResponse\"8\x9a\xb8\x18\x14authenticators:write\xa2\xb8\x18\x15authenticator.user_id\xa8\xb8\x18\x01\x90\x02\x02\x12\xa2\x01\n" +
+	"\x13DeleteAuthenticator\x12'.authwire.v1.DeleteAuthenticatorRequest\x1a(.authwire.v1.DeleteAuthenticatorResponse\"8\x9a\xb8\x18\x14authenticators:write\xa2\xb8\x18\x15authenticator.user_id\xa8\xb8\x18\x01\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -532,7 +895,7 @@ func file_authwire_v1_authenticator_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_authenticator_service_proto_rawDescData
 }
 
-var file_authwire_v1_authenticator_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_authwire_v1_authenticator_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_authwire_v1_authenticator_service_proto_goTypes = []any{
 	(*CreateAuthenticatorRequest)(nil),         // 0: authwire.v1.CreateAuthenticatorRequest
 	(*CreateAuthenticatorResponse)(nil),        // 1: authwire.v1.CreateAuthenticatorResponse
@@ -542,28 +905,43 @@ var file_authwire_v1_authenticator_service_proto_goTypes = []any{
 	(*ListAuthenticatorsByUserIdResponse)(nil), // 5: authwire.v1.ListAuthenticatorsByUserIdResponse
 	(*UpdateAuthenticatorCounterRequest)(nil),  // 6: authwire.v1.UpdateAuthenticatorCounterRequest
 	(*UpdateAuthenticatorCounterResponse)(nil), // 7: authwire.v1.UpdateAuthenticatorCounterResponse
-	(*structpb.Struct)(nil),                    // 8: google.protobuf.Struct
-	(*Authenticator)(nil),                      // 9: authwire.v1.Authenticator
+	(*ListAuthenticatorsRequest)(nil),          // 8: authwire.v1.ListAuthenticatorsRequest
+	(*ListAuthenticatorsResponse)(nil),         // 9: authwire.v1.ListAuthenticatorsResponse
+	(*UpdateAuthenticatorRequest)(nil),         // 10: authwire.v1.UpdateAuthenticatorRequest
+	(*UpdateAuthenticatorResponse)(nil),        // 11: authwire.v1.UpdateAuthenticatorResponse
+	(*DeleteAuthenticatorRequest)(nil),         // 12: authwire.v1.DeleteAuthenticatorRequest
+	(*DeleteAuthenticatorResponse)(nil),        // 13: authwire.v1.DeleteAuthenticatorResponse
+	(*structpb.Struct)(nil),                    // 14: google.protobuf.Struct
+	(*Authenticator)(nil),                      // 15: authwire.v1.Authenticator
 }
 var file_authwire_v1_authenticator_service_proto_depIdxs = []int32{
-	8, // 0: authwire.v1.CreateAuthenticatorRequest.extra:type_name -> google.protobuf.Struct
-	9, // 1: authwire.v1.CreateAuthenticatorResponse.authenticator:type_name -> authwire.v1.Authenticator
-	9, // 2: authwire.v1.GetAuthenticatorResponse.authenticator:type_name -> authwire.v1.Authenticator
-	9, // 3: authwire.v1.ListAuthenticatorsByUserIdResponse.authenticators:type_name -> authwire.v1.Authenticator
-	9, // 4: authwire.v1.UpdateAuthenticatorCounterResponse.authenticator:type_name -> authwire.v1.Authenticator
-	0, // 5: authwire.v1.AuthenticatorService.CreateAuthenticator:input_type -> authwire.v1.CreateAuthenticatorRequest
-	2, // 6: authwire.v1.AuthenticatorService.GetAuthenticator:input_type -> authwire.v1.GetAuthenticatorRequest
-	4, // 7: authwire.v1.AuthenticatorService.ListAuthenticatorsByUserId:input_type -> authwire.v1.ListAuthenticatorsByUserIdRequest
-	6, // 8: authwire.v1.AuthenticatorService.UpdateAuthenticatorCounter:input_type -> authwire.v1.UpdateAuthenticatorCounterRequest
-	1, // 9: authwire.v1.AuthenticatorService.CreateAuthenticator:output_type -> authwire.v1.CreateAuthenticatorResponse
-	3, // 10: authwire.v1.AuthenticatorService.GetAuthenticator:output_type -> authwire.v1.GetAuthenticatorResponse
-	5, // 11: authwire.v1.AuthenticatorService.ListAuthenticatorsByUserId:output_type -> authwire.v1.ListAuthenticatorsByUserIdResponse
-	7, // 12: authwire.v1.AuthenticatorService.UpdateAuthenticatorCounter:output_type -> authwire.v1.UpdateAuthenticatorCounterResponse
-	9, // [9:13] is the sub-list for method output_type
-	5, // [5:9] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	14, // 0: authwire.v1.CreateAuthenticatorRequest.extra:type_name -> google.protobuf.Struct
+	15, // 1: authwire.v1.CreateAuthenticatorResponse.authenticator:type_name -> authwire.v1.Authenticator
+	15, // 2: authwire.v1.GetAuthenticatorResponse.authenticator:type_name -> authwire.v1.Authenticator
+	15, // 3: authwire.v1.ListAuthenticatorsByUserIdResponse.authenticators:type_name -> authwire.v1.Authenticator
+	15, // 4: authwire.v1.UpdateAuthenticatorCounterResponse.authenticator:type_name -> authwire.v1.Authenticator
+	15, // 5: authwire.v1.ListAuthenticatorsResponse.authenticators:type_name -> authwire.v1.Authenticator
+	15, // 6: authwire.v1.UpdateAuthenticatorResponse.authenticator:type_name -> authwire.v1.Authenticator
+	15, // 7: authwire.v1.DeleteAuthenticatorResponse.authenticator:type_name -> authwire.v1.Authenticator
+	0,  // 8: authwire.v1.AuthenticatorService.CreateAuthenticator:input_type -> authwire.v1.CreateAuthenticatorRequest
+	2,  // 9: authwire.v1.AuthenticatorService.GetAuthenticator:input_type -> authwire.v1.GetAuthenticatorRequest
+	4,  // 10: authwire.v1.AuthenticatorService.ListAuthenticatorsByUserId:input_type -> authwire.v1.ListAuthenticatorsByUserIdRequest
+	6,  // 11: authwire.v1.AuthenticatorService.UpdateAuthenticatorCounter:input_type -> authwire.v1.UpdateAuthenticatorCounterRequest
+	8,  // 12: authwire.v1.AuthenticatorService.ListAuthenticators:input_type -> authwire.v1.ListAuthenticatorsRequest
+	10, // 13: authwire.v1.AuthenticatorService.UpdateAuthenticator:input_type -> authwire.v1.UpdateAuthenticatorRequest
+	12, // 14: authwire.v1.AuthenticatorService.DeleteAuthenticator:input_type -> authwire.v1.DeleteAuthenticatorRequest
+	1,  // 15: authwire.v1.AuthenticatorService.CreateAuthenticator:output_type -> authwire.v1.CreateAuthenticatorResponse
+	3,  // 16: authwire.v1.AuthenticatorService.GetAuthenticator:output_type -> authwire.v1.GetAuthenticatorResponse
+	5,  // 17: authwire.v1.AuthenticatorService.ListAuthenticatorsByUserId:output_type -> authwire.v1.ListAuthenticatorsByUserIdResponse
+	7,  // 18: authwire.v1.AuthenticatorService.UpdateAuthenticatorCounter:output_type -> authwire.v1.UpdateAuthenticatorCounterResponse
+	9,  // 19: authwire.v1.AuthenticatorService.ListAuthenticators:output_type -> authwire.v1.ListAuthenticatorsResponse
+	11, // 20: authwire.v1.AuthenticatorService.UpdateAuthenticator:output_type -> authwire.v1.UpdateAuthenticatorResponse
+	13, // 21: authwire.v1.AuthenticatorService.DeleteAuthenticator:output_type -> authwire.v1.DeleteAuthenticatorResponse
+	15, // [15:22] is the sub-list for method output_type
+	8,  // [8:15] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_authenticator_service_proto_init() }
@@ -575,13 +953,15 @@ func file_authwire_v1_authenticator_service_proto_init() {
 	file_authwire_v1_idempotency_proto_init()
 	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_authenticator_service_proto_msgTypes[0].OneofWrappers = []any{}
+	file_authwire_v1_authenticator_service_proto_msgTypes[10].OneofWrappers = []any{}
+	file_authwire_v1_authenticator_service_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_authenticator_service_proto_rawDesc), len(file_authwire_v1_authenticator_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

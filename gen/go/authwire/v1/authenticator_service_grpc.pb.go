@@ -23,6 +23,9 @@ const (
 	AuthenticatorService_GetAuthenticator_FullMethodName           = "/authwire.v1.AuthenticatorService/GetAuthenticator"
 	AuthenticatorService_ListAuthenticatorsByUserId_FullMethodName = "/authwire.v1.AuthenticatorService/ListAuthenticatorsByUserId"
 	AuthenticatorService_UpdateAuthenticatorCounter_FullMethodName = "/authwire.v1.AuthenticatorService/UpdateAuthenticatorCounter"
+	AuthenticatorService_ListAuthenticators_FullMethodName         = "/authwire.v1.AuthenticatorService/ListAuthenticators"
+	AuthenticatorService_UpdateAuthenticator_FullMethodName        = "/authwire.v1.AuthenticatorService/UpdateAuthenticator"
+	AuthenticatorService_DeleteAuthenticator_FullMethodName        = "/authwire.v1.AuthenticatorService/DeleteAuthenticator"
 )
 
 // AuthenticatorServiceClient is the client API for AuthenticatorService service.
@@ -53,6 +56,21 @@ type AuthenticatorServiceClient interface {
 	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
 	// COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.
 	UpdateAuthenticatorCounter(ctx context.Context, in *UpdateAuthenticatorCounterRequest, opts ...grpc.CallOption) (*UpdateAuthenticatorCounterResponse, error)
+	// Returns the authenticators of a user page by page, in the byte order of their credential ids. Returns none for an unknown
+	// user.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	ListAuthenticators(ctx context.Context, in *ListAuthenticatorsRequest, opts ...grpc.CallOption) (*ListAuthenticatorsResponse, error)
+	// Sets the name that a user has given to an authenticator, and returns the authenticator. Atomic.
+	//
+	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+	UpdateAuthenticator(ctx context.Context, in *UpdateAuthenticatorRequest, opts ...grpc.CallOption) (*UpdateAuthenticatorResponse, error)
+	// Deletes an authenticator, with which nobody can sign in any more, and returns it as it was. Atomic. The sessions that
+	// began with it stay. So does the account that Auth.js links for each passkey: it signs nobody in without the
+	// authenticator, and AccountService.UnlinkAccount removes it.
+	//
+	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+	DeleteAuthenticator(ctx context.Context, in *DeleteAuthenticatorRequest, opts ...grpc.CallOption) (*DeleteAuthenticatorResponse, error)
 }
 
 type authenticatorServiceClient struct {
@@ -103,6 +121,36 @@ func (c *authenticatorServiceClient) UpdateAuthenticatorCounter(ctx context.Cont
 	return out, nil
 }
 
+func (c *authenticatorServiceClient) ListAuthenticators(ctx context.Context, in *ListAuthenticatorsRequest, opts ...grpc.CallOption) (*ListAuthenticatorsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListAuthenticatorsResponse)
+	err := c.cc.Invoke(ctx, AuthenticatorService_ListAuthenticators_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authenticatorServiceClient) UpdateAuthenticator(ctx context.Context, in *UpdateAuthenticatorRequest, opts ...grpc.CallOption) (*UpdateAuthenticatorResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UpdateAuthenticatorResponse)
+	err := c.cc.Invoke(ctx, AuthenticatorService_UpdateAuthenticator_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *authenticatorServiceClient) DeleteAuthenticator(ctx context.Context, in *DeleteAuthenticatorRequest, opts ...grpc.CallOption) (*DeleteAuthenticatorResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteAuthenticatorResponse)
+	err := c.cc.Invoke(ctx, AuthenticatorService_DeleteAuthenticator_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AuthenticatorServiceServer is the server API for AuthenticatorService service.
 // All implementations must embed UnimplementedAuthenticatorServiceServer
 // for forward compatibility.
@@ -131,6 +179,21 @@ type AuthenticatorServiceServer interface {
 	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
 	// COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.
 	UpdateAuthenticatorCounter(context.Context, *UpdateAuthenticatorCounterRequest) (*UpdateAuthenticatorCounterResponse, error)
+	// Returns the authenticators of a user page by page, in the byte order of their credential ids. Returns none for an unknown
+	// user.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	ListAuthenticators(context.Context, *ListAuthenticatorsRequest) (*ListAuthenticatorsResponse, error)
+	// Sets the name that a user has given to an authenticator, and returns the authenticator. Atomic.
+	//
+	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+	UpdateAuthenticator(context.Context, *UpdateAuthenticatorRequest) (*UpdateAuthenticatorResponse, error)
+	// Deletes an authenticator, with which nobody can sign in any more, and returns it as it was. Atomic. The sessions that
+	// began with it stay. So does the account that Auth.js links for each passkey: it signs nobody in without the
+	// authenticator, and AccountService.UnlinkAccount removes it.
+	//
+	// AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+	DeleteAuthenticator(context.Context, *DeleteAuthenticatorRequest) (*DeleteAuthenticatorResponse, error)
 	mustEmbedUnimplementedAuthenticatorServiceServer()
 }
 
@@ -152,6 +215,15 @@ func (UnimplementedAuthenticatorServiceServer) ListAuthenticatorsByUserId(contex
 }
 func (UnimplementedAuthenticatorServiceServer) UpdateAuthenticatorCounter(context.Context, *UpdateAuthenticatorCounterRequest) (*UpdateAuthenticatorCounterResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateAuthenticatorCounter not implemented")
+}
+func (UnimplementedAuthenticatorServiceServer) ListAuthenticators(context.Context, *ListAuthenticatorsRequest) (*ListAuthenticatorsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAuthenticators not implemented")
+}
+func (UnimplementedAuthenticatorServiceServer) UpdateAuthenticator(context.Context, *UpdateAuthenticatorRequest) (*UpdateAuthenticatorResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateAuthenticator not implemented")
+}
+func (UnimplementedAuthenticatorServiceServer) DeleteAuthenticator(context.Context, *DeleteAuthenticatorRequest) (*DeleteAuthenticatorResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteAuthenticator not implemented")
 }
 func (UnimplementedAuthenticatorServiceServer) mustEmbedUnimplementedAuthenticatorServiceServer() {}
 func (UnimplementedAuthenticatorServiceServer) testEmbeddedByValue()                              {}
@@ -246,6 +318,60 @@ func _AuthenticatorService_UpdateAuthenticatorCounter_Handler(srv interface{}, c
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AuthenticatorService_ListAuthenticators_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListAuthenticatorsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthenticatorServiceServer).ListAuthenticators(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AuthenticatorService_ListAuthenticators_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthenticatorServiceServer).ListAuthenticators(ctx, req.(*ListAuthenticatorsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AuthenticatorService_UpdateAuthenticator_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateAuthenticatorRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthenticatorServiceServer).UpdateAuthenticator(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AuthenticatorService_UpdateAuthenticator_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthenticatorServiceServer).UpdateAuthenticator(ctx, req.(*UpdateAuthenticatorRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AuthenticatorService_DeleteAuthenticator_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteAuthenticatorRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuthenticatorServiceServer).DeleteAuthenticator(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AuthenticatorService_DeleteAuthenticator_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuthenticatorServiceServer).DeleteAuthenticator(ctx, req.(*DeleteAuthenticatorRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AuthenticatorService_ServiceDesc is the grpc.ServiceDesc for AuthenticatorService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -268,6 +394,18 @@ var AuthenticatorService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateAuthenticatorCounter",
 			Handler:    _AuthenticatorService_UpdateAuthenticatorCounter_Handler,
+		},
+		{
+			MethodName: "ListAuthenticators",
+			Handler:    _AuthenticatorService_ListAuthenticators_Handler,
+		},
+		{
+			MethodName: "UpdateAuthenticator",
+			Handler:    _AuthenticatorService_UpdateAuthenticator_Handler,
+		},
+		{
+			MethodName: "DeleteAuthenticator",
+			Handler:    _AuthenticatorService_DeleteAuthenticator_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -102,7 +102,10 @@ type IntrospectRequest struct {
 	WithUser *bool `protobuf:"varint,6,opt,name=with_user,json=withUser,proto3,oneof" json:"with_user,omitempty"`
 	// The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text
 	// that is not empty. Default: `sub`.
-	UserIdClaim   *string `protobuf:"bytes,7,opt,name=user_id_claim,json=userIdClaim,proto3,oneof" json:"user_id_claim,omitempty"`
+	UserIdClaim *string `protobuf:"bytes,7,opt,name=user_id_claim,json=userIdClaim,proto3,oneof" json:"user_id_claim,omitempty"`
+	// The application uses next-auth 4: the default names of the cookie are those with `next-auth` in place of `authjs`, and its
+	// JWTs are read (see DecodeRequest.next_auth4).
+	NextAuth4     bool `protobuf:"varint,8,opt,name=next_auth4,json=nextAuth4,proto3" json:"next_auth4,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -184,6 +187,13 @@ func (x *IntrospectRequest) GetUserIdClaim() string {
 		return *x.UserIdClaim
 	}
 	return ""
+}
+
+func (x *IntrospectRequest) GetNextAuth4() bool {
+	if x != nil {
+		return x.NextAuth4
+	}
+	return false
 }
 
 // Response of IntrospectionService.Introspect. Fields that have a name of RFC 7662, section 2.2, have the meaning given
@@ -337,7 +347,7 @@ var File_authwire_v1_introspection_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_introspection_service_proto_rawDesc = "" +
 	"\n" +
-	"'authwire/v1/introspection_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1fauthwire/v1/token_service.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb4\x03\n" +
+	"'authwire/v1/introspection_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1fauthwire/v1/token_service.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd3\x03\n" +
 	"\x11IntrospectRequest\x128\n" +
 	"\aheaders\x18\x01 \x03(\v2\x13.authwire.v1.HeaderB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\aheaders\x120\n" +
 	"\vcookie_name\x18\x02 \x01(\tB\n" +
@@ -349,7 +359,9 @@ const file_authwire_v1_introspection_service_proto_rawDesc = "" +
 	"\bstrategy\x18\x05 \x01(\x0e2\x1c.authwire.v1.SessionStrategyB\b\xbaH\x05\x82\x01\x02\x10\x01R\bstrategy\x12 \n" +
 	"\twith_user\x18\x06 \x01(\bH\x03R\bwithUser\x88\x01\x01\x123\n" +
 	"\ruser_id_claim\x18\a \x01(\tB\n" +
-	"\xbaH\ar\x05 \x01(\x80\x02H\x04R\vuserIdClaim\x88\x01\x01B\x0e\n" +
+	"\xbaH\ar\x05 \x01(\x80\x02H\x04R\vuserIdClaim\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"next_auth4\x18\b \x01(\bR\tnextAuth4B\x0e\n" +
 	"\f_cookie_nameB\x10\n" +
 	"\x0e_secure_cookieB\a\n" +
 	"\x05_saltB\f\n" +

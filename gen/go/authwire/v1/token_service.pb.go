@@ -29,12 +29,15 @@ type EncodeRequest struct {
 	// The claims, nested at most 32 levels deep.
 	Payload *structpb.Struct `protobuf:"bytes,1,opt,name=payload,proto3" json:"payload,omitempty"`
 	// Input for the derivation of the key, in addition to the secret. Auth.js uses the name of the session cookie. (Its length
-	// is limited by that of HKDF's info parameter in Web Crypto implementations.)
+	// is limited by that of HKDF's info parameter in Web Crypto implementations.) Required, except with `next_auth4`.
 	Salt string `protobuf:"bytes,2,opt,name=salt,proto3" json:"salt,omitempty"`
 	// Lifetime of the token, in seconds. Default: 2,592,000 (30 days).
 	MaxAge *float64 `protobuf:"fixed64,3,opt,name=max_age,json=maxAge,proto3,oneof" json:"max_age,omitempty"`
 	// Secrets to use instead of the service's, the newest first. The newest encrypts.
-	Secrets       []string `protobuf:"bytes,4,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	Secrets []string `protobuf:"bytes,4,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	// Issues a session token of next-auth 4, which its own `decode` reads. Its key depends on the secret only, so the salt is not
+	// used.
+	NextAuth4     bool `protobuf:"varint,5,opt,name=next_auth4,json=nextAuth4,proto3" json:"next_auth4,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -97,6 +100,13 @@ func (x *EncodeRequest) GetSecrets() []string {
 	return nil
 }
 
+func (x *EncodeRequest) GetNextAuth4() bool {
+	if x != nil {
+		return x.NextAuth4
+	}
+	return false
+}
+
 // Response of TokenService.Encode.
 type EncodeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -148,10 +158,14 @@ type DecodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The token.
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
-	// See EncodeRequest.salt.
+	// See EncodeRequest.salt. With `next_auth4` it is the salt of tokens of Auth.js, and without it only tokens of next-auth 4
+	// are read.
 	Salt string `protobuf:"bytes,2,opt,name=salt,proto3" json:"salt,omitempty"`
 	// Secrets to use instead of the service's. They are tried in turn if the token does not say which one it needs.
-	Secrets       []string `protobuf:"bytes,3,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	Secrets []string `protobuf:"bytes,3,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	// Reads session tokens of next-auth 4 and, with a salt, of Auth.js. The encryption in the token's header tells the two
+	// apart: A256GCM is next-auth 4, A256CBC-HS512 is Auth.js. Without this field no token of next-auth 4 is read.
+	NextAuth4     bool `protobuf:"varint,4,opt,name=next_auth4,json=nextAuth4,proto3" json:"next_auth4,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -205,6 +219,13 @@ func (x *DecodeRequest) GetSecrets() []string {
 		return x.Secrets
 	}
 	return nil
+}
+
+func (x *DecodeRequest) GetNextAuth4() bool {
+	if x != nil {
+		return x.NextAuth4
+	}
+	return false
 }
 
 // Response of TokenService.Decode.
@@ -323,7 +344,9 @@ type GetTokenRequest struct {
 	// See DecodeRequest.secrets.
 	Secrets []string `protobuf:"bytes,5,rep,name=secrets,proto3" json:"secrets,omitempty"`
 	// Whether the token itself is returned, without being decrypted, instead of its claims.
-	Raw           bool `protobuf:"varint,6,opt,name=raw,proto3" json:"raw,omitempty"`
+	Raw bool `protobuf:"varint,6,opt,name=raw,proto3" json:"raw,omitempty"`
+	// See DecodeRequest.next_auth4. The cookie's default name is then `next-auth.session-token`, with the same prefix.
+	NextAuth4     bool `protobuf:"varint,7,opt,name=next_auth4,json=nextAuth4,proto3" json:"next_auth4,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -396,6 +419,13 @@ func (x *GetTokenRequest) GetSecrets() []string {
 func (x *GetTokenRequest) GetRaw() bool {
 	if x != nil {
 		return x.Raw
+	}
+	return false
+}
+
+func (x *GetTokenRequest) GetNextAuth4() bool {
+	if x != nil {
+		return x.NextAuth4
 	}
 	return false
 }
@@ -491,28 +521,32 @@ var File_authwire_v1_token_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_token_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fauthwire/v1/token_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc2\x01\n" +
+	"\x1fauthwire/v1/token_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc3\x02\n" +
 	"\rEncodeRequest\x121\n" +
-	"\apayload\x18\x01 \x01(\v2\x17.google.protobuf.StructR\apayload\x12\x1e\n" +
-	"\x04salt\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05 \x01(\xdd\aR\x04salt\x12%\n" +
+	"\apayload\x18\x01 \x01(\v2\x17.google.protobuf.StructR\apayload\x12\x1c\n" +
+	"\x04salt\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xdd\aR\x04salt\x12%\n" +
 	"\amax_age\x18\x03 \x01(\x01B\a\xbaH\x04\x12\x02@\x01H\x00R\x06maxAge\x88\x01\x01\x12+\n" +
-	"\asecrets\x18\x04 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05 \x01(\x80 R\asecretsB\n" +
+	"\asecrets\x18\x04 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05 \x01(\x80 R\asecrets\x12\x1d\n" +
+	"\n" +
+	"next_auth4\x18\x05 \x01(\bR\tnextAuth4:b\xbaH_\x1a]\n" +
+	"\rsalt.required\x12(salt is required, except with next_auth4\x1a\"this.next_auth4 || this.salt != ''B\n" +
 	"\n" +
 	"\b_max_age\"&\n" +
 	"\x0eEncodeResponse\x12\x14\n" +
-	"\x05token\x18\x01 \x01(\tR\x05token\"\x7f\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\"\x80\x02\n" +
 	"\rDecodeRequest\x12!\n" +
-	"\x05token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80@R\x05token\x12\x1e\n" +
-	"\x04salt\x18\x02 \x01(\tB\n" +
-	"\xbaH\ar\x05 \x01(\xdd\aR\x04salt\x12+\n" +
-	"\asecrets\x18\x03 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05 \x01(\x80 R\asecrets\"C\n" +
+	"\x05token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80@R\x05token\x12\x1c\n" +
+	"\x04salt\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xdd\aR\x04salt\x12+\n" +
+	"\asecrets\x18\x03 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05 \x01(\x80 R\asecrets\x12\x1d\n" +
+	"\n" +
+	"next_auth4\x18\x04 \x01(\bR\tnextAuth4:b\xbaH_\x1a]\n" +
+	"\rsalt.required\x12(salt is required, except with next_auth4\x1a\"this.next_auth4 || this.salt != ''\"C\n" +
 	"\x0eDecodeResponse\x121\n" +
 	"\apayload\x18\x01 \x01(\v2\x17.google.protobuf.StructR\apayload\"I\n" +
 	"\x06Header\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\x80\bR\x04name\x12\x1f\n" +
-	"\x05value\x18\x02 \x01(\tB\t\xbaH\x06r\x04(\x80\x80@R\x05value\"\xb6\x02\n" +
+	"\x05value\x18\x02 \x01(\tB\t\xbaH\x06r\x04(\x80\x80@R\x05value\"\xd5\x02\n" +
 	"\x0fGetTokenRequest\x128\n" +
 	"\aheaders\x18\x01 \x03(\v2\x13.authwire.v1.HeaderB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\aheaders\x120\n" +
 	"\vcookie_name\x18\x02 \x01(\tB\n" +
@@ -522,7 +556,9 @@ const file_authwire_v1_token_service_proto_rawDesc = "" +
 	"\x04salt\x18\x04 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\xdd\aH\x02R\x04salt\x88\x01\x01\x12+\n" +
 	"\asecrets\x18\x05 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10\x10\"\ar\x05 \x01(\x80 R\asecrets\x12\x10\n" +
-	"\x03raw\x18\x06 \x01(\bR\x03rawB\x0e\n" +
+	"\x03raw\x18\x06 \x01(\bR\x03raw\x12\x1d\n" +
+	"\n" +
+	"next_auth4\x18\a \x01(\bR\tnextAuth4B\x0e\n" +
 	"\f_cookie_nameB\x10\n" +
 	"\x0e_secure_cookieB\a\n" +
 	"\x05_salt\"e\n" +

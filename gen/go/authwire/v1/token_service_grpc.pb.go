@@ -28,8 +28,8 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
-// the service, so that applications do not have to hold them. A request may supply its own secrets instead.
+// Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512) and the session tokens of
+// next-auth 4 (`dir` with A256GCM). It uses the secrets of the service, so that applications do not have to hold them. A request may supply its own secrets instead.
 type TokenServiceClient interface {
 	// Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 	//
@@ -38,7 +38,8 @@ type TokenServiceClient interface {
 	// Reads a token. Stores nothing.
 	//
 	// TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
-	// TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+	// TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses; or it is a
+	// token of Auth.js, and the request has `next_auth4` and no salt.
 	// NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
 	// TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies 15 seconds or more in the past.
 	// TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
@@ -94,8 +95,8 @@ func (c *tokenServiceClient) GetToken(ctx context.Context, in *GetTokenRequest, 
 // All implementations must embed UnimplementedTokenServiceServer
 // for forward compatibility.
 //
-// Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
-// the service, so that applications do not have to hold them. A request may supply its own secrets instead.
+// Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512) and the session tokens of
+// next-auth 4 (`dir` with A256GCM). It uses the secrets of the service, so that applications do not have to hold them. A request may supply its own secrets instead.
 type TokenServiceServer interface {
 	// Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 	//
@@ -104,7 +105,8 @@ type TokenServiceServer interface {
 	// Reads a token. Stores nothing.
 	//
 	// TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
-	// TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+	// TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses; or it is a
+	// token of Auth.js, and the request has `next_auth4` and no salt.
 	// NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
 	// TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies 15 seconds or more in the past.
 	// TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.

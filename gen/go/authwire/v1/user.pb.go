@@ -47,7 +47,10 @@ type User struct {
 	// user that was not written since the service records this time: when the service was upgraded.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// Set while the user is disabled, see UserService.DisableUser. Absent: the user is enabled, or the end has passed.
-	Disabled      *Disabled `protobuf:"bytes,9,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	Disabled *Disabled `protobuf:"bytes,9,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	// Changes whenever a field that UpdateUser can change gets another value. UpdateUserRequest.etag takes it. Clients must
+	// not interpret it. The methods of UserService return it. The users of sessions do not have it.
+	Etag          *string `protobuf:"bytes,10,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -145,6 +148,13 @@ func (x *User) GetDisabled() *Disabled {
 	return nil
 }
 
+func (x *User) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
+}
+
 // Since when, until when and why a user is disabled.
 type Disabled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -213,7 +223,7 @@ var File_authwire_v1_user_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_user_proto_rawDesc = "" +
 	"\n" +
-	"\x16authwire/v1/user.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\x03\n" +
+	"\x16authwire/v1/user.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\x03\n" +
 	"\x04User\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12F\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\remailVerified\x88\x01\x01\x12\x19\n" +
@@ -225,11 +235,14 @@ const file_authwire_v1_user_proto_rawDesc = "" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"updateTime\x121\n" +
-	"\bdisabled\x18\t \x01(\v2\x15.authwire.v1.DisabledR\bdisabledB\x11\n" +
+	"\bdisabled\x18\t \x01(\v2\x15.authwire.v1.DisabledR\bdisabled\x12\x17\n" +
+	"\x04etag\x18\n" +
+	" \x01(\tH\x04R\x04etag\x88\x01\x01B\x11\n" +
 	"\x0f_email_verifiedB\b\n" +
 	"\x06_emailB\a\n" +
 	"\x05_nameB\b\n" +
-	"\x06_image\"\xa8\x01\n" +
+	"\x06_imageB\a\n" +
+	"\x05_etag\"\xa8\x01\n" +
 	"\bDisabled\x12=\n" +
 	"\fdisable_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\vdisableTime\x12\x1b\n" +
 	"\x06reason\x18\x02 \x01(\tH\x00R\x06reason\x88\x01\x01\x125\n" +

@@ -481,8 +481,10 @@ type UpdateUserRequest struct {
 	// Whether all sessions of the user are deleted if the e-mail address changes or is removed. Addresses that are equal by
 	// the comparison of User.email count as the same.
 	RevokeSessionsOnEmailChange bool `protobuf:"varint,8,opt,name=revoke_sessions_on_email_change,json=revokeSessionsOnEmailChange,proto3" json:"revoke_sessions_on_email_change,omitempty"`
-	unknownFields               protoimpl.UnknownFields
-	sizeCache                   protoimpl.SizeCache
+	// User.etag as the caller has read it: the user is changed only if it still has this etag. Absent: whatever it has.
+	Etag          *string `protobuf:"bytes,9,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UpdateUserRequest) Reset() {
@@ -569,6 +571,13 @@ func (x *UpdateUserRequest) GetRevokeSessionsOnEmailChange() bool {
 		return x.RevokeSessionsOnEmailChange
 	}
 	return false
+}
+
+func (x *UpdateUserRequest) GetEtag() string {
+	if x != nil && x.Etag != nil {
+		return *x.Etag
+	}
+	return ""
 }
 
 // Response of UserService.UpdateUser.
@@ -1192,11 +1201,167 @@ func (x *CountUsersResponse) GetCount() int32 {
 	return 0
 }
 
+// Request of UserService.ExportUser.
+type ExportUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The maximum number of accounts, sessions or events of the page. 0: 50. A page may have fewer, or none, even if it is not
+	// the last.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the page begins: `next_page_token` of the previous page. Empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportUserRequest) Reset() {
+	*x = ExportUserRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportUserRequest) ProtoMessage() {}
+
+func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
+func (*ExportUserRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ExportUserRequest) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *ExportUserRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ExportUserRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// Response of UserService.ExportUser. Each page has items of one list, in the order of the fields.
+type ExportUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user, with `create_time` and `update_time`. Only on the first page.
+	User *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// The passkeys of the user, without `credential_public_key`. All of them are on the first page.
+	Authenticators []*Authenticator `protobuf:"bytes,2,rep,name=authenticators,proto3" json:"authenticators,omitempty"`
+	// The accounts that are linked to the user, without tokens and `extra`, where providers put credentials too.
+	Accounts []*Account `protobuf:"bytes,3,rep,name=accounts,proto3" json:"accounts,omitempty"`
+	// The sessions of the user with their origin, also those that have expired and are not cleaned up yet.
+	Sessions []*Session `protobuf:"bytes,4,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	// The events about the user that are still kept, in their order.
+	Events []*Event `protobuf:"bytes,5,rep,name=events,proto3" json:"events,omitempty"`
+	// Token of the next page, like that of ListUsers. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,6,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExportUserResponse) Reset() {
+	*x = ExportUserResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExportUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExportUserResponse) ProtoMessage() {}
+
+func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
+func (*ExportUserResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ExportUserResponse) GetUser() *User {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *ExportUserResponse) GetAuthenticators() []*Authenticator {
+	if x != nil {
+		return x.Authenticators
+	}
+	return nil
+}
+
+func (x *ExportUserResponse) GetAccounts() []*Account {
+	if x != nil {
+		return x.Accounts
+	}
+	return nil
+}
+
+func (x *ExportUserResponse) GetSessions() []*Session {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+func (x *ExportUserResponse) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ExportUserResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 var File_authwire_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/user_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xeb\x04\n" +
+	"\x1eauthwire/v1/user_service.proto\x12\vauthwire.v1\x1a\x19authwire/v1/account.proto\x1a\x1fauthwire/v1/authenticator.proto\x1a\x17authwire/v1/event.proto\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xeb\x04\n" +
 	"\x11CreateUserRequest\x12#\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x00R\x02id\x88\x01\x01\x12j\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\remailVerified\x88\x01\x01\x12'\n" +
@@ -1227,7 +1392,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x13provider_account_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xf8\n" +
 	"\xba\x01\x01\x00R\x11providerAccountId\"A\n" +
 	"\x18GetUserByAccountResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xd7\x05\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x84\x06\n" +
 	"\x11UpdateUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\x12j\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x00R\remailVerified\x88\x01\x01\x12'\n" +
@@ -1239,11 +1404,13 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x14extra.contract_names\x12:extra must not hold a property that has a field of its own\x1aFthis.all(k, !(k in ['id', 'email', 'emailVerified', 'name', 'image']))R\x05extra\x12q\n" +
 	"\vupdate_mask\x18\a \x01(\v2\x1a.google.protobuf.FieldMaskB4\xbaH1\xc8\x01\x01\xe2\x01+\x12\x05email\x12\x0eemail_verified\x12\x04name\x12\x05image\x12\x05extraR\n" +
 	"updateMask\x12D\n" +
-	"\x1frevoke_sessions_on_email_change\x18\b \x01(\bR\x1brevokeSessionsOnEmailChangeB\x11\n" +
+	"\x1frevoke_sessions_on_email_change\x18\b \x01(\bR\x1brevokeSessionsOnEmailChange\x12\"\n" +
+	"\x04etag\x18\t \x01(\tB\t\xbaH\x06r\x04 \x01(@H\x04R\x04etag\x88\x01\x01B\x11\n" +
 	"\x0f_email_verifiedB\b\n" +
 	"\x06_emailB\a\n" +
 	"\x05_nameB\b\n" +
-	"\x06_image\"f\n" +
+	"\x06_imageB\a\n" +
+	"\x05_etag\"f\n" +
 	"\x12UpdateUserResponse\x12%\n" +
 	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\x12)\n" +
 	"\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"3\n" +
@@ -1287,7 +1454,21 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x0e_created_sinceB\x11\n" +
 	"\x0f_created_before\"*\n" +
 	"\x12CountUsersResponse\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x05R\x05count2\xdc\b\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count\"\x93\x01\n" +
+	"\x11ExportUserRequest\x12'\n" +
+	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12'\n" +
+	"\tpage_size\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\r\xbaH\n" +
+	"r\b(\x80\x80\x01\xba\x01\x01\x00R\tpageToken\"\xb7\x02\n" +
+	"\x12ExportUserResponse\x12%\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\x12B\n" +
+	"\x0eauthenticators\x18\x02 \x03(\v2\x1a.authwire.v1.AuthenticatorR\x0eauthenticators\x120\n" +
+	"\baccounts\x18\x03 \x03(\v2\x14.authwire.v1.AccountR\baccounts\x120\n" +
+	"\bsessions\x18\x04 \x03(\v2\x14.authwire.v1.SessionR\bsessions\x12*\n" +
+	"\x06events\x18\x05 \x03(\v2\x12.authwire.v1.EventR\x06events\x12&\n" +
+	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken2\xc0\t\n" +
 	"\vUserService\x12m\n" +
 	"\n" +
 	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\xa8\xb8\x18\x01\x12W\n" +
@@ -1308,7 +1489,9 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"users:read\x90\x02\x01\x12`\n" +
 	"\n" +
 	"CountUsers\x12\x1e.authwire.v1.CountUsersRequest\x1a\x1f.authwire.v1.CountUsersResponse\"\x11\x9a\xb8\x18\n" +
-	"users:read\x90\x02\x01BO\n" +
+	"users:read\x90\x02\x01\x12b\n" +
+	"\n" +
+	"ExportUser\x12\x1e.authwire.v1.ExportUserRequest\x1a\x1f.authwire.v1.ExportUserResponse\"\x13\x9a\xb8\x18\fusers:export\x90\x02\x01BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -1323,7 +1506,7 @@ func file_authwire_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_user_service_proto_rawDescData
 }
 
-var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*CreateUserRequest)(nil),        // 0: authwire.v1.CreateUserRequest
 	(*CreateUserResponse)(nil),       // 1: authwire.v1.CreateUserResponse
@@ -1345,56 +1528,69 @@ var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*ListUsersResponse)(nil),        // 17: authwire.v1.ListUsersResponse
 	(*CountUsersRequest)(nil),        // 18: authwire.v1.CountUsersRequest
 	(*CountUsersResponse)(nil),       // 19: authwire.v1.CountUsersResponse
-	(*timestamppb.Timestamp)(nil),    // 20: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),          // 21: google.protobuf.Struct
-	(*User)(nil),                     // 22: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),    // 23: google.protobuf.FieldMask
+	(*ExportUserRequest)(nil),        // 20: authwire.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 21: authwire.v1.ExportUserResponse
+	(*timestamppb.Timestamp)(nil),    // 22: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),          // 23: google.protobuf.Struct
+	(*User)(nil),                     // 24: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),    // 25: google.protobuf.FieldMask
+	(*Authenticator)(nil),            // 26: authwire.v1.Authenticator
+	(*Account)(nil),                  // 27: authwire.v1.Account
+	(*Session)(nil),                  // 28: authwire.v1.Session
+	(*Event)(nil),                    // 29: authwire.v1.Event
 }
 var file_authwire_v1_user_service_proto_depIdxs = []int32{
-	20, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	21, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
-	22, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
-	22, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
-	22, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
-	22, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
-	20, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	21, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
-	23, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
-	22, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
-	22, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
-	20, // 11: authwire.v1.DisableUserRequest.end_time:type_name -> google.protobuf.Timestamp
-	22, // 12: authwire.v1.DisableUserResponse.user:type_name -> authwire.v1.User
-	22, // 13: authwire.v1.EnableUserResponse.user:type_name -> authwire.v1.User
-	20, // 14: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	20, // 15: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	22, // 16: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
-	20, // 17: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	20, // 18: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	0,  // 19: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
-	2,  // 20: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
-	4,  // 21: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
-	6,  // 22: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
-	8,  // 23: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
-	10, // 24: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
-	12, // 25: authwire.v1.UserService.DisableUser:input_type -> authwire.v1.DisableUserRequest
-	14, // 26: authwire.v1.UserService.EnableUser:input_type -> authwire.v1.EnableUserRequest
-	16, // 27: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
-	18, // 28: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
-	1,  // 29: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
-	3,  // 30: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
-	5,  // 31: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
-	7,  // 32: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
-	9,  // 33: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
-	11, // 34: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
-	13, // 35: authwire.v1.UserService.DisableUser:output_type -> authwire.v1.DisableUserResponse
-	15, // 36: authwire.v1.UserService.EnableUser:output_type -> authwire.v1.EnableUserResponse
-	17, // 37: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
-	19, // 38: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
-	29, // [29:39] is the sub-list for method output_type
-	19, // [19:29] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	22, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	23, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
+	24, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
+	24, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
+	24, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
+	24, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
+	22, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	23, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
+	25, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
+	24, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
+	24, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
+	22, // 11: authwire.v1.DisableUserRequest.end_time:type_name -> google.protobuf.Timestamp
+	24, // 12: authwire.v1.DisableUserResponse.user:type_name -> authwire.v1.User
+	24, // 13: authwire.v1.EnableUserResponse.user:type_name -> authwire.v1.User
+	22, // 14: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	22, // 15: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	24, // 16: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
+	22, // 17: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	22, // 18: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	24, // 19: authwire.v1.ExportUserResponse.user:type_name -> authwire.v1.User
+	26, // 20: authwire.v1.ExportUserResponse.authenticators:type_name -> authwire.v1.Authenticator
+	27, // 21: authwire.v1.ExportUserResponse.accounts:type_name -> authwire.v1.Account
+	28, // 22: authwire.v1.ExportUserResponse.sessions:type_name -> authwire.v1.Session
+	29, // 23: authwire.v1.ExportUserResponse.events:type_name -> authwire.v1.Event
+	0,  // 24: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
+	2,  // 25: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
+	4,  // 26: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
+	6,  // 27: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
+	8,  // 28: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
+	10, // 29: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
+	12, // 30: authwire.v1.UserService.DisableUser:input_type -> authwire.v1.DisableUserRequest
+	14, // 31: authwire.v1.UserService.EnableUser:input_type -> authwire.v1.EnableUserRequest
+	16, // 32: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
+	18, // 33: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
+	20, // 34: authwire.v1.UserService.ExportUser:input_type -> authwire.v1.ExportUserRequest
+	1,  // 35: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
+	3,  // 36: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
+	5,  // 37: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
+	7,  // 38: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
+	9,  // 39: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
+	11, // 40: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
+	13, // 41: authwire.v1.UserService.DisableUser:output_type -> authwire.v1.DisableUserResponse
+	15, // 42: authwire.v1.UserService.EnableUser:output_type -> authwire.v1.EnableUserResponse
+	17, // 43: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
+	19, // 44: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
+	21, // 45: authwire.v1.UserService.ExportUser:output_type -> authwire.v1.ExportUserResponse
+	35, // [35:46] is the sub-list for method output_type
+	24, // [24:35] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_user_service_proto_init() }
@@ -1402,8 +1598,12 @@ func file_authwire_v1_user_service_proto_init() {
 	if File_authwire_v1_user_service_proto != nil {
 		return
 	}
+	file_authwire_v1_account_proto_init()
+	file_authwire_v1_authenticator_proto_init()
+	file_authwire_v1_event_proto_init()
 	file_authwire_v1_idempotency_proto_init()
 	file_authwire_v1_permission_proto_init()
+	file_authwire_v1_session_proto_init()
 	file_authwire_v1_user_proto_init()
 	file_authwire_v1_user_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[8].OneofWrappers = []any{}
@@ -1416,7 +1616,7 @@ func file_authwire_v1_user_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_user_service_proto_rawDesc), len(file_authwire_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,7 @@ const (
 	UserService_EnableUser_FullMethodName       = "/authwire.v1.UserService/EnableUser"
 	UserService_ListUsers_FullMethodName        = "/authwire.v1.UserService/ListUsers"
 	UserService_CountUsers_FullMethodName       = "/authwire.v1.UserService/CountUsers"
+	UserService_ExportUser_FullMethodName       = "/authwire.v1.UserService/ExportUser"
 )
 
 // UserServiceClient is the client API for UserService service.
@@ -67,6 +68,7 @@ type UserServiceClient interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+	// STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
 	// `sessions:write`.
 	UpdateUser(ctx context.Context, in *UpdateUserRequest, opts ...grpc.CallOption) (*UpdateUserResponse, error)
@@ -106,6 +108,13 @@ type UserServiceClient interface {
 	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
 	// a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
 	CountUsers(ctx context.Context, in *CountUsersRequest, opts ...grpc.CallOption) (*CountUsersResponse, error)
+	// Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+	// properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+	// They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+	//
+	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
+	ExportUser(ctx context.Context, in *ExportUserRequest, opts ...grpc.CallOption) (*ExportUserResponse, error)
 }
 
 type userServiceClient struct {
@@ -216,6 +225,16 @@ func (c *userServiceClient) CountUsers(ctx context.Context, in *CountUsersReques
 	return out, nil
 }
 
+func (c *userServiceClient) ExportUser(ctx context.Context, in *ExportUserRequest, opts ...grpc.CallOption) (*ExportUserResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExportUserResponse)
+	err := c.cc.Invoke(ctx, UserService_ExportUser_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // UserServiceServer is the server API for UserService service.
 // All implementations must embed UnimplementedUserServiceServer
 // for forward compatibility.
@@ -252,6 +271,7 @@ type UserServiceServer interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	// EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+	// STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
 	// SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
 	// `sessions:write`.
 	UpdateUser(context.Context, *UpdateUserRequest) (*UpdateUserResponse, error)
@@ -291,6 +311,13 @@ type UserServiceServer interface {
 	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
 	// a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
 	CountUsers(context.Context, *CountUsersRequest) (*CountUsersResponse, error)
+	// Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+	// properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+	// They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+	//
+	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
+	ExportUser(context.Context, *ExportUserRequest) (*ExportUserResponse, error)
 	mustEmbedUnimplementedUserServiceServer()
 }
 
@@ -330,6 +357,9 @@ func (UnimplementedUserServiceServer) ListUsers(context.Context, *ListUsersReque
 }
 func (UnimplementedUserServiceServer) CountUsers(context.Context, *CountUsersRequest) (*CountUsersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CountUsers not implemented")
+}
+func (UnimplementedUserServiceServer) ExportUser(context.Context, *ExportUserRequest) (*ExportUserResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExportUser not implemented")
 }
 func (UnimplementedUserServiceServer) mustEmbedUnimplementedUserServiceServer() {}
 func (UnimplementedUserServiceServer) testEmbeddedByValue()                     {}
@@ -532,6 +562,24 @@ func _UserService_CountUsers_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _UserService_ExportUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExportUserRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UserServiceServer).ExportUser(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UserService_ExportUser_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UserServiceServer).ExportUser(ctx, req.(*ExportUserRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // UserService_ServiceDesc is the grpc.ServiceDesc for UserService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -578,6 +626,10 @@ var UserService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CountUsers",
 			Handler:    _UserService_CountUsers_Handler,
+		},
+		{
+			MethodName: "ExportUser",
+			Handler:    _UserService_ExportUser_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,4 +1,4 @@
-import { AccountService, SessionService, UserService } from "@authwire/proto"
+import { AccountService, AuditService, SessionService, UserService } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node"
@@ -11,6 +11,7 @@ export interface Service {
   users: Client<typeof UserService>
   accounts: Client<typeof AccountService>
   sessions: Client<typeof SessionService>
+  audit: Client<typeof AuditService>
 }
 
 /** The longest time that one call may take, in milliseconds. */
@@ -42,6 +43,7 @@ export async function withService<T>(
       users: createClient(UserService, transport),
       accounts: createClient(AccountService, transport),
       sessions: createClient(SessionService, transport),
+      audit: createClient(AuditService, transport),
     })
   } catch (error) {
     if (!(error instanceof ConnectError)) throw error

@@ -1,4 +1,11 @@
-import { type Disabled, type User, UserSchema } from "@authwire/proto"
+import {
+  type Disabled,
+  type ExportUserResponse,
+  ExportUserResponseSchema,
+  type User,
+  UserSchema,
+} from "@authwire/proto"
+import { toJson } from "@bufbuild/protobuf"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type { Configuration } from "../../config/configuration.js"
 import { StartError } from "../../errors/start-error.js"
@@ -84,6 +91,44 @@ export async function deleteUser(
     }
     const { user } = await service.users.deleteUser({ id })
     await output.print(configuration.json ? `${jsonOf(UserSchema, user as User)}\n` : `deleted ${id}\n`)
+  })
+}
+
+/** The lists of an exported user, in the order in which the service returns them. */
+const exportedLists = ["authenticators", "accounts", "sessions", "events"] as const
+
+/**
+ * `authwire users export ID`: prints one JSON document with the fields of ExportUserResponse, of which each list has the items
+ * of all pages. The document is printed page by page. Throws StartError; then it is incomplete.
+ */
+export async function exportUser(
+  configuration: Configuration<"users export">,
+  { print }: CommandOutput,
+  id: string,
+): Promise<undefined> {
+  await withService(configuration, async ({ users }) => {
+    let begun = 0
+    let separator = ""
+    let pageToken = ""
+    do {
+      const page = await users.exportUser({ userId: id, pageSize: maxPageSize, pageToken })
+      if (pageToken === "") await print(`{"user":${jsonOf(UserSchema, page.user as User)}`)
+      const json = toJson(ExportUserResponseSchema, page) as Partial<Record<keyof ExportUserResponse, unknown[]>>
+      for (const [index, list] of exportedLists.entries()) {
+        const items = json[list] ?? []
+        for (; items.length > 0 && begun <= index; begun++) {
+          await print(`${begun === 0 ? "" : "]"},\n"${exportedLists[begun]}":[`)
+          separator = "\n"
+        }
+        for (const item of items) {
+          await print(`${separator}${JSON.stringify(item)}`)
+          separator = ",\n"
+        }
+      }
+      pageToken = page.nextPageToken
+    } while (pageToken !== "")
+    for (; begun < exportedLists.length; begun++) await print(`${begun === 0 ? "" : "]"},\n"${exportedLists[begun]}":[`)
+    await print("]}\n")
   })
 }
 

@@ -13,7 +13,8 @@ export async function cleanup(configuration: Configuration<"cleanup">, { print }
   await withDatabase(
     configuration,
     async (database) => {
-      const expired = expiredStore(database, { eventsKeepMs: configuration.eventsKeep })
+      const { eventsKeep: eventsKeepMs, auditKeep: auditKeepMs } = configuration
+      const expired = expiredStore(database, { eventsKeepMs, auditKeepMs })
       for (const { table } of expired.tables) total.set(table, 0)
       await cleanupRound(expired, {
         keepMs: configuration.olderThan,

@@ -4,11 +4,11 @@ import { fields } from "./layouts.js"
 
 /** What the service adds to a resource, besides the properties of the contract. The tables of adapters do not have it. */
 const ofTheService: Readonly<Record<string, readonly string[]>> = {
-  users: ["extra", "create_time", "update_time"],
-  accounts: ["extra", "create_time", "update_time"],
+  users: ["extra", "create_time", "update_time", "etag"],
+  accounts: ["extra", "create_time", "update_time", "etag"],
   sessions: "extra id create_time last_seen_time ip user_agent auth_method provider impersonator".split(" "),
   verificationTokens: [],
-  authenticators: ["extra", "create_time", "update_time"],
+  authenticators: ["extra", "create_time", "update_time", "display_name", "last_used_time"],
 }
 
 const plain = (name: string) => name.replaceAll("_", "").toLowerCase()

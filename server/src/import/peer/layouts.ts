@@ -12,7 +12,19 @@ const models: Layout = {
   authenticators: "Authenticator",
 }
 
-/** The names of the tables in the documentation of each adapter. */
+/** The entities of TypeORM. Sequelize names its tables in the same way. */
+const entities: Layout = {
+  users: "users",
+  accounts: "accounts",
+  sessions: "sessions",
+  verificationTokens: "verification_tokens",
+  authenticators: "authenticators",
+}
+
+/**
+ * The names of the tables in the documentation of each adapter. The adapters of next-auth 4 have the same, without
+ * authenticators.
+ */
 export const layouts: Readonly<Record<Peer, Layout>> = {
   prisma: models,
   drizzle: {
@@ -22,14 +34,9 @@ export const layouts: Readonly<Record<Peer, Layout>> = {
     verificationTokens: "verificationToken",
     authenticators: "authenticator",
   },
-  typeorm: {
-    users: "users",
-    accounts: "accounts",
-    sessions: "sessions",
-    verificationTokens: "verification_tokens",
-    authenticators: "authenticators",
-  },
+  typeorm: entities,
   kysely: models,
+  sequelize: entities,
 }
 
 /** The tables that must exist. The others are missing in applications without e-mail links or passkeys. */

@@ -12,7 +12,7 @@ import { jsonFault } from "../../rpc/json.js"
 import { fromAccount } from "../../services/wire/account.js"
 import { fromAuthenticator } from "../../services/wire/authenticator.js"
 import { fromSession } from "../../services/wire/session.js"
-import { fromUser } from "../../services/wire/user.js"
+import { fromUserWithoutEtag } from "../../services/wire/user.js"
 import { fromVerificationToken } from "../../services/wire/verification-token.js"
 import { type BulkName, checkJsonSize } from "../../store/sql/index.js"
 import type { Account, Authenticator, Extra, JsonValue, Session, User, VerificationToken } from "../../store/types.js"
@@ -24,12 +24,12 @@ const validator = createValidator()
 
 export const brokenRules = {
   users: (user: User) => [
-    ...broken(CreateUserRequestSchema, fromUser(withNamed("users", user))),
+    ...broken(CreateUserRequestSchema, fromUserWithoutEtag(withNamed("users", user))),
     ...brokenJson("extra", user.extra),
   ],
   privateExtra: (extra: Extra | undefined) => brokenJson("private_extra", extra),
   accounts: (account: Account) => [
-    ...broken(LinkAccountRequestSchema, fromAccount(withNamed("accounts", account))),
+    ...broken(LinkAccountRequestSchema, fromAccount(withNamed("accounts", account), { tokens: false })),
     ...brokenJson("extra", account.extra),
     ...brokenJson("authorization_details", account.authorization_details),
   ],

@@ -1,10 +1,13 @@
-import type { DescMethod, Message } from "@bufbuild/protobuf"
+import { repeatable } from "@authwire/proto"
+import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { parseKey } from "../../auth/api-key.js"
 import { anyScope, scopeOf } from "../../auth/scopes.js"
 import { auditFieldsOf, shownSubject, subjectOf } from "../../auth/subject.js"
 import { codeOf, Failure, type Reason } from "../../errors/failure.js"
 import { statusName } from "../../errors/status.js"
+import type { AuditStore } from "../../store/store.js"
+import type { AuditEntry } from "../../store/types.js"
 import type { Call } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
 
@@ -12,6 +15,8 @@ import type { CallEnded, Interceptor } from "../interceptor.js"
 export interface Audit {
   /** Finds the users that writes are about, and rejects writes while they are not allowed. */
   readonly interceptor: Interceptor
+  /** Stores entries together with the writes. Inside of everything that opens a transaction. Does nothing without `store`. */
+  readonly entries: Interceptor
   /** Returns the function that records each finished call of a method, and its failure if any. Runs once per method. */
   of(method: DescMethod): CallEnded
   /** Records a call that was rejected before it began. Its caller is unknown, because it was not authenticated. */
@@ -29,8 +34,16 @@ export interface AuditOptions {
   writeOfWrite?: (line: string) => void
   /** Returns whether calls that write are admitted. Default: always. */
   mayWrite?: () => boolean
+  /** Stores entries, too. Default: lines only. */
+  store?: AuditEntryStore | undefined
   /** The time in milliseconds since 1970. */
   now: () => number
+}
+
+/** Where entries are stored. */
+export interface AuditEntryStore extends Pick<AuditStore, "together"> {
+  /** Stores an entry of a call that has ended, later. It may be lost. */
+  keep(tenant: string, entry: AuditEntry): void
 }
 
 const rejections: ReadonlySet<Reason> = new Set([
@@ -51,19 +64,27 @@ interface Write {
   subject: string | readonly string[] | undefined
   /** Further fields of the call's entry, by name. */
   readonly fields: Record<string, string | number>
+  /** Whether its entries were committed with it. */
+  isStored: boolean
+}
+
+/** The properties of an entry that a line has. */
+interface Entry extends Record<string, unknown> {
+  key: string | undefined
+  tenant: string | undefined
 }
 
 /** The rejected calls of one second, reason and key. */
 interface Summary {
   count: number
-  last: Record<string, unknown>
+  last: Entry
 }
 
 /**
  * Creates the audit log. A rejected client can retry at any rate, so only the first ten rejected calls per second, key
  * and reason get a line each. The others are summarized in one line with their number. Every write gets its own line.
  */
-export function audit({ write, writeOfWrite = write, mayWrite = () => true, now }: AuditOptions): Audit {
+export function audit({ write, writeOfWrite = write, mayWrite = () => true, store, now }: AuditOptions): Audit {
   const rejected = new Map<string, Summary>()
   // Only these writes may have had an effect. A write that ends before is rejected, whatever ended it: a client needs no
   // key to cancel a call while its key is looked up.
@@ -73,15 +94,24 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
   const lineOf = (entry: Record<string, unknown>, event = "audit"): string =>
     `${JSON.stringify({ time: new Date(now()).toISOString(), event, ...entry })}\n`
 
+  const keep = (entry: Entry) => {
+    if (entry.tenant !== undefined) store?.keep(entry.tenant, storedEntry(entry, new Date(now())))
+  }
+
+  const record = (entry: Entry) => {
+    write(lineOf(entry))
+    keep(entry)
+  }
+
   const flush = (): void => {
     clearTimeout(timer)
     for (const { count, last } of rejected.values()) {
-      if (count > linesPerSecond) write(lineOf({ ...last, count: count - linesPerSecond }))
+      if (count > linesPerSecond) record({ ...last, count: count - linesPerSecond })
     }
     rejected.clear()
   }
 
-  const reject = (about: string, makeEntry: () => Record<string, unknown>): void => {
+  const reject = (about: string, makeEntry: () => Entry): void => {
     let entry = rejected.get(about)
     if (entry === undefined) {
       if (rejected.size === 0) {
@@ -93,7 +123,47 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
       rejected.set(about, entry)
     }
     entry.count++
-    if (entry.count <= linesPerSecond) write(lineOf(makeEntry()))
+    if (entry.count <= linesPerSecond) record(makeEntry())
+  }
+
+  /** Returns the function that finds what the audit records about the writes of a method; undefined if that is nothing. */
+  const collectorOf = (method: DescMethod) => {
+    const subject = isWrite(method) ? subjectOf(method) : undefined
+    const auditFields = isWrite(method) ? auditFieldsOf(method) : []
+    if (subject === undefined && auditFields.length === 0) return undefined
+    return (where: "request" | "answer", message: Message, call: Call) => {
+      const write = admitted.get(call)
+      if (write === undefined) return
+      if (subject?.in === where) write.subject = subject.find(message)
+      for (const one of auditFields) {
+        const value = one.in === where ? one.find(message) : undefined
+        if (value !== undefined) write.fields[one.name] = value
+      }
+      if (where === "answer" && Array.isArray(write.subject) && "processed" in message)
+        write.subject.splice(Number(message.processed))
+    }
+  }
+
+  /** Returns the entries of a call: one for each user that it is about, or one. */
+  const entriesOf = (method: string, call: Call, failure: Failure | undefined): Entry[] => {
+    const { identity } = call
+    const write = admitted.get(call)
+    const outcome = failure === undefined ? { code: "OK" } : { code: statusName(failure.code), reason: failure.reason }
+    const entry = (subject?: string) => ({
+      key: identity?.keyId,
+      tenant: identity?.tenant,
+      // It shows which client still uses a revoked key. Any client can claim any key.
+      claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
+      method,
+      subject: subject === undefined ? undefined : shownSubject(subject),
+      ...write?.fields,
+      ...outcome,
+      request_id: call.requestId,
+      trace_id: call.traceId,
+    })
+    const subjects = [write?.subject].flat()
+    // A write has an entry even if its list of users is empty.
+    return subjects.length === 0 ? [entry()] : subjects.map(entry)
   }
 
   return {
@@ -102,29 +172,39 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         if (!isWrite(method)) return undefined
         return (call) => {
           if (!mayWrite()) throw new Failure("AUDIT_LOG_UNAVAILABLE", { retryAfterMs: 1_000 })
-          admitted.set(call, { subject: undefined, fields: {} })
+          admitted.set(call, { subject: undefined, fields: {}, isStored: false })
           return undefined
         }
       },
       unary(method, next) {
-        const subject = isWrite(method) ? subjectOf(method) : undefined
-        const auditFields = isWrite(method) ? auditFieldsOf(method) : []
-        if (subject === undefined && auditFields.length === 0) return next
-        const collect = (where: "request" | "answer", message: Message, call: Call) => {
-          const write = admitted.get(call)
-          if (write === undefined) return
-          if (subject?.in === where) write.subject = subject.find(message)
-          for (const one of auditFields) {
-            const value = one.in === where ? one.find(message) : undefined
-            if (value !== undefined) write.fields[one.name] = value
-          }
-        }
+        const collect = collectorOf(method)
+        if (collect === undefined) return next
         return async (request: Message, call: Call) => {
           collect("request", request, call)
           const answer = await next(request, call)
           collect("answer", answer, call)
-          const found = admitted.get(call)?.subject
-          if (Array.isArray(found) && "processed" in answer) found.splice(Number(answer.processed))
+          return answer
+        }
+      },
+    },
+
+    entries: {
+      unary(method, next) {
+        if (store === undefined || !isWrite(method) || !getOption(method, repeatable)) return next
+        const name = nameOf(method)
+        const collect = collectorOf(method)
+        return async (request, call) => {
+          const answer = await store.together(call, async (transaction) => {
+            call.transaction = transaction
+            const answer = await next(request, call)
+            // Both, because the work may run again.
+            collect?.("request", request, call)
+            collect?.("answer", answer, call)
+            const time = new Date(now())
+            return { result: answer, entries: entriesOf(name, call, undefined).map((one) => storedEntry(one, time)) }
+          })
+          const write = admitted.get(call)
+          if (write !== undefined) write.isStored = true
           return answer
         }
       },
@@ -137,38 +217,43 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, now 
         const write = admitted.get(call)
         const isRejected = failure !== undefined && (rejections.has(failure.reason) || (isTold && write === undefined))
         if ((!isTold || call.hasWritten === false) && !isRejected) return
-        const { identity } = call
-        const who = { key: identity?.keyId, tenant: identity?.tenant }
-        const outcome =
-          failure === undefined ? { code: "OK" } : { code: statusName(failure.code), reason: failure.reason }
-        const entry = (subject?: string) => ({
-          ...who,
-          // It shows which client still uses a revoked key. Any client can claim any key.
-          claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
-          method: name,
-          subject: subject === undefined ? undefined : shownSubject(subject),
-          ...write?.fields,
-          ...outcome,
-          request_id: call.requestId,
-          trace_id: call.traceId,
-        })
-        const subjects = [write?.subject].flat()
-        if (isRejected) reject(`${who.key ?? ""} ${failure.reason}`, () => entry(subjects[0]))
-        // A write has a line even if its list of users is empty.
-        else if (subjects.length === 0) writeOfWrite(lineOf(entry()))
-        else for (const subject of subjects) writeOfWrite(lineOf(entry(subject)))
+        const entries = entriesOf(name, call, failure)
+        if (isRejected) return reject(`${entries[0]?.key ?? ""} ${failure.reason}`, () => entries[0] as Entry)
+        for (const entry of entries) {
+          writeOfWrite(lineOf(entry))
+          if (write?.isStored !== true) keep(entry)
+        }
       }
     },
 
     rejected(method, { reason }, requestId) {
       if (!rejections.has(reason)) return
       const code = statusName(codeOf(reason))
-      reject(` ${reason}`, () => ({ method: nameOf(method), code, reason, request_id: requestId }))
+      const entry = { key: undefined, tenant: undefined, method: nameOf(method), code, reason, request_id: requestId }
+      reject(` ${reason}`, () => entry)
     },
 
     lost: (lines) => write(lineOf({ lines }, "audit-lost")),
 
     flush,
+  }
+}
+
+/** Converts the properties of a line. Those that no entry has by itself are its fields. */
+function storedEntry(entry: Entry, created: Date): AuditEntry {
+  const { key, tenant: _, method, subject, code, reason, request_id, trace_id, count, ...others } = entry
+  const fields = Object.entries(others).filter(([, value]) => value !== undefined)
+  return {
+    created,
+    method: method === undefined ? "" : String(method),
+    keyId: key,
+    subject: subject as string | undefined,
+    code: String(code),
+    reason: reason as string | undefined,
+    requestId: request_id as string | undefined,
+    traceId: trace_id as string | undefined,
+    count: count as number | undefined,
+    fields: fields.length === 0 ? undefined : (Object.fromEntries(fields) as AuditEntry["fields"]),
   }
 }
 

@@ -4,8 +4,8 @@ import type { Interceptor } from "../interceptor.js"
 
 const readScope = "accounts:read"
 
-/** The fields of an account that may be secret. They are those that the database stores encrypted. */
-const secretFields = ["accessToken", "refreshToken", "idToken", "extra"] as const
+/** The fields of an account that may be secret: those that the database stores encrypted, and their digest. */
+const secretFields = ["accessToken", "refreshToken", "idToken", "extra", "etag"] as const
 
 /**
  * Removes the provider's tokens from the account in a response, unless the key of the caller has the scope that allows

@@ -9,6 +9,7 @@ import type { JsonObject } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { expiryOf } from "../../provider-tokens/expiry.js"
 import { checkJson } from "../../rpc/json.js"
+import { accountEtag } from "../../store/etag.js"
 import type * as domain from "../../store/types.js"
 import { fromExtra, timesOf, toExtra, toMilliseconds, type Whole, type WholeMessage } from "./values.js"
 
@@ -58,7 +59,11 @@ export function toAccount(request: LinkAccountRequest): Whole<domain.Account> {
   }
 }
 
-export function fromAccount(account: domain.Account | domain.ListedAccount): WholeMessage<typeof AccountSchema> {
+/** @param tokens whether the account was read with its tokens; only then it has an etag. */
+export function fromAccount(
+  account: domain.Account | domain.ListedAccount,
+  { tokens } = { tokens: true },
+): WholeMessage<typeof AccountSchema> {
   return {
     userId: account.userId,
     type: AccountType[account.type.toUpperCase() as Uppercase<domain.Account["type"]>],
@@ -74,6 +79,7 @@ export function fromAccount(account: domain.Account | domain.ListedAccount): Who
     // The schema accepts only objects, so only objects were stored.
     authorizationDetails: account.authorization_details && { items: account.authorization_details as JsonObject[] },
     extra: fromExtra(account.extra),
+    etag: tokens ? accountEtag(account) : undefined,
     ...timesOf(account),
   }
 }

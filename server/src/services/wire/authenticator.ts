@@ -1,4 +1,5 @@
 import type { AuthenticatorSchema, CreateAuthenticatorRequest } from "@authwire/proto"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type * as domain from "../../store/types.js"
 import { fromExtra, timesOf, toExtra, type Whole, type WholeMessage } from "./values.js"
 
@@ -13,6 +14,8 @@ export function toAuthenticator(request: CreateAuthenticatorRequest): Whole<doma
     credentialBackedUp: request.credentialBackedUp,
     transports: request.transports,
     extra: toExtra(request.extra),
+    displayName: undefined,
+    lastUsed: undefined,
   }
 }
 
@@ -29,6 +32,8 @@ export function fromAuthenticator(
     credentialBackedUp: authenticator.credentialBackedUp,
     transports: authenticator.transports,
     extra: fromExtra(authenticator.extra),
+    displayName: authenticator.displayName,
+    lastUsedTime: authenticator.lastUsed && timestampFromDate(authenticator.lastUsed),
     ...timesOf(authenticator),
   }
 }

@@ -21,6 +21,7 @@ const eventKinds: Record<domain.EventKind, EventKind> = {
   "verification_token.used": EventKind.VERIFICATION_TOKEN_USED,
   "authenticator.created": EventKind.AUTHENTICATOR_CREATED,
   "authenticator.updated": EventKind.AUTHENTICATOR_UPDATED,
+  "authenticator.deleted": EventKind.AUTHENTICATOR_DELETED,
 }
 
 /** Converts a list of kinds. Returns undefined, for all kinds, if the list is empty. */

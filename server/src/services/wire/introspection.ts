@@ -1,7 +1,7 @@
 import { type IntrospectRequest, type IntrospectResponseSchema, SessionStrategy } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type { EverySessionOption, RequestSession } from "../../introspection/request-session.js"
-import { fromUser } from "./user.js"
+import { fromUserWithoutEtag } from "./user.js"
 import type { WholeMessage } from "./values.js"
 
 const strategies = {
@@ -11,8 +11,8 @@ const strategies = {
 } as const
 
 export function toRequestSessionOptions(request: IntrospectRequest): EverySessionOption {
-  const { cookieName, secureCookie, salt, strategy, withUser, userIdClaim } = request
-  return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser, userIdClaim }
+  const { cookieName, secureCookie, salt, strategy, withUser, userIdClaim, nextAuth4 } = request
+  return { cookieName, secureCookie, salt, strategy: strategies[strategy], withUser, userIdClaim, nextAuth4 }
 }
 
 /** Converts the session of a request. Without a session the response contains nothing else, not even a reason. */
@@ -32,7 +32,7 @@ export function fromRequestSession(
     strategy: kind === "jwt" ? SessionStrategy.JWT : SessionStrategy.DATABASE,
     sessionId,
     expires: timestampFromDate(expires),
-    user: user && fromUser(user),
+    user: user && fromUserWithoutEtag(user),
     claims,
   }
 }

@@ -7,6 +7,7 @@ import type {
   UserSchema,
 } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
+import { userEtag } from "../../store/etag.js"
 import type * as domain from "../../store/types.js"
 import { fromExtra, timesOf, toDate, toExtra, unknownPath, type Whole, type WholeMessage } from "./values.js"
 
@@ -51,6 +52,15 @@ export function toUserFilter(
 }
 
 export function fromUser(user: domain.User | domain.ListedUser): WholeMessage<typeof UserSchema> {
+  return withEtag(user, userEtag(user))
+}
+
+/** Converts a user without the etag, whose digest costs time. Every request of an application reads the user of a session. */
+export function fromUserWithoutEtag(user: domain.User): WholeMessage<typeof UserSchema> {
+  return withEtag(user, undefined)
+}
+
+function withEtag(user: domain.User | domain.ListedUser, etag: string | undefined): WholeMessage<typeof UserSchema> {
   return {
     id: user.id,
     emailVerified: user.emailVerified && timestampFromDate(user.emailVerified),
@@ -60,6 +70,7 @@ export function fromUser(user: domain.User | domain.ListedUser): WholeMessage<ty
     extra: fromExtra(user.extra),
     ...timesOf(user),
     disabled: user.disabled && fromDisabled(user.disabled),
+    etag,
   }
 }
 

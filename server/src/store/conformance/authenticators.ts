@@ -40,6 +40,8 @@ export function authenticatorContract(context: ContractContext): void {
           credential_backed_up: 1,
           transports: "usb,nfc",
           extra: JSON.stringify(oddExtra),
+          display_name: null,
+          last_used: null,
           created: context.clock.now,
           updated: context.clock.now,
         },
@@ -146,7 +148,7 @@ export function authenticatorContract(context: ContractContext): void {
       ["the highest of 32 bits", 2_147_483_648, 4_294_967_295],
     ])("takes %s", async (_, before, after) => {
       const authenticator = await created(before)
-      const raised = { ...authenticator, counter: after }
+      const raised = { ...authenticator, counter: after, lastUsed: new Date(context.clock.now) }
       const { credentialID } = authenticator
       expect(await context.store.authenticators.updateCounter(anyone, credentialID, after)).toEqual(raised)
       expect(await rowsOf(credentialID)).toMatchObject([{ counter: after }])
@@ -159,7 +161,7 @@ export function authenticatorContract(context: ContractContext): void {
           reason: "COUNTER_REGRESSION",
         })
       }
-      expect(await rowsOf(credentialID)).toMatchObject([{ counter: 10 }])
+      expect(await rowsOf(credentialID)).toMatchObject([{ counter: 10, last_used: null }])
     })
 
     test("null: no such authenticator", async () => {

@@ -14,6 +14,8 @@ export interface StoreOptions {
   provisionalMs?: number
   /** How long events are kept, in milliseconds; 0: none are written. */
   eventsKeepMs?: number
+  /** How long audit entries are kept, in milliseconds; 0: until somebody deletes them. */
+  auditKeepMs?: number
 }
 
 /** A database with its tables, and access to it that bypasses the store. */

@@ -54,6 +54,8 @@ export function eventContract(context: ContractContext): void {
     await accounts.unlink(caller, other)
     await authenticators.create(caller, passkey)
     await authenticators.updateCounter(caller, passkey.credentialID, 7)
+    await authenticators.rename(caller, passkey.credentialID, "Laptop")
+    await authenticators.delete(caller, passkey.credentialID)
     await verificationTokens.create(caller, token)
     await verificationTokens.use(caller, token)
     const made = []
@@ -81,6 +83,8 @@ export function eventContract(context: ContractContext): void {
       { kind: "account.unlinked", userId, provider: "gitlab" },
       { kind: "authenticator.created", userId },
       { kind: "authenticator.updated", userId },
+      { kind: "authenticator.updated", userId },
+      { kind: "authenticator.deleted", userId },
       { kind: "verification_token.created" },
       { kind: "verification_token.used" },
       ...made.map(({ id }): Told => ({ kind: "session.created", userId, sessionId: id })),
@@ -190,6 +194,10 @@ export function eventContract(context: ContractContext): void {
       authenticators.create(caller, passkey),
       authenticators.updateCounter(caller, passkey.credentialID, 4),
       authenticators.updateCounter(caller, "none", 4),
+      authenticators.rename(caller, passkey.credentialID, "Laptop", "nobody"),
+      authenticators.delete(caller, passkey.credentialID, "nobody"),
+      authenticators.delete(caller, "none"),
+      users.update(caller, user.id, { name: "N" }, { etag: "stale" }),
       verificationTokens.use(caller, token),
     ])
     expect(await told(caller.tenant)).toEqual(before)

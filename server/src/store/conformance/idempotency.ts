@@ -139,6 +139,17 @@ export function idempotencyContract(context: ContractContext): void {
       let counter = 1
       return (store, caller) => store.authenticators.updateCounter(caller, credentialID, counter++)
     },
+    "authenticators.rename": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const { credentialID } = await context.store.authenticators.create(anyone, newAuthenticator(id))
+      let count = 1
+      return (store, caller) => store.authenticators.rename(caller, credentialID, `name ${count++}`)
+    },
+    "authenticators.delete": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      const { credentialID } = await context.store.authenticators.create(anyone, newAuthenticator(id))
+      return (store, caller) => store.authenticators.delete(caller, credentialID)
+    },
   }
 
   describe("once", () => {

@@ -41,6 +41,8 @@ export function rowTimeContract(context: ContractContext): void {
     expect(await times()).toEqual({ created: 1, updated: 3 })
     await after(4, () => users.update(mine, id, { name: "Ada" }))
     expect(await times()).toEqual({ created: 1, updated: 4 })
+    const [listed] = (await context.other.users.list(mine, {}, { size: 1 })).items
+    expect(await context.other.users.getWithTimes(mine, id)).toEqual(listed)
     const [row] = await context.database.sql("SELECT created, updated FROM users WHERE tenant = ?", [mine.tenant])
     expect(row).toEqual({ created: context.clock.now + 1, updated: context.clock.now + 4 })
   })
@@ -71,23 +73,29 @@ export function rowTimeContract(context: ContractContext): void {
     expect(await times(false)).toEqual({ created: 3, updated: 3 })
   })
 
-  test("an authenticator: setting its counter counts, even to the same value; a lower value does not", async () => {
+  test("an authenticator: setting its counter counts, even to the same value; a lower value does not; a name is no use", async () => {
     const mine = caller()
     const { id } = await context.store.users.create(mine, newUser())
     const { authenticators } = context.store
-    const times = async () => timesOf(await context.other.authenticators.listByUserId(mine, id))
+    const times = async () => {
+      const list = await context.other.authenticators.listByUserId(mine, id)
+      const lastUsed = list[0]?.lastUsed && Number(list[0].lastUsed) - context.clock.now
+      return { ...timesOf(list), lastUsed }
+    }
     const { credentialID } = await after(1, () => authenticators.create(mine, newAuthenticator(id, { counter: 1 })))
-    expect(await times()).toEqual({ created: 1, updated: 1 })
+    expect(await times()).toEqual({ created: 1, updated: 1, lastUsed: undefined })
     for (const [ms, counter] of [
       [2, 2],
       [3, 2],
     ] as const) {
       await after(ms, () => authenticators.updateCounter(mine, credentialID, counter))
-      expect(await times()).toEqual({ created: 1, updated: ms })
+      expect(await times()).toEqual({ created: 1, updated: ms, lastUsed: ms })
     }
     const lower = after(4, () => authenticators.updateCounter(mine, credentialID, 1))
     await expect(lower).rejects.toMatchObject({ reason: "COUNTER_REGRESSION" })
-    expect(await times()).toEqual({ created: 1, updated: 3 })
+    expect(await times()).toEqual({ created: 1, updated: 3, lastUsed: 3 })
+    await after(5, () => authenticators.rename(mine, credentialID, "Laptop"))
+    expect(await times()).toEqual({ created: 1, updated: 5, lastUsed: 3 })
   })
 
   describe("are returned by lists", () => {

@@ -1,12 +1,16 @@
 import { StoreError } from "../../errors/store-error.js"
 import type { AuthenticatorStore, Caller } from "../store.js"
+import type { Authenticator, ListedAuthenticator } from "../types.js"
 import type { Database, Reads } from "./database.js"
 import type { EventOf } from "./events/event-rows.js"
-import { bytesOf } from "./query/page.js"
+import { bytesOf, readPage, rowsPerStatement } from "./query/page.js"
+import type { PageTokens } from "./query/page-tokens.js"
+import type { Cell, Statements } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { ofPresentUser } from "./schema/deleted-users.js"
 import { checkJsonSize } from "./schema/extra.js"
 import { columnsWithTimes, timesOf } from "./schema/row-times.js"
+import { withoutSkipped } from "./schema/unreadable-row.js"
 import type { ProvisionalUsers } from "./users/provisional-users.js"
 import { userChecks } from "./users/user-checks.js"
 import { leftRows } from "./users/user-deletions.js"
@@ -23,8 +27,9 @@ const leastBytes = 1024
 /** @param options.clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function authenticatorStore(
   database: Database,
-  { clock, provisional, eventOf }: { clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
+  options: { tokens: PageTokens; clock: () => number; provisional: ProvisionalUsers; eventOf: EventOf },
 ): AuthenticatorStore {
+  const { tokens, clock, provisional, eventOf } = options
   const { authenticators, users } = database.tables
   const authenticatorsByUserId = authenticators.statement(
     authenticators
@@ -35,13 +40,32 @@ export function authenticatorStore(
     "tenant",
     "userId",
   )
+  /** Selects the authenticators of a user that follow a credential id. */
+  const following = authenticators.statement(
+    authenticators
+      .selectFrom("a")
+      .select(columnsWithTimes(authenticators, "a"))
+      .where("a.tenant = :tenant AND a.userId = :userId AND a.credentialID > :credentialID")
+      .andWhere(ofPresentUser(":tenant", ":userId"))
+      .orderBy("a.credentialID")
+      .limit(rowsPerStatement),
+    "userId",
+    ...authenticators.key,
+  )
+  const setName = authenticators.statement(
+    authenticators.updateOf("displayName", "updated").where(authenticators.keyIs()),
+    ...authenticators.key,
+    "displayName",
+    "updated",
+  )
   const raiseCounter = authenticators.statement(
     authenticators
-      .updateOf("counter", "updated")
+      .updateOf("counter", "lastUsed", "updated")
       .where(`${authenticators.keyIs()} AND counter <= :counter`)
       .andWhere(ofPresentUser(":tenant", `${authenticators.name}.user_id`)),
     ...authenticators.key,
     "counter",
+    "lastUsed",
     "updated",
   )
 
@@ -54,6 +78,24 @@ export function authenticatorStore(
     if (eventOf(caller, kind).length === 0) return []
     const rows = await sql.read(authenticators.byKey, { tenant: caller.tenant, credentialID })
     return eventOf(caller, kind, { userId: authenticators.first(rows)?.userId })
+  }
+  const listed = (cells: Cell[]): ListedAuthenticator => ({
+    ...authenticators.row(cells),
+    ...timesOf(authenticators, cells),
+  })
+
+  /** Locks an authenticator, of this user if one is given, and writes about it. Returns the result of `write`. */
+  const change = (
+    caller: Caller,
+    { credentialID, userId }: { credentialID: string; userId: string | undefined },
+    write: (sql: Statements, authenticator: Authenticator) => Promise<Authenticator>,
+  ) => {
+    const key = { tenant: caller.tenant, credentialID }
+    return database.transaction(caller, [authenticators.nameOf(key)], async (sql) => {
+      const authenticator = authenticators.first(await sql.read(authenticators.byKeyForUpdate, key))
+      const isWanted = authenticator !== null && (userId === undefined || userId === authenticator.userId)
+      return isWanted ? write(sql, authenticator) : null
+    })
   }
 
   return {
@@ -91,15 +133,45 @@ export function authenticatorStore(
 
     async listByUserId(caller, userId) {
       const rows = await database.reads(caller).read(authenticatorsByUserId, { tenant: caller.tenant, userId })
-      return authenticators.readable(rows, (cells) => ({
-        ...authenticators.row(cells),
-        ...timesOf(authenticators, cells),
-      }))
+      return authenticators.readable(rows, listed)
+    },
+
+    async list(caller, userId, { size, token }) {
+      const list = ["authenticators", caller.tenant, userId]
+      const sql = database.olderReads(caller)
+      const { items, next } = await readPage<ListedAuthenticator, Pick<Authenticator, "credentialID">>({
+        size,
+        // No credential id is empty, so all of them come after it.
+        after: { credentialID: token === undefined ? "" : tokens.open<string>(list, token) },
+        read: ({ credentialID }) => sql.read(following, { tenant: caller.tenant, userId, credentialID }),
+        itemOf: (row) =>
+          authenticators.readableItem(row, listed, (cells) => ({
+            credentialID: authenticators.valueIn("credentialID", cells),
+          })),
+      })
+      return { items: withoutSkipped(items), nextToken: next && tokens.seal(list, next.credentialID) }
+    },
+
+    rename(caller, credentialID, displayName, userId) {
+      return change(caller, { credentialID, userId }, async (sql, authenticator) => {
+        const row = { tenant: caller.tenant, credentialID, displayName, updated: new Date(clock()) }
+        await sql.write(setName, row, eventOf(caller, "authenticator.updated", { userId: authenticator.userId }))
+        return { ...authenticator, displayName }
+      })
+    },
+
+    delete(caller, credentialID, userId) {
+      return change(caller, { credentialID, userId }, async (sql, authenticator) => {
+        const event = eventOf(caller, "authenticator.deleted", { userId: authenticator.userId })
+        await sql.write(authenticators.delete, { tenant: caller.tenant, credentialID }, event)
+        return authenticator
+      })
     },
 
     updateCounter(caller, credentialID, newCounter) {
       const key = { tenant: caller.tenant, credentialID }
-      const raised = { ...key, counter: newCounter, updated: new Date(clock()) }
+      const now = new Date(clock())
+      const raised = { ...key, counter: newCounter, lastUsed: now, updated: now }
       return database.writes(caller, [authenticators.nameOf(key)], async (sql) => {
         for (;;) {
           const event = await eventOfUpdate(caller, credentialID, sql)

@@ -66,9 +66,14 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
    * Runs work whose `writes` and transactions are committed together, if they pass the transaction as that of their caller. When they
    * conflict with another transaction, all of the work runs again. In a cluster it also runs again when the connection is lost, although
    * it may have been committed. It therefore has to write something unique, so that the second run fails if the first was
-   * committed. Between the writes it must not use `reads`.
+   * committed, unless `isRepeatable` is false. Between the writes it must not use `reads`.
    */
-  together<T>(waiter: Waiter, rows: readonly string[], work: (transaction: GroupTransaction) => Promise<T>): Promise<T>
+  together<T>(
+    waiter: Waiter,
+    rows: readonly string[],
+    work: (transaction: GroupTransaction) => Promise<T>,
+    options?: { isRepeatable: boolean },
+  ): Promise<T>
   /**
    * Reads on a connection that is reserved for it, one statement at a time and outside of the queue of the calls, because
    * authentication must not wait for calls that are already admitted.
@@ -236,8 +241,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       )
     },
 
-    together: (waiter, rows, work) =>
-      units.run(unitOf("write", waiter), (attempt) => commitTogether(attempt, rows, work)),
+    together: (waiter, rows, work, options) =>
+      units.run(unitOf("write", waiter), (attempt) => commitTogether(attempt, rows, work, options)),
 
     async readAside({ signal }, statement, values) {
       await reserved.acquire("read", { signal })

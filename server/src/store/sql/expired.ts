@@ -12,9 +12,12 @@ import { deletedUsers } from "./users/user-deletions.js"
 /**
  * Creates the cleanup of expired rows. Each table has a time column and, unless the operator decides, a retention time.
  */
-export function expiredStore(database: Database, { eventsKeepMs }: { eventsKeepMs: number }): ExpiredStore {
+export function expiredStore(
+  database: Database,
+  { eventsKeepMs, auditKeepMs }: { eventsKeepMs: number; auditKeepMs: number },
+): ExpiredStore {
   const { sequence } = eventStore(database, { isEnabled: eventsKeepMs > 0 })
-  const { sessions, verificationTokens, idempotencyKeys, caches } = database.tables
+  const { sessions, verificationTokens, idempotencyKeys, caches, auditEntries } = database.tables
   const clock = databaseClock(database)
   return {
     tables: [
@@ -22,6 +25,7 @@ export function expiredStore(database: Database, { eventsKeepMs }: { eventsKeepM
       expiredRows(database, verificationTokens, "expires"),
       expiredRows(database, idempotencyKeys, "created", idempotencyKeysMs),
       expiredRows(database, caches, "expires", cachesMs),
+      ...(auditKeepMs > 0 ? [expiredRows(database, auditEntries, "created", auditKeepMs)] : []),
       oldEvents(database, eventsKeepMs, sequence),
       deletedUsers(database),
     ],

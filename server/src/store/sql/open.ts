@@ -2,6 +2,7 @@ import type { Store } from "../store.js"
 import { accountStore } from "./accounts/accounts.js"
 import { tokenRefreshStore } from "./accounts/token-refreshes.js"
 import { apiKeyStore } from "./api-keys.js"
+import { auditStore } from "./audit-entries.js"
 import { authenticatorStore } from "./authenticators.js"
 import { cacheStore } from "./caches.js"
 import { createCipher } from "./cipher.js"
@@ -103,6 +104,8 @@ export interface SqlStoreOptions extends SqlDatabaseOptions {
   provisionalMs?: number | undefined
   /** How long events are kept, in milliseconds. Default 0: writes add no events. */
   eventsKeepMs?: number | undefined
+  /** How long audit entries are kept, in milliseconds. Default 0: until somebody deletes them. */
+  auditKeepMs?: number | undefined
 }
 
 /** A store and its database. */
@@ -127,6 +130,7 @@ export function sqlStore(
     clock = database.now,
     provisionalMs = 0,
     eventsKeepMs = 0,
+    auditKeepMs = 0,
   }: Omit<SqlStoreOptions, keyof SqlDatabaseOptions>,
 ): SqlStore {
   const tokens = pageTokens(encryptionKeys)
@@ -143,14 +147,15 @@ export function sqlStore(
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
     sessions: sessionStore(database, { tokens, clock, provisional, eventOf, revocations }),
     verificationTokens: verificationTokenStore(database, eventOf),
-    authenticators: authenticatorStore(database, { clock, provisional, eventOf }),
+    authenticators: authenticatorStore(database, { tokens, clock, provisional, eventOf }),
     tenants: tenantStore(database),
     apiKeys: apiKeyStore(database),
     ...idempotencyStore(database, cipher, clock),
     events: { ...eventStore(database, { isEnabled }), ...eventCursors(encryptionKeys) },
+    audit: auditStore(database, tokens),
     caches: cacheStore(database),
     leases: leaseStore(database),
-    expired: expiredStore(database, { eventsKeepMs }),
+    expired: expiredStore(database, { eventsKeepMs, auditKeepMs }),
     now: clock,
     clockOffsetMs: database.clockOffsetMs,
     ping: database.ping,

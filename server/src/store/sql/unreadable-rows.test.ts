@@ -93,8 +93,9 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
     }
     const rest = [{ credentialID: passkeys[1]?.credentialID }]
     expect(await store.authenticators.listByUserId(anyone, id)).toMatchObject(rest)
+    expect((await store.authenticators.list(anyone, id, page)).items).toMatchObject(rest)
     const names = skipped.map(({ table }) => table)
-    expect(names).toEqual(["sessions", "accounts", "accounts", "authenticators"])
+    expect(names).toEqual(["sessions", "accounts", "accounts", "authenticators", "authenticators"])
     expect(skipped).toContainEqual({ table: "sessions", column: "extra", id: sessions[0]?.id })
     expect(skipped).toContainEqual({ table: "accounts", column: "extra", id })
     expect(await rekey(database, { encryptionKeys })).toMatchObject({ unreadable: 1 })

@@ -1,7 +1,6 @@
 import type { Metadata } from "next"
 import { redirect } from "next/navigation"
-import { adapter } from "@/auth"
-import { PasskeyButton } from "@/components/passkey-button"
+import { Passkeys } from "@/components/passkeys"
 import { Unavailable } from "@/components/unavailable"
 import { currentSession } from "@/session"
 import { rename } from "../actions"
@@ -16,7 +15,6 @@ export default async function Account() {
   // Each page checks the session itself, because a request may bypass proxy.ts by mistake.
   const user = session?.user
   if (!session || !user?.id) redirect("/")
-  const passkeys = await adapter.listAuthenticatorsByUserId(user.id)
   return (
     <>
       <h1>Your account</h1>
@@ -41,19 +39,7 @@ export default async function Account() {
           </button>
         </form>
       </section>
-      <section className="card">
-        <h2>Passkeys</h2>
-        {passkeys.length === 0 && <p className="soft">None yet. With one you sign in without a mail or a provider.</p>}
-        <ul id="passkeys">
-          {passkeys.map(({ credentialID, credentialBackedUp }) => (
-            <li key={credentialID}>
-              <code>{credentialID.slice(0, 12)}…</code>
-              <span className="soft">{credentialBackedUp ? "synced between devices" : "on one device"}</span>
-            </li>
-          ))}
-        </ul>
-        <PasskeyButton action="register">Add a passkey</PasskeyButton>
-      </section>
+      <Passkeys userId={user.id} />
     </>
   )
 }

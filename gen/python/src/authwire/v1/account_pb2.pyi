@@ -74,6 +74,7 @@ class Account(_message.Message):
     EXTRA_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     user_id: _builtins.str
     """Identifier of the user that the account belongs to."""
     type: Global___AccountType.ValueType
@@ -96,6 +97,10 @@ class Account(_message.Message):
     """Lifetime of the access token when it was issued, in seconds."""
     expires_at: _builtins.float
     """When the access token expires, in seconds since 1970-01-01T00:00:00Z."""
+    etag: _builtins.str
+    """Changes whenever a field that LinkAccount can change gets another value, tokens included. LinkAccountRequest.etag takes
+    it. Clients must not interpret it. Absent in responses without the tokens.
+    """
     @_builtins.property
     def authorization_details(self) -> Global___AuthorizationDetails:
         """Authorization details of RFC 9396, if the response of the token endpoint had any."""
@@ -136,15 +141,18 @@ class Account(_message.Message):
         extra: _struct_pb2.Struct | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "create_time", b"create_time", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_etag", b"_etag", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "create_time", b"create_time", "etag", b"etag", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "create_time", b"create_time", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "provider", b"provider", "provider_account_id", b"provider_account_id", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type", "type", b"type", "update_time", b"update_time", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_etag", b"_etag", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "create_time", b"create_time", "etag", b"etag", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "provider", b"provider", "provider_account_id", b"provider_account_id", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type", "type", b"type", "update_time", b"update_time", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__access_token: _TypeAlias = _typing.Literal["access_token"]  # noqa: Y015
     _WhichOneofArgType__access_token: _TypeAlias = _typing.Literal["_access_token", b"_access_token"]  # noqa: Y015
     _WhichOneofReturnType__authorization_details: _TypeAlias = _typing.Literal["authorization_details"]  # noqa: Y015
     _WhichOneofArgType__authorization_details: _TypeAlias = _typing.Literal["_authorization_details", b"_authorization_details"]  # noqa: Y015
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
     _WhichOneofReturnType__expires_at: _TypeAlias = _typing.Literal["expires_at"]  # noqa: Y015
     _WhichOneofArgType__expires_at: _TypeAlias = _typing.Literal["_expires_at", b"_expires_at"]  # noqa: Y015
     _WhichOneofReturnType__expires_in: _TypeAlias = _typing.Literal["expires_in"]  # noqa: Y015
@@ -161,6 +169,8 @@ class Account(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__access_token) -> _WhichOneofReturnType__access_token | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__authorization_details) -> _WhichOneofReturnType__authorization_details | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__expires_at) -> _WhichOneofReturnType__expires_at | None: ...
     @_typing.overload

@@ -41,6 +41,7 @@ class LinkAccountRequest(_message.Message):
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     AUTHORIZATION_DETAILS_FIELD_NUMBER: _builtins.int
     EXTRA_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     user_id: _builtins.str
     """Identifier of the user."""
     type: _account_pb2.AccountType.ValueType
@@ -63,6 +64,10 @@ class LinkAccountRequest(_message.Message):
     """See Account.expires_in."""
     expires_at: _builtins.float
     """See Account.expires_at."""
+    etag: _builtins.str
+    """Account.etag as the caller has read it: an account that is linked already is changed only if it still has this etag, and
+    no account is linked anew. Absent: whatever it has. Requires the scope `accounts:read` in addition, like the etag.
+    """
     @_builtins.property
     def authorization_details(self) -> _account_pb2.AuthorizationDetails:
         """See Account.authorization_details. At most 64 entries, and 65,536 bytes as JSON, nested at most 32 levels deep."""
@@ -87,15 +92,18 @@ class LinkAccountRequest(_message.Message):
         expires_at: _builtins.float | None = ...,
         authorization_details: _account_pb2.AuthorizationDetails | None = ...,
         extra: _struct_pb2.Struct | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_etag", b"_etag", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "etag", b"etag", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "provider", b"provider", "provider_account_id", b"provider_account_id", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type", "type", b"type", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_access_token", b"_access_token", "_authorization_details", b"_authorization_details", "_etag", b"_etag", "_expires_at", b"_expires_at", "_expires_in", b"_expires_in", "_id_token", b"_id_token", "_refresh_token", b"_refresh_token", "_scope", b"_scope", "_token_type", b"_token_type", "access_token", b"access_token", "authorization_details", b"authorization_details", "etag", b"etag", "expires_at", b"expires_at", "expires_in", b"expires_in", "extra", b"extra", "id_token", b"id_token", "provider", b"provider", "provider_account_id", b"provider_account_id", "refresh_token", b"refresh_token", "scope", b"scope", "token_type", b"token_type", "type", b"type", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__access_token: _TypeAlias = _typing.Literal["access_token"]  # noqa: Y015
     _WhichOneofArgType__access_token: _TypeAlias = _typing.Literal["_access_token", b"_access_token"]  # noqa: Y015
     _WhichOneofReturnType__authorization_details: _TypeAlias = _typing.Literal["authorization_details"]  # noqa: Y015
     _WhichOneofArgType__authorization_details: _TypeAlias = _typing.Literal["_authorization_details", b"_authorization_details"]  # noqa: Y015
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
     _WhichOneofReturnType__expires_at: _TypeAlias = _typing.Literal["expires_at"]  # noqa: Y015
     _WhichOneofArgType__expires_at: _TypeAlias = _typing.Literal["_expires_at", b"_expires_at"]  # noqa: Y015
     _WhichOneofReturnType__expires_in: _TypeAlias = _typing.Literal["expires_in"]  # noqa: Y015
@@ -112,6 +120,8 @@ class LinkAccountRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__access_token) -> _WhichOneofReturnType__access_token | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__authorization_details) -> _WhichOneofReturnType__authorization_details | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__expires_at) -> _WhichOneofReturnType__expires_at | None: ...
     @_typing.overload
@@ -280,8 +290,8 @@ class ListAccountsByUserRequest(_message.Message):
     page_token: _builtins.str
     """Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page."""
     include_tokens: _builtins.bool
-    """Whether the accounts have `access_token`, `refresh_token`, `id_token` and `extra`, where providers put credentials too.
-    Requires the scope `accounts:read` in addition to that of the method. Default: false, these fields are absent.
+    """Whether the accounts have `access_token`, `refresh_token`, `id_token`, `etag` and `extra`, where providers put credentials
+    too. Requires the scope `accounts:read` in addition to that of the method. Default: false, these fields are absent.
     """
     def __init__(
         self,

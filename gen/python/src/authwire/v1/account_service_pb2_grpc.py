@@ -75,12 +75,14 @@ class AccountServiceServicer:
         the fields that are given replace the stored ones. With an `access_token`, everything that describes the token is
         replaced: `token_type`, `expires_at`, `expires_in`, `scope`, `id_token` and `authorization_details` are cleared if they
         are not given. Other fields that are not given keep their values: a provider often sends a refresh token only the first
-        time. The returned account has `access_token`, `refresh_token`, `id_token` and
-        `extra` only if the key has the scope `accounts:read` too.
+        time. The returned account has `access_token`, `refresh_token`, `id_token`, `extra` and `etag` only if the key has the
+        scope `accounts:read` too.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
         ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
+        STALE_ETAG (ABORTED): the account has changed since the caller read it with this `etag`, or is not linked any more.
+        SCOPE_MISSING (PERMISSION_DENIED): `etag` is set, and the key lacks the scope `accounts:read`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -89,8 +91,8 @@ class AccountServiceServicer:
     def UnlinkAccount(self, request, context):
         """Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
         `revoke_sessions`. Of thousands of sessions most are deleted before, in batches, so a call that fails may have deleted
-        some. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
-        the scope `accounts:read` too.
+        some. The returned account has `access_token`, `refresh_token`, `id_token`, `extra` and `etag` only if the key has the
+        scope `accounts:read` too.
 
         ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.

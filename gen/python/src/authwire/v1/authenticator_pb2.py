@@ -26,7 +26,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x61uthwire/v1/authenticator.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x90\x04\n\rAuthenticator\x12#\n\rcredential_id\x18\x01 \x01(\tR\x0c\x63redentialId\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12.\n\x13provider_account_id\x18\x03 \x01(\tR\x11providerAccountId\x12\x32\n\x15\x63redential_public_key\x18\x04 \x01(\tR\x13\x63redentialPublicKey\x12\x18\n\x07\x63ounter\x18\x05 \x01(\rR\x07\x63ounter\x12\x34\n\x16\x63redential_device_type\x18\x06 \x01(\tR\x14\x63redentialDeviceType\x12\x30\n\x14\x63redential_backed_up\x18\x07 \x01(\x08R\x12\x63redentialBackedUp\x12#\n\ntransports\x18\x08 \x01(\tH\x00R\ntransports\x88\x01\x01\x12-\n\x05\x65xtra\x18\t \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0b\x63reate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0bupdate_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTimeB\r\n\x0b_transportsBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x61uthwire/v1/authenticator.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x05\n\rAuthenticator\x12#\n\rcredential_id\x18\x01 \x01(\tR\x0c\x63redentialId\x12\x17\n\x07user_id\x18\x02 \x01(\tR\x06userId\x12.\n\x13provider_account_id\x18\x03 \x01(\tR\x11providerAccountId\x12\x32\n\x15\x63redential_public_key\x18\x04 \x01(\tR\x13\x63redentialPublicKey\x12\x18\n\x07\x63ounter\x18\x05 \x01(\rR\x07\x63ounter\x12\x34\n\x16\x63redential_device_type\x18\x06 \x01(\tR\x14\x63redentialDeviceType\x12\x30\n\x14\x63redential_backed_up\x18\x07 \x01(\x08R\x12\x63redentialBackedUp\x12#\n\ntransports\x18\x08 \x01(\tH\x00R\ntransports\x88\x01\x01\x12-\n\x05\x65xtra\x18\t \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0b\x63reate_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0bupdate_time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12&\n\x0c\x64isplay_name\x18\x0c \x01(\tH\x01R\x0b\x64isplayName\x88\x01\x01\x12@\n\x0elast_used_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0clastUsedTimeB\r\n\x0b_transportsB\x0f\n\r_display_nameBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,5 +35,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
   _globals['_AUTHENTICATOR']._serialized_start=112
-  _globals['_AUTHENTICATOR']._serialized_end=640
+  _globals['_AUTHENTICATOR']._serialized_end=763
 # @@protoc_insertion_point(module_scope)

@@ -35,6 +35,8 @@ class Authenticator(_message.Message):
     EXTRA_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    DISPLAY_NAME_FIELD_NUMBER: _builtins.int
+    LAST_USED_TIME_FIELD_NUMBER: _builtins.int
     credential_id: _builtins.str
     """Credential id in Base64, compared byte for byte."""
     user_id: _builtins.str
@@ -51,6 +53,10 @@ class Authenticator(_message.Message):
     """Whether the credential is backed up."""
     transports: _builtins.str
     """Transports of the authenticator, separated by commas."""
+    display_name: _builtins.str
+    """The name that the user has given to the authenticator, such as `Work laptop`. Absent: none. It is not called `name`,
+    because applications may have kept a property of that name in `extra`.
+    """
     @_builtins.property
     def extra(self) -> _struct_pb2.Struct:
         """Properties other than the named ones, returned as they were given. If `transports` is null rather than absent, it is
@@ -59,15 +65,20 @@ class Authenticator(_message.Message):
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId returns it; elsewhere it is
-        absent. For an authenticator that was created before the service recorded this time: when the service was upgraded.
+        """When the authenticator was created, to the millisecond. Only the lists return it; elsewhere it is absent.
+        For an authenticator that was created before the service recorded this time: when the service was upgraded.
         """
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
-        """When a call last wrote the authenticator, to the millisecond, even if the counter did not change. So it is the time of
-        the last sign-in with it. Returned where `create_time` is. For an older authenticator that was not written since the
-        upgrade: when the service was upgraded.
+        """When a call last wrote the authenticator, to the millisecond, even if the call changed nothing. Returned where
+        `create_time` is. For an older authenticator that was not written since the upgrade: when the service was upgraded.
+        """
+
+    @_builtins.property
+    def last_used_time(self) -> _timestamp_pb2.Timestamp:
+        """When a sign-in last set the counter, to the millisecond, even to the same value. Absent: not since the service records
+        this time.
         """
 
     def __init__(
@@ -84,13 +95,20 @@ class Authenticator(_message.Message):
         extra: _struct_pb2.Struct | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
+        display_name: _builtins.str | None = ...,
+        last_used_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_transports", b"_transports", "create_time", b"create_time", "extra", b"extra", "transports", b"transports", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_display_name", b"_display_name", "_transports", b"_transports", "create_time", b"create_time", "display_name", b"display_name", "extra", b"extra", "last_used_time", b"last_used_time", "transports", b"transports", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_transports", b"_transports", "counter", b"counter", "create_time", b"create_time", "credential_backed_up", b"credential_backed_up", "credential_device_type", b"credential_device_type", "credential_id", b"credential_id", "credential_public_key", b"credential_public_key", "extra", b"extra", "provider_account_id", b"provider_account_id", "transports", b"transports", "update_time", b"update_time", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_display_name", b"_display_name", "_transports", b"_transports", "counter", b"counter", "create_time", b"create_time", "credential_backed_up", b"credential_backed_up", "credential_device_type", b"credential_device_type", "credential_id", b"credential_id", "credential_public_key", b"credential_public_key", "display_name", b"display_name", "extra", b"extra", "last_used_time", b"last_used_time", "provider_account_id", b"provider_account_id", "transports", b"transports", "update_time", b"update_time", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__display_name: _TypeAlias = _typing.Literal["display_name"]  # noqa: Y015
+    _WhichOneofArgType__display_name: _TypeAlias = _typing.Literal["_display_name", b"_display_name"]  # noqa: Y015
     _WhichOneofReturnType__transports: _TypeAlias = _typing.Literal["transports"]  # noqa: Y015
     _WhichOneofArgType__transports: _TypeAlias = _typing.Literal["_transports", b"_transports"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__display_name) -> _WhichOneofReturnType__display_name | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__transports) -> _WhichOneofReturnType__transports | None: ...
 
 Global___Authenticator: _TypeAlias = Authenticator  # noqa: Y015

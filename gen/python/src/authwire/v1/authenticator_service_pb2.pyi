@@ -243,3 +243,175 @@ class UpdateAuthenticatorCounterResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UpdateAuthenticatorCounterResponse: _TypeAlias = UpdateAuthenticatorCounterResponse  # noqa: Y015
+
+@_typing.final
+class ListAuthenticatorsRequest(_message.Message):
+    """Request of AuthenticatorService.ListAuthenticators."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    user_id: _builtins.str
+    """Identifier of the user."""
+    page_size: _builtins.int
+    """The maximum number of authenticators of the page. 0: 50. A page may have fewer even if it is not the last, because it
+    ends before its authenticators take more than 512 KiB.
+    """
+    page_token: _builtins.str
+    """Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page."""
+    def __init__(
+        self,
+        *,
+        user_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAuthenticatorsRequest: _TypeAlias = ListAuthenticatorsRequest  # noqa: Y015
+
+@_typing.final
+class ListAuthenticatorsResponse(_message.Message):
+    """Response of AuthenticatorService.ListAuthenticators."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AUTHENTICATORS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page, like that of ListUsers. Empty: this is the last page."""
+    @_builtins.property
+    def authenticators(self) -> _containers.RepeatedCompositeFieldContainer[_authenticator_pb2.Authenticator]:
+        """The authenticators, with `create_time` and `update_time`."""
+
+    def __init__(
+        self,
+        *,
+        authenticators: _abc.Iterable[_authenticator_pb2.Authenticator] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authenticators", b"authenticators", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAuthenticatorsResponse: _TypeAlias = ListAuthenticatorsResponse  # noqa: Y015
+
+@_typing.final
+class UpdateAuthenticatorRequest(_message.Message):
+    """Request of AuthenticatorService.UpdateAuthenticator."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CREDENTIAL_ID_FIELD_NUMBER: _builtins.int
+    DISPLAY_NAME_FIELD_NUMBER: _builtins.int
+    USER_ID_FIELD_NUMBER: _builtins.int
+    credential_id: _builtins.str
+    """Credential id in Base64."""
+    display_name: _builtins.str
+    """New name, at most 100 characters. Empty: the authenticator has no name any more."""
+    user_id: _builtins.str
+    """Identifier of the user who must own the authenticator. An application in which users name their own passkeys sets it to
+    the user who makes the request. Absent: any user.
+    """
+    def __init__(
+        self,
+        *,
+        credential_id: _builtins.str = ...,
+        display_name: _builtins.str = ...,
+        user_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_user_id", b"_user_id", "user_id", b"user_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_user_id", b"_user_id", "credential_id", b"credential_id", "display_name", b"display_name", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__user_id: _TypeAlias = _typing.Literal["user_id"]  # noqa: Y015
+    _WhichOneofArgType__user_id: _TypeAlias = _typing.Literal["_user_id", b"_user_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__user_id) -> _WhichOneofReturnType__user_id | None: ...
+
+Global___UpdateAuthenticatorRequest: _TypeAlias = UpdateAuthenticatorRequest  # noqa: Y015
+
+@_typing.final
+class UpdateAuthenticatorResponse(_message.Message):
+    """Response of AuthenticatorService.UpdateAuthenticator."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AUTHENTICATOR_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def authenticator(self) -> _authenticator_pb2.Authenticator:
+        """The authenticator after the call."""
+
+    def __init__(
+        self,
+        *,
+        authenticator: _authenticator_pb2.Authenticator | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["authenticator", b"authenticator"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authenticator", b"authenticator"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateAuthenticatorResponse: _TypeAlias = UpdateAuthenticatorResponse  # noqa: Y015
+
+@_typing.final
+class DeleteAuthenticatorRequest(_message.Message):
+    """Request of AuthenticatorService.DeleteAuthenticator."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CREDENTIAL_ID_FIELD_NUMBER: _builtins.int
+    USER_ID_FIELD_NUMBER: _builtins.int
+    credential_id: _builtins.str
+    """Credential id in Base64."""
+    user_id: _builtins.str
+    """Identifier of the user who must own the authenticator. An application in which users remove their own passkeys sets it to
+    the user who makes the request. Absent: any user.
+    """
+    def __init__(
+        self,
+        *,
+        credential_id: _builtins.str = ...,
+        user_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_user_id", b"_user_id", "user_id", b"user_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_user_id", b"_user_id", "credential_id", b"credential_id", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__user_id: _TypeAlias = _typing.Literal["user_id"]  # noqa: Y015
+    _WhichOneofArgType__user_id: _TypeAlias = _typing.Literal["_user_id", b"_user_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__user_id) -> _WhichOneofReturnType__user_id | None: ...
+
+Global___DeleteAuthenticatorRequest: _TypeAlias = DeleteAuthenticatorRequest  # noqa: Y015
+
+@_typing.final
+class DeleteAuthenticatorResponse(_message.Message):
+    """Response of AuthenticatorService.DeleteAuthenticator."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AUTHENTICATOR_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def authenticator(self) -> _authenticator_pb2.Authenticator:
+        """The authenticator before it was deleted."""
+
+    def __init__(
+        self,
+        *,
+        authenticator: _authenticator_pb2.Authenticator | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["authenticator", b"authenticator"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authenticator", b"authenticator"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteAuthenticatorResponse: _TypeAlias = DeleteAuthenticatorResponse  # noqa: Y015

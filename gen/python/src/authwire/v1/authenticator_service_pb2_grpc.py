@@ -57,6 +57,21 @@ class AuthenticatorServiceStub:
                 request_serializer=authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorCounterRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorCounterResponse.FromString,
                 _registered_method=True)
+        self.ListAuthenticators = channel.unary_unary(
+                '/authwire.v1.AuthenticatorService/ListAuthenticators',
+                request_serializer=authwire_dot_v1_dot_authenticator__service__pb2.ListAuthenticatorsRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_authenticator__service__pb2.ListAuthenticatorsResponse.FromString,
+                _registered_method=True)
+        self.UpdateAuthenticator = channel.unary_unary(
+                '/authwire.v1.AuthenticatorService/UpdateAuthenticator',
+                request_serializer=authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorResponse.FromString,
+                _registered_method=True)
+        self.DeleteAuthenticator = channel.unary_unary(
+                '/authwire.v1.AuthenticatorService/DeleteAuthenticator',
+                request_serializer=authwire_dot_v1_dot_authenticator__service__pb2.DeleteAuthenticatorRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_authenticator__service__pb2.DeleteAuthenticatorResponse.FromString,
+                _registered_method=True)
 
 
 class AuthenticatorServiceServicer:
@@ -105,6 +120,36 @@ class AuthenticatorServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListAuthenticators(self, request, context):
+        """Returns the authenticators of a user page by page, in the byte order of their credential ids. Returns none for an unknown
+        user.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateAuthenticator(self, request, context):
+        """Sets the name that a user has given to an authenticator, and returns the authenticator. Atomic.
+
+        AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteAuthenticator(self, request, context):
+        """Deletes an authenticator, with which nobody can sign in any more, and returns it as it was. Atomic. The sessions that
+        began with it stay. So does the account that Auth.js links for each passkey: it signs nobody in without the
+        authenticator, and AccountService.UnlinkAccount removes it.
+
+        AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AuthenticatorServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -127,6 +172,21 @@ def add_AuthenticatorServiceServicer_to_server(servicer, server):
                     servicer.UpdateAuthenticatorCounter,
                     request_deserializer=authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorCounterRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorCounterResponse.SerializeToString,
+            ),
+            'ListAuthenticators': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAuthenticators,
+                    request_deserializer=authwire_dot_v1_dot_authenticator__service__pb2.ListAuthenticatorsRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_authenticator__service__pb2.ListAuthenticatorsResponse.SerializeToString,
+            ),
+            'UpdateAuthenticator': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateAuthenticator,
+                    request_deserializer=authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorResponse.SerializeToString,
+            ),
+            'DeleteAuthenticator': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteAuthenticator,
+                    request_deserializer=authwire_dot_v1_dot_authenticator__service__pb2.DeleteAuthenticatorRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_authenticator__service__pb2.DeleteAuthenticatorResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -240,6 +300,87 @@ class AuthenticatorService:
             '/authwire.v1.AuthenticatorService/UpdateAuthenticatorCounter',
             authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorCounterRequest.SerializeToString,
             authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorCounterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAuthenticators(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.AuthenticatorService/ListAuthenticators',
+            authwire_dot_v1_dot_authenticator__service__pb2.ListAuthenticatorsRequest.SerializeToString,
+            authwire_dot_v1_dot_authenticator__service__pb2.ListAuthenticatorsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateAuthenticator(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.AuthenticatorService/UpdateAuthenticator',
+            authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorRequest.SerializeToString,
+            authwire_dot_v1_dot_authenticator__service__pb2.UpdateAuthenticatorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteAuthenticator(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.AuthenticatorService/DeleteAuthenticator',
+            authwire_dot_v1_dot_authenticator__service__pb2.DeleteAuthenticatorRequest.SerializeToString,
+            authwire_dot_v1_dot_authenticator__service__pb2.DeleteAuthenticatorResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -59,6 +59,24 @@ class AuthenticatorServiceStub:
     AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
     COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.
     """
+    ListAuthenticators: _grpc.UnaryUnaryMultiCallable[_authenticator_service_pb2.ListAuthenticatorsRequest, _authenticator_service_pb2.ListAuthenticatorsResponse]
+    """Returns the authenticators of a user page by page, in the byte order of their credential ids. Returns none for an unknown
+    user.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    """
+    UpdateAuthenticator: _grpc.UnaryUnaryMultiCallable[_authenticator_service_pb2.UpdateAuthenticatorRequest, _authenticator_service_pb2.UpdateAuthenticatorResponse]
+    """Sets the name that a user has given to an authenticator, and returns the authenticator. Atomic.
+
+    AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+    """
+    DeleteAuthenticator: _grpc.UnaryUnaryMultiCallable[_authenticator_service_pb2.DeleteAuthenticatorRequest, _authenticator_service_pb2.DeleteAuthenticatorResponse]
+    """Deletes an authenticator, with which nobody can sign in any more, and returns it as it was. Atomic. The sessions that
+    began with it stay. So does the account that Auth.js links for each passkey: it signs nobody in without the
+    authenticator, and AccountService.UnlinkAccount removes it.
+
+    AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+    """
 
 @_typing.type_check_only
 class AuthenticatorServiceAsyncStub(AuthenticatorServiceStub):
@@ -90,6 +108,24 @@ class AuthenticatorServiceAsyncStub(AuthenticatorServiceStub):
 
     AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
     COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.
+    """
+    ListAuthenticators: _aio.UnaryUnaryMultiCallable[_authenticator_service_pb2.ListAuthenticatorsRequest, _authenticator_service_pb2.ListAuthenticatorsResponse]  # type: ignore[assignment]
+    """Returns the authenticators of a user page by page, in the byte order of their credential ids. Returns none for an unknown
+    user.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    """
+    UpdateAuthenticator: _aio.UnaryUnaryMultiCallable[_authenticator_service_pb2.UpdateAuthenticatorRequest, _authenticator_service_pb2.UpdateAuthenticatorResponse]  # type: ignore[assignment]
+    """Sets the name that a user has given to an authenticator, and returns the authenticator. Atomic.
+
+    AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+    """
+    DeleteAuthenticator: _aio.UnaryUnaryMultiCallable[_authenticator_service_pb2.DeleteAuthenticatorRequest, _authenticator_service_pb2.DeleteAuthenticatorResponse]  # type: ignore[assignment]
+    """Deletes an authenticator, with which nobody can sign in any more, and returns it as it was. Atomic. The sessions that
+    began with it stay. So does the account that Auth.js links for each passkey: it signs nobody in without the
+    authenticator, and AccountService.UnlinkAccount removes it.
+
+    AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
     """
 
 class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -143,6 +179,42 @@ class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
 
         AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id.
         COUNTER_REGRESSION (FAILED_PRECONDITION): the new value is lower, as with a cloned authenticator.
+        """
+
+    @_abc_1.abstractmethod
+    def ListAuthenticators(
+        self,
+        request: _authenticator_service_pb2.ListAuthenticatorsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_authenticator_service_pb2.ListAuthenticatorsResponse, _abc.Awaitable[_authenticator_service_pb2.ListAuthenticatorsResponse]]:
+        """Returns the authenticators of a user page by page, in the byte order of their credential ids. Returns none for an unknown
+        user.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        """
+
+    @_abc_1.abstractmethod
+    def UpdateAuthenticator(
+        self,
+        request: _authenticator_service_pb2.UpdateAuthenticatorRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_authenticator_service_pb2.UpdateAuthenticatorResponse, _abc.Awaitable[_authenticator_service_pb2.UpdateAuthenticatorResponse]]:
+        """Sets the name that a user has given to an authenticator, and returns the authenticator. Atomic.
+
+        AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteAuthenticator(
+        self,
+        request: _authenticator_service_pb2.DeleteAuthenticatorRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_authenticator_service_pb2.DeleteAuthenticatorResponse, _abc.Awaitable[_authenticator_service_pb2.DeleteAuthenticatorResponse]]:
+        """Deletes an authenticator, with which nobody can sign in any more, and returns it as it was. Atomic. The sessions that
+        began with it stay. So does the account that Auth.js links for each passkey: it signs nobody in without the
+        authenticator, and AccountService.UnlinkAccount removes it.
+
+        AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
         """
 
 def add_AuthenticatorServiceServicer_to_server(servicer: AuthenticatorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

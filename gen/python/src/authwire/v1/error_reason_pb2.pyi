@@ -25,275 +25,552 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     ERROR_REASON_UNSPECIFIED: _ErrorReason.ValueType  # 0
     """Not a reason; never sent."""
     ERROR_REASON_INVALID_FIELD: _ErrorReason.ValueType  # 1
-    """INVALID_ARGUMENT: a field of the request breaks a rule. A google.rpc.BadRequest names each field and rule."""
+    """INVALID_ARGUMENT: a field of the request breaks a rule. A google.rpc.BadRequest names each field and rule.
+
+    Correct the fields that the BadRequest names. The same request fails again.
+    """
     ERROR_REASON_USER_NOT_FOUND: _ErrorReason.ValueType  # 2
-    """NOT_FOUND: no user has the id, e-mail address or account of the request."""
+    """NOT_FOUND: no user has the id, e-mail address or account of the request.
+
+    Treat it as a result: there is no such user.
+    """
     ERROR_REASON_USER_ALREADY_EXISTS: _ErrorReason.ValueType  # 3
-    """ALREADY_EXISTS: another user has the id."""
+    """ALREADY_EXISTS: another user has the id.
+
+    Read the existing user, or leave the id out, so that the service chooses one.
+    """
     ERROR_REASON_EMAIL_ALREADY_EXISTS: _ErrorReason.ValueType  # 4
-    """ALREADY_EXISTS: another user has the e-mail address."""
+    """ALREADY_EXISTS: another user has the e-mail address.
+
+    Read the existing user with GetUserByEmail. Addresses that differ only in ASCII case are the same.
+    """
     ERROR_REASON_ACCOUNT_NOT_FOUND: _ErrorReason.ValueType  # 5
-    """NOT_FOUND: the account is not linked to any user."""
+    """NOT_FOUND: the account is not linked to any user.
+
+    Treat it as a result: there is no such account.
+    """
     ERROR_REASON_ACCOUNT_LINKED_TO_ANOTHER_USER: _ErrorReason.ValueType  # 6
-    """ALREADY_EXISTS: the account is linked to another user."""
+    """ALREADY_EXISTS: the account is linked to another user.
+
+    Tell the user to sign in as the other user and to unlink the account there.
+    """
     ERROR_REASON_SESSION_NOT_FOUND: _ErrorReason.ValueType  # 7
-    """NOT_FOUND: no session has the token, or it has expired."""
+    """NOT_FOUND: no session has the token, or it has expired.
+
+    Treat it as a result: nobody is signed in.
+    """
     ERROR_REASON_SESSION_ALREADY_EXISTS: _ErrorReason.ValueType  # 8
-    """ALREADY_EXISTS: a session has the token."""
+    """ALREADY_EXISTS: a session has the token.
+
+    Choose a random token for each session. A write that is repeated after a lost response needs an idempotency key.
+    """
     ERROR_REASON_VERIFICATION_TOKEN_NOT_FOUND: _ErrorReason.ValueType  # 9
-    """NOT_FOUND: no verification token matches both identifier and token, or it was used."""
+    """NOT_FOUND: no verification token matches both identifier and token, or it was used.
+
+    Treat it as a result: the link is not valid, and the user asks for a new one.
+    """
     ERROR_REASON_VERIFICATION_TOKEN_ALREADY_EXISTS: _ErrorReason.ValueType  # 10
-    """ALREADY_EXISTS: the identifier has this verification token already."""
+    """ALREADY_EXISTS: the identifier has this verification token already.
+
+    Choose a random token for each link.
+    """
     ERROR_REASON_AUTHENTICATOR_NOT_FOUND: _ErrorReason.ValueType  # 11
-    """NOT_FOUND: no authenticator has the credential id."""
+    """NOT_FOUND: no authenticator has the credential id.
+
+    Treat it as a result: this passkey is not registered.
+    """
     ERROR_REASON_AUTHENTICATOR_ALREADY_EXISTS: _ErrorReason.ValueType  # 12
-    """ALREADY_EXISTS: an authenticator has the credential id."""
+    """ALREADY_EXISTS: an authenticator has the credential id.
+
+    Treat the passkey as registered already.
+    """
     ERROR_REASON_COUNTER_REGRESSION: _ErrorReason.ValueType  # 13
-    """FAILED_PRECONDITION: the new counter is lower than the stored one, as with a cloned authenticator."""
+    """FAILED_PRECONDITION: the new counter is lower than the stored one, as with a cloned authenticator.
+
+    Reject the sign-in. The user should remove the passkey and register another one.
+    """
     ERROR_REASON_CONFLICT: _ErrorReason.ValueType  # 14
-    """ABORTED: the write conflicted with other writes and was abandoned after several tries. Nothing was written."""
+    """ABORTED: the write conflicted with other writes and was abandoned after several tries. Nothing was written.
+
+    Repeat the call after a pause.
+    """
     ERROR_REASON_DATABASE_UNAVAILABLE: _ErrorReason.ValueType  # 15
-    """UNAVAILABLE: the database cannot be reached, or the connection to it was lost during the call."""
+    """UNAVAILABLE: the database cannot be reached, or the connection to it was lost during the call.
+
+    Repeat the call after a pause, a write with its idempotency key. The operator finds the cause in the log, or with
+    `authwire doctor`.
+    """
     ERROR_REASON_STATEMENT_TIMEOUT: _ErrorReason.ValueType  # 16
-    """DEADLINE_EXCEEDED: a statement exceeded the service's statement timeout."""
+    """DEADLINE_EXCEEDED: a statement exceeded the service's statement timeout.
+
+    Repeat the call after a pause, a write with its idempotency key. If it happens often, the database is too slow.
+    """
     ERROR_REASON_QUEUE_FULL: _ErrorReason.ValueType  # 17
     """RESOURCE_EXHAUSTED: the number of calls that wait for a database connection, or for their turn to write a row, has
     reached the service's limit.
+
+    Repeat the call after a pause. If it happens often, the database is too slow, or the service needs more connections to
+    it (`--database-pool-size`).
     """
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 18
-    """DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, has passed."""
+    """DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, has passed.
+
+    The outcome of a write is unknown: repeat it with its idempotency key. If it happens often, allow the calls more time.
+    """
     ERROR_REASON_CANCELLED: _ErrorReason.ValueType  # 19
-    """CANCELLED: the caller cancelled the call."""
+    """CANCELLED: the caller cancelled the call.
+
+    Nothing, because the caller decided it. The outcome of a write is unknown.
+    """
     ERROR_REASON_SHUTTING_DOWN: _ErrorReason.ValueType  # 20
-    """UNAVAILABLE: the service is shutting down. Another replica may accept the call."""
+    """UNAVAILABLE: the service is shutting down. Another replica may accept the call.
+
+    Repeat the call. Clients of Authwire do so by themselves.
+    """
     ERROR_REASON_INTERNAL: _ErrorReason.ValueType  # 21
-    """INTERNAL: an unexpected error, for which no other reason exists. The service's log has it under the request id."""
+    """INTERNAL: an unexpected error, for which no other reason exists. The service's log has it under the request id.
+
+    Give the request id to the operator. It is in the metadata `request_id` of the ErrorInfo.
+    """
     ERROR_REASON_SERVICE_UNKNOWN: _ErrorReason.ValueType  # 22
-    """NOT_FOUND: grpc.health.v1.Health was asked about a service that this server does not have."""
+    """NOT_FOUND: grpc.health.v1.Health was asked about a service that this server does not have.
+
+    Correct the name of the service, or leave it empty to ask about the whole server.
+    """
     ERROR_REASON_MISSING_SECRET: _ErrorReason.ValueType  # 23
-    """FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with."""
+    """FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with.
+
+    Set `AUTH_SECRET` in the environment of the service, or send `secrets` with the request.
+    """
     ERROR_REASON_TOKEN_MALFORMED: _ErrorReason.ValueType  # 24
     """UNAUTHENTICATED: the value is not a token, or its claims cannot be sent to every client: they are nested more than 32
     levels deep, or contain a number that is not finite or text that is not Unicode.
+
+    Treat the request as one without a session.
     """
     ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED: _ErrorReason.ValueType  # 25
-    """UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses."""
+    """UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+
+    Treat the request as one without a session. Another issuer created the token.
+    """
     ERROR_REASON_NO_MATCHING_SECRET: _ErrorReason.ValueType  # 26
-    """UNAUTHENTICATED: no secret decrypts the token with the salt of the request."""
+    """UNAUTHENTICATED: no secret decrypts the token with the salt of the request.
+
+    Treat the request as one without a session. If it concerns every user, the service and the application have different
+    secrets, or the salt is not the name of the cookie.
+    """
     ERROR_REASON_TOKEN_EXPIRED: _ErrorReason.ValueType  # 27
-    """UNAUTHENTICATED: the token expired 15 seconds ago or more."""
+    """UNAUTHENTICATED: the token expired 15 seconds ago or more.
+
+    Treat the request as one without a session.
+    """
     ERROR_REASON_TOKEN_NOT_YET_VALID: _ErrorReason.ValueType  # 28
-    """UNAUTHENTICATED: the token becomes valid only in more than 15 seconds."""
+    """UNAUTHENTICATED: the token becomes valid only in more than 15 seconds.
+
+    Treat the request as one without a session. If it concerns every user, correct the clock of one of the machines.
+    """
     ERROR_REASON_METHOD_UNKNOWN: _ErrorReason.ValueType  # 29
-    """UNIMPLEMENTED: the method of a call in a pipeline is no unary method of this service."""
+    """UNIMPLEMENTED: the method of a call in a pipeline is no unary method of this service.
+
+    Upgrade the service: the client is newer than it, or calls a method that does not exist.
+    """
     ERROR_REASON_TOO_MANY_CALLS: _ErrorReason.ValueType  # 30
     """RESOURCE_EXHAUSTED: the number of active calls of the pipeline, or the total size of their requests, has reached the
     service's limit; or the number of open streams of EventService.Watch has.
+
+    Wait for answers before further calls, or open another connection.
     """
     ERROR_REASON_API_KEY_MISSING: _ErrorReason.ValueType  # 31
-    """UNAUTHENTICATED: the call has no API key."""
+    """UNAUTHENTICATED: the call has no API key.
+
+    Set the option `apiKey` of the client, or send the header `authorization: Bearer awk_…`.
+    """
     ERROR_REASON_API_KEY_INVALID: _ErrorReason.ValueType  # 32
-    """UNAUTHENTICATED: the API key is not one of this service, was revoked, or has expired."""
+    """UNAUTHENTICATED: the API key is not one of this service, was revoked, or has expired.
+
+    Create a key with `authwire keys create`, and give it to the application.
+    """
     ERROR_REASON_SCOPE_MISSING: _ErrorReason.ValueType  # 33
-    """PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it."""
+    """PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it.
+
+    Create a key that has the scope: `authwire keys create --scopes …`.
+    """
     ERROR_REASON_RATE_LIMITED: _ErrorReason.ValueType  # 34
     """RESOURCE_EXHAUSTED: the API key has reached the rate limit of the method. A google.rpc.RetryInfo gives the time after
     which the next call is allowed.
+
+    Repeat the call after the time of the RetryInfo. The operator sets the limits (`--rate-limit`).
     """
     ERROR_REASON_OVERLOADED: _ErrorReason.ValueType  # 35
-    """RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or the API key or its connection has used
-    up its share of the service. A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
+    """RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or the API key or its connection has
+    used up its share of the service. A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
+
+    Repeat the call after the time of the RetryInfo. If it happens often, the service needs more replicas.
     """
     ERROR_REASON_ENCRYPTION_KEY_MISSING: _ErrorReason.ValueType  # 36
-    """FAILED_PRECONDITION: the stored data was encrypted with a key that the service does not have, or was tampered with."""
+    """FAILED_PRECONDITION: the stored data was encrypted with a key that the service does not have, or was tampered with.
+
+    The operator adds the earlier key to `AUTHWIRE_ENCRYPTION_KEYS`.
+    """
     ERROR_REASON_ANSWERS_NOT_TAKEN: _ErrorReason.ValueType  # 37
     """RESOURCE_EXHAUSTED: the number of response bytes that wait for the client to read them from its connection has reached
     the service's limit. The call was executed; only its response is not sent.
+
+    Read the responses, or make fewer calls at the same time.
     """
     ERROR_REASON_AUDIT_LOG_UNAVAILABLE: _ErrorReason.ValueType  # 38
     """UNAVAILABLE: the service cannot write its audit log, and is configured to reject writes in this case
     (`--audit-log-failure=reject`). A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
+
+    Repeat the call after the time of the RetryInfo. The operator restores the target of the audit log.
     """
     ERROR_REASON_IDEMPOTENCY_KEY_REUSED: _ErrorReason.ValueType  # 39
     """FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
-    done. The call needs a key of its own.
+    done.
+
+    Send a new random key with each write, and the same key only with the same write.
     """
     ERROR_REASON_REFRESH_TOKEN_MISSING: _ErrorReason.ValueType  # 40
     """FAILED_PRECONDITION: the account has no refresh token, and its access token does not stay valid for as long as the
-    caller asked, or is missing. The user must sign in with the provider again.
+    caller asked, or is missing.
+
+    Let the user sign in with the provider again.
     """
     ERROR_REASON_PROVIDER_NOT_CONFIGURED: _ErrorReason.ValueType  # 41
-    """FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of providers
-    (`--providers-file`) does not have the provider for the tenant of the key.
+    """FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of
+    providers (`--providers-file`) does not have the provider for the tenant of the key.
+
+    The operator adds the provider to the file of providers.
     """
     ERROR_REASON_REFRESH_REFUSED: _ErrorReason.ValueType  # 42
     """FAILED_PRECONDITION: the provider rejects the grant of the account: the refresh token has expired or was revoked or
-    replaced, or the provider requires an action of the user. The user must sign in with the provider again. The metadata
-    `oauth_error` and `http_status` of the ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives
-    the time during which the service does not try this refresh token again.
+    replaced, or the provider requires an action of the user. The metadata `oauth_error` and `http_status` of the
+    ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives the time during which the service
+    does not try this refresh token again.
+
+    Let the user sign in with the provider again.
     """
     ERROR_REASON_CLIENT_REFUSED: _ErrorReason.ValueType  # 43
     """FAILED_PRECONDITION: the provider rejects the service as a client. The metadata `oauth_error` and `http_status` of the
-    ErrorInfo give the provider's error code (`invalid_client`, …) and status. The operator must check the file of providers.
-    A google.rpc.RetryInfo gives the time during which the service does not try again.
+    ErrorInfo give the provider's error code (`invalid_client`, …) and status. A google.rpc.RetryInfo gives the time
+    during which the service does not try again.
+
+    The operator corrects the client id and secret in the file of providers.
     """
     ERROR_REASON_PROVIDER_UNAVAILABLE: _ErrorReason.ValueType  # 44
     """UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
-    `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new token
-    had expired already), `paused` (the provider is not asked for any account, because it was not available or asked for a
-    pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the time during
-    which the service does not try again.
+    `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new
+    token had expired already), `paused` (the provider is not asked for any account, because it was not available or asked
+    for a pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the
+    time during which the service does not try again.
+
+    Repeat the call after the time of the RetryInfo.
     """
     ERROR_REASON_CURSOR_EXPIRED: _ErrorReason.ValueType  # 45
-    """OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database."""
+    """OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database.
+
+    Start again without a cursor, and read what the application keeps anew.
+    """
     ERROR_REASON_EVENTS_NOT_KEPT: _ErrorReason.ValueType  # 46
-    """FAILED_PRECONDITION: the service is configured to keep no events (`--events-keep 0`)."""
+    """FAILED_PRECONDITION: the service is configured to keep no events (`--events-keep 0`).
+
+    The operator starts the service with another value of `--events-keep`.
+    """
     ERROR_REASON_CACHES_NOT_CONFIRMED: _ErrorReason.ValueType  # 47
     """DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
-    confirmed the change. A repeated call waits for the same confirmations.
+    confirmed the change.
+
+    Repeat the call to wait longer. The change itself is made.
     """
     ERROR_REASON_USER_DISABLED: _ErrorReason.ValueType  # 48
     """FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
     not the API key, so it is not PERMISSION_DENIED.
+
+    Tell the user that access is denied. An operator enables the user with EnableUser.
+    """
+    ERROR_REASON_STALE_ETAG: _ErrorReason.ValueType  # 49
+    """ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
+    read it. Nothing was written.
+
+    Read the value again, and repeat the change with its new etag.
     """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
-    name of one of these values without the prefix: `USER_NOT_FOUND`.
+    name of one of these values without the prefix: `USER_NOT_FOUND`. The comment of a value has two paragraphs: the status code and
+    when it happens; and what to do.
     """
 
 ERROR_REASON_UNSPECIFIED: ErrorReason.ValueType  # 0
 """Not a reason; never sent."""
 ERROR_REASON_INVALID_FIELD: ErrorReason.ValueType  # 1
-"""INVALID_ARGUMENT: a field of the request breaks a rule. A google.rpc.BadRequest names each field and rule."""
+"""INVALID_ARGUMENT: a field of the request breaks a rule. A google.rpc.BadRequest names each field and rule.
+
+Correct the fields that the BadRequest names. The same request fails again.
+"""
 ERROR_REASON_USER_NOT_FOUND: ErrorReason.ValueType  # 2
-"""NOT_FOUND: no user has the id, e-mail address or account of the request."""
+"""NOT_FOUND: no user has the id, e-mail address or account of the request.
+
+Treat it as a result: there is no such user.
+"""
 ERROR_REASON_USER_ALREADY_EXISTS: ErrorReason.ValueType  # 3
-"""ALREADY_EXISTS: another user has the id."""
+"""ALREADY_EXISTS: another user has the id.
+
+Read the existing user, or leave the id out, so that the service chooses one.
+"""
 ERROR_REASON_EMAIL_ALREADY_EXISTS: ErrorReason.ValueType  # 4
-"""ALREADY_EXISTS: another user has the e-mail address."""
+"""ALREADY_EXISTS: another user has the e-mail address.
+
+Read the existing user with GetUserByEmail. Addresses that differ only in ASCII case are the same.
+"""
 ERROR_REASON_ACCOUNT_NOT_FOUND: ErrorReason.ValueType  # 5
-"""NOT_FOUND: the account is not linked to any user."""
+"""NOT_FOUND: the account is not linked to any user.
+
+Treat it as a result: there is no such account.
+"""
 ERROR_REASON_ACCOUNT_LINKED_TO_ANOTHER_USER: ErrorReason.ValueType  # 6
-"""ALREADY_EXISTS: the account is linked to another user."""
+"""ALREADY_EXISTS: the account is linked to another user.
+
+Tell the user to sign in as the other user and to unlink the account there.
+"""
 ERROR_REASON_SESSION_NOT_FOUND: ErrorReason.ValueType  # 7
-"""NOT_FOUND: no session has the token, or it has expired."""
+"""NOT_FOUND: no session has the token, or it has expired.
+
+Treat it as a result: nobody is signed in.
+"""
 ERROR_REASON_SESSION_ALREADY_EXISTS: ErrorReason.ValueType  # 8
-"""ALREADY_EXISTS: a session has the token."""
+"""ALREADY_EXISTS: a session has the token.
+
+Choose a random token for each session. A write that is repeated after a lost response needs an idempotency key.
+"""
 ERROR_REASON_VERIFICATION_TOKEN_NOT_FOUND: ErrorReason.ValueType  # 9
-"""NOT_FOUND: no verification token matches both identifier and token, or it was used."""
+"""NOT_FOUND: no verification token matches both identifier and token, or it was used.
+
+Treat it as a result: the link is not valid, and the user asks for a new one.
+"""
 ERROR_REASON_VERIFICATION_TOKEN_ALREADY_EXISTS: ErrorReason.ValueType  # 10
-"""ALREADY_EXISTS: the identifier has this verification token already."""
+"""ALREADY_EXISTS: the identifier has this verification token already.
+
+Choose a random token for each link.
+"""
 ERROR_REASON_AUTHENTICATOR_NOT_FOUND: ErrorReason.ValueType  # 11
-"""NOT_FOUND: no authenticator has the credential id."""
+"""NOT_FOUND: no authenticator has the credential id.
+
+Treat it as a result: this passkey is not registered.
+"""
 ERROR_REASON_AUTHENTICATOR_ALREADY_EXISTS: ErrorReason.ValueType  # 12
-"""ALREADY_EXISTS: an authenticator has the credential id."""
+"""ALREADY_EXISTS: an authenticator has the credential id.
+
+Treat the passkey as registered already.
+"""
 ERROR_REASON_COUNTER_REGRESSION: ErrorReason.ValueType  # 13
-"""FAILED_PRECONDITION: the new counter is lower than the stored one, as with a cloned authenticator."""
+"""FAILED_PRECONDITION: the new counter is lower than the stored one, as with a cloned authenticator.
+
+Reject the sign-in. The user should remove the passkey and register another one.
+"""
 ERROR_REASON_CONFLICT: ErrorReason.ValueType  # 14
-"""ABORTED: the write conflicted with other writes and was abandoned after several tries. Nothing was written."""
+"""ABORTED: the write conflicted with other writes and was abandoned after several tries. Nothing was written.
+
+Repeat the call after a pause.
+"""
 ERROR_REASON_DATABASE_UNAVAILABLE: ErrorReason.ValueType  # 15
-"""UNAVAILABLE: the database cannot be reached, or the connection to it was lost during the call."""
+"""UNAVAILABLE: the database cannot be reached, or the connection to it was lost during the call.
+
+Repeat the call after a pause, a write with its idempotency key. The operator finds the cause in the log, or with
+`authwire doctor`.
+"""
 ERROR_REASON_STATEMENT_TIMEOUT: ErrorReason.ValueType  # 16
-"""DEADLINE_EXCEEDED: a statement exceeded the service's statement timeout."""
+"""DEADLINE_EXCEEDED: a statement exceeded the service's statement timeout.
+
+Repeat the call after a pause, a write with its idempotency key. If it happens often, the database is too slow.
+"""
 ERROR_REASON_QUEUE_FULL: ErrorReason.ValueType  # 17
 """RESOURCE_EXHAUSTED: the number of calls that wait for a database connection, or for their turn to write a row, has
 reached the service's limit.
+
+Repeat the call after a pause. If it happens often, the database is too slow, or the service needs more connections to
+it (`--database-pool-size`).
 """
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 18
-"""DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, has passed."""
+"""DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, has passed.
+
+The outcome of a write is unknown: repeat it with its idempotency key. If it happens often, allow the calls more time.
+"""
 ERROR_REASON_CANCELLED: ErrorReason.ValueType  # 19
-"""CANCELLED: the caller cancelled the call."""
+"""CANCELLED: the caller cancelled the call.
+
+Nothing, because the caller decided it. The outcome of a write is unknown.
+"""
 ERROR_REASON_SHUTTING_DOWN: ErrorReason.ValueType  # 20
-"""UNAVAILABLE: the service is shutting down. Another replica may accept the call."""
+"""UNAVAILABLE: the service is shutting down. Another replica may accept the call.
+
+Repeat the call. Clients of Authwire do so by themselves.
+"""
 ERROR_REASON_INTERNAL: ErrorReason.ValueType  # 21
-"""INTERNAL: an unexpected error, for which no other reason exists. The service's log has it under the request id."""
+"""INTERNAL: an unexpected error, for which no other reason exists. The service's log has it under the request id.
+
+Give the request id to the operator. It is in the metadata `request_id` of the ErrorInfo.
+"""
 ERROR_REASON_SERVICE_UNKNOWN: ErrorReason.ValueType  # 22
-"""NOT_FOUND: grpc.health.v1.Health was asked about a service that this server does not have."""
+"""NOT_FOUND: grpc.health.v1.Health was asked about a service that this server does not have.
+
+Correct the name of the service, or leave it empty to ask about the whole server.
+"""
 ERROR_REASON_MISSING_SECRET: ErrorReason.ValueType  # 23
-"""FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with."""
+"""FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with.
+
+Set `AUTH_SECRET` in the environment of the service, or send `secrets` with the request.
+"""
 ERROR_REASON_TOKEN_MALFORMED: ErrorReason.ValueType  # 24
 """UNAUTHENTICATED: the value is not a token, or its claims cannot be sent to every client: they are nested more than 32
 levels deep, or contain a number that is not finite or text that is not Unicode.
+
+Treat the request as one without a session.
 """
 ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED: ErrorReason.ValueType  # 25
-"""UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses."""
+"""UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+
+Treat the request as one without a session. Another issuer created the token.
+"""
 ERROR_REASON_NO_MATCHING_SECRET: ErrorReason.ValueType  # 26
-"""UNAUTHENTICATED: no secret decrypts the token with the salt of the request."""
+"""UNAUTHENTICATED: no secret decrypts the token with the salt of the request.
+
+Treat the request as one without a session. If it concerns every user, the service and the application have different
+secrets, or the salt is not the name of the cookie.
+"""
 ERROR_REASON_TOKEN_EXPIRED: ErrorReason.ValueType  # 27
-"""UNAUTHENTICATED: the token expired 15 seconds ago or more."""
+"""UNAUTHENTICATED: the token expired 15 seconds ago or more.
+
+Treat the request as one without a session.
+"""
 ERROR_REASON_TOKEN_NOT_YET_VALID: ErrorReason.ValueType  # 28
-"""UNAUTHENTICATED: the token becomes valid only in more than 15 seconds."""
+"""UNAUTHENTICATED: the token becomes valid only in more than 15 seconds.
+
+Treat the request as one without a session. If it concerns every user, correct the clock of one of the machines.
+"""
 ERROR_REASON_METHOD_UNKNOWN: ErrorReason.ValueType  # 29
-"""UNIMPLEMENTED: the method of a call in a pipeline is no unary method of this service."""
+"""UNIMPLEMENTED: the method of a call in a pipeline is no unary method of this service.
+
+Upgrade the service: the client is newer than it, or calls a method that does not exist.
+"""
 ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 30
 """RESOURCE_EXHAUSTED: the number of active calls of the pipeline, or the total size of their requests, has reached the
 service's limit; or the number of open streams of EventService.Watch has.
+
+Wait for answers before further calls, or open another connection.
 """
 ERROR_REASON_API_KEY_MISSING: ErrorReason.ValueType  # 31
-"""UNAUTHENTICATED: the call has no API key."""
+"""UNAUTHENTICATED: the call has no API key.
+
+Set the option `apiKey` of the client, or send the header `authorization: Bearer awk_…`.
+"""
 ERROR_REASON_API_KEY_INVALID: ErrorReason.ValueType  # 32
-"""UNAUTHENTICATED: the API key is not one of this service, was revoked, or has expired."""
+"""UNAUTHENTICATED: the API key is not one of this service, was revoked, or has expired.
+
+Create a key with `authwire keys create`, and give it to the application.
+"""
 ERROR_REASON_SCOPE_MISSING: ErrorReason.ValueType  # 33
-"""PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it."""
+"""PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it.
+
+Create a key that has the scope: `authwire keys create --scopes …`.
+"""
 ERROR_REASON_RATE_LIMITED: ErrorReason.ValueType  # 34
 """RESOURCE_EXHAUSTED: the API key has reached the rate limit of the method. A google.rpc.RetryInfo gives the time after
 which the next call is allowed.
+
+Repeat the call after the time of the RetryInfo. The operator sets the limits (`--rate-limit`).
 """
 ERROR_REASON_OVERLOADED: ErrorReason.ValueType  # 35
-"""RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or the API key or its connection has used
-up its share of the service. A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
+"""RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or the API key or its connection has
+used up its share of the service. A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
+
+Repeat the call after the time of the RetryInfo. If it happens often, the service needs more replicas.
 """
 ERROR_REASON_ENCRYPTION_KEY_MISSING: ErrorReason.ValueType  # 36
-"""FAILED_PRECONDITION: the stored data was encrypted with a key that the service does not have, or was tampered with."""
+"""FAILED_PRECONDITION: the stored data was encrypted with a key that the service does not have, or was tampered with.
+
+The operator adds the earlier key to `AUTHWIRE_ENCRYPTION_KEYS`.
+"""
 ERROR_REASON_ANSWERS_NOT_TAKEN: ErrorReason.ValueType  # 37
 """RESOURCE_EXHAUSTED: the number of response bytes that wait for the client to read them from its connection has reached
 the service's limit. The call was executed; only its response is not sent.
+
+Read the responses, or make fewer calls at the same time.
 """
 ERROR_REASON_AUDIT_LOG_UNAVAILABLE: ErrorReason.ValueType  # 38
 """UNAVAILABLE: the service cannot write its audit log, and is configured to reject writes in this case
 (`--audit-log-failure=reject`). A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
+
+Repeat the call after the time of the RetryInfo. The operator restores the target of the audit log.
 """
 ERROR_REASON_IDEMPOTENCY_KEY_REUSED: ErrorReason.ValueType  # 39
 """FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
-done. The call needs a key of its own.
+done.
+
+Send a new random key with each write, and the same key only with the same write.
 """
 ERROR_REASON_REFRESH_TOKEN_MISSING: ErrorReason.ValueType  # 40
 """FAILED_PRECONDITION: the account has no refresh token, and its access token does not stay valid for as long as the
-caller asked, or is missing. The user must sign in with the provider again.
+caller asked, or is missing.
+
+Let the user sign in with the provider again.
 """
 ERROR_REASON_PROVIDER_NOT_CONFIGURED: ErrorReason.ValueType  # 41
-"""FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of providers
-(`--providers-file`) does not have the provider for the tenant of the key.
+"""FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of
+providers (`--providers-file`) does not have the provider for the tenant of the key.
+
+The operator adds the provider to the file of providers.
 """
 ERROR_REASON_REFRESH_REFUSED: ErrorReason.ValueType  # 42
 """FAILED_PRECONDITION: the provider rejects the grant of the account: the refresh token has expired or was revoked or
-replaced, or the provider requires an action of the user. The user must sign in with the provider again. The metadata
-`oauth_error` and `http_status` of the ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives
-the time during which the service does not try this refresh token again.
+replaced, or the provider requires an action of the user. The metadata `oauth_error` and `http_status` of the
+ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives the time during which the service
+does not try this refresh token again.
+
+Let the user sign in with the provider again.
 """
 ERROR_REASON_CLIENT_REFUSED: ErrorReason.ValueType  # 43
 """FAILED_PRECONDITION: the provider rejects the service as a client. The metadata `oauth_error` and `http_status` of the
-ErrorInfo give the provider's error code (`invalid_client`, …) and status. The operator must check the file of providers.
-A google.rpc.RetryInfo gives the time during which the service does not try again.
+ErrorInfo give the provider's error code (`invalid_client`, …) and status. A google.rpc.RetryInfo gives the time
+during which the service does not try again.
+
+The operator corrects the client id and secret in the file of providers.
 """
 ERROR_REASON_PROVIDER_UNAVAILABLE: ErrorReason.ValueType  # 44
 """UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
-`failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new token
-had expired already), `paused` (the provider is not asked for any account, because it was not available or asked for a
-pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the time during
-which the service does not try again.
+`failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new
+token had expired already), `paused` (the provider is not asked for any account, because it was not available or asked
+for a pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the
+time during which the service does not try again.
+
+Repeat the call after the time of the RetryInfo.
 """
 ERROR_REASON_CURSOR_EXPIRED: ErrorReason.ValueType  # 45
-"""OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database."""
+"""OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database.
+
+Start again without a cursor, and read what the application keeps anew.
+"""
 ERROR_REASON_EVENTS_NOT_KEPT: ErrorReason.ValueType  # 46
-"""FAILED_PRECONDITION: the service is configured to keep no events (`--events-keep 0`)."""
+"""FAILED_PRECONDITION: the service is configured to keep no events (`--events-keep 0`).
+
+The operator starts the service with another value of `--events-keep`.
+"""
 ERROR_REASON_CACHES_NOT_CONFIRMED: ErrorReason.ValueType  # 47
 """DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
-confirmed the change. A repeated call waits for the same confirmations.
+confirmed the change.
+
+Repeat the call to wait longer. The change itself is made.
 """
 ERROR_REASON_USER_DISABLED: ErrorReason.ValueType  # 48
 """FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
 not the API key, so it is not PERMISSION_DENIED.
+
+Tell the user that access is denied. An operator enables the user with EnableUser.
+"""
+ERROR_REASON_STALE_ETAG: ErrorReason.ValueType  # 49
+"""ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
+read it. Nothing was written.
+
+Read the value again, and repeat the change with its new etag.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

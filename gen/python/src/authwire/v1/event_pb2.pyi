@@ -53,13 +53,15 @@ class _EventKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventKind.V
     EVENT_KIND_AUTHENTICATOR_CREATED: _EventKind.ValueType  # 13
     """An authenticator was created."""
     EVENT_KIND_AUTHENTICATOR_UPDATED: _EventKind.ValueType  # 14
-    """The counter of an authenticator was raised."""
+    """The counter of an authenticator was raised, or its name was changed."""
     EVENT_KIND_USER_DISABLED: _EventKind.ValueType  # 15
     """A user was disabled, or the reason or end of a disabled one was changed. There is an
     EVENT_KIND_USER_SESSIONS_REVOKED as well if sessions were deleted.
     """
     EVENT_KIND_USER_ENABLED: _EventKind.ValueType  # 16
     """A user was enabled by a call. The end of a disabled time adds no event."""
+    EVENT_KIND_AUTHENTICATOR_DELETED: _EventKind.ValueType  # 19
+    """An authenticator was deleted."""
 
 class EventKind(_EventKind, metaclass=_EventKindEnumTypeWrapper):
     """The kinds of events. The deletion of expired rows adds no event, and neither does the record that a session was seen."""
@@ -93,13 +95,15 @@ EVENT_KIND_VERIFICATION_TOKEN_USED: EventKind.ValueType  # 12
 EVENT_KIND_AUTHENTICATOR_CREATED: EventKind.ValueType  # 13
 """An authenticator was created."""
 EVENT_KIND_AUTHENTICATOR_UPDATED: EventKind.ValueType  # 14
-"""The counter of an authenticator was raised."""
+"""The counter of an authenticator was raised, or its name was changed."""
 EVENT_KIND_USER_DISABLED: EventKind.ValueType  # 15
 """A user was disabled, or the reason or end of a disabled one was changed. There is an
 EVENT_KIND_USER_SESSIONS_REVOKED as well if sessions were deleted.
 """
 EVENT_KIND_USER_ENABLED: EventKind.ValueType  # 16
 """A user was enabled by a call. The end of a disabled time adds no event."""
+EVENT_KIND_AUTHENTICATOR_DELETED: EventKind.ValueType  # 19
+"""An authenticator was deleted."""
 Global___EventKind: _TypeAlias = EventKind  # noqa: Y015
 
 @_typing.final

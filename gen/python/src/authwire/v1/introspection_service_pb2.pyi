@@ -60,6 +60,7 @@ class IntrospectRequest(_message.Message):
     STRATEGY_FIELD_NUMBER: _builtins.int
     WITH_USER_FIELD_NUMBER: _builtins.int
     USER_ID_CLAIM_FIELD_NUMBER: _builtins.int
+    NEXT_AUTH4_FIELD_NUMBER: _builtins.int
     cookie_name: _builtins.str
     """Name of the session cookie. Default: `__Host-authjs.session-token`, `__Secure-authjs.session-token` and
     `authjs.session-token`, restricted by `secure_cookie`. Only the first of these names that the request has is used,
@@ -86,6 +87,10 @@ class IntrospectRequest(_message.Message):
     """The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text
     that is not empty. Default: `sub`.
     """
+    next_auth4: _builtins.bool
+    """The application uses next-auth 4: the default names of the cookie are those with `next-auth` in place of `authjs`, and its
+    JWTs are read (see DecodeRequest.next_auth4).
+    """
     @_builtins.property
     def headers(self) -> _containers.RepeatedCompositeFieldContainer[_token_service_pb2.Header]:
         """The headers of the request. Only `Cookie` and `Authorization` are read. A header may occur several times."""
@@ -100,10 +105,11 @@ class IntrospectRequest(_message.Message):
         strategy: Global___SessionStrategy.ValueType = ...,
         with_user: _builtins.bool | None = ...,
         user_id_claim: _builtins.str | None = ...,
+        next_auth4: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "_user_id_claim", b"_user_id_claim", "_with_user", b"_with_user", "cookie_name", b"cookie_name", "salt", b"salt", "secure_cookie", b"secure_cookie", "user_id_claim", b"user_id_claim", "with_user", b"with_user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "_user_id_claim", b"_user_id_claim", "_with_user", b"_with_user", "cookie_name", b"cookie_name", "headers", b"headers", "salt", b"salt", "secure_cookie", b"secure_cookie", "strategy", b"strategy", "user_id_claim", b"user_id_claim", "with_user", b"with_user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "_user_id_claim", b"_user_id_claim", "_with_user", b"_with_user", "cookie_name", b"cookie_name", "headers", b"headers", "next_auth4", b"next_auth4", "salt", b"salt", "secure_cookie", b"secure_cookie", "strategy", b"strategy", "user_id_claim", b"user_id_claim", "with_user", b"with_user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cookie_name: _TypeAlias = _typing.Literal["cookie_name"]  # noqa: Y015
     _WhichOneofArgType__cookie_name: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name"]  # noqa: Y015

@@ -26,7 +26,7 @@ from authwire.v1 import permission_pb2 as authwire_dot_v1_dot_permission__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x61uthwire/v1/token_service.proto\x12\x0b\x61uthwire.v1\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x9a\x01\n\rEncodeRequest\x12\x31\n\x07payload\x18\x01 \x01(\x0b\x32\x17.google.protobuf.StructR\x07payload\x12\x12\n\x04salt\x18\x02 \x01(\tR\x04salt\x12\x1c\n\x07max_age\x18\x03 \x01(\x01H\x00R\x06maxAge\x88\x01\x01\x12\x18\n\x07secrets\x18\x04 \x03(\tR\x07secretsB\n\n\x08_max_age\"&\n\x0e\x45ncodeResponse\x12\x14\n\x05token\x18\x01 \x01(\tR\x05token\"S\n\rDecodeRequest\x12\x14\n\x05token\x18\x01 \x01(\tR\x05token\x12\x12\n\x04salt\x18\x02 \x01(\tR\x04salt\x12\x18\n\x07secrets\x18\x03 \x03(\tR\x07secrets\"C\n\x0e\x44\x65\x63odeResponse\x12\x31\n\x07payload\x18\x01 \x01(\x0b\x32\x17.google.protobuf.StructR\x07payload\"2\n\x06Header\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value\"\x80\x02\n\x0fGetTokenRequest\x12-\n\x07headers\x18\x01 \x03(\x0b\x32\x13.authwire.v1.HeaderR\x07headers\x12$\n\x0b\x63ookie_name\x18\x02 \x01(\tH\x00R\ncookieName\x88\x01\x01\x12(\n\rsecure_cookie\x18\x03 \x01(\x08H\x01R\x0csecureCookie\x88\x01\x01\x12\x17\n\x04salt\x18\x04 \x01(\tH\x02R\x04salt\x88\x01\x01\x12\x18\n\x07secrets\x18\x05 \x03(\tR\x07secrets\x12\x10\n\x03raw\x18\x06 \x01(\x08R\x03rawB\x0e\n\x0c_cookie_nameB\x10\n\x0e_secure_cookieB\x07\n\x05_salt\"e\n\x10GetTokenResponse\x12\x33\n\x07payload\x18\x01 \x01(\x0b\x32\x17.google.protobuf.StructH\x00R\x07payload\x12\x12\n\x03raw\x18\x02 \x01(\tH\x00R\x03rawB\x08\n\x06result2\xab\x02\n\x0cTokenService\x12\x63\n\x06\x45ncode\x12\x1a.authwire.v1.EncodeRequest\x1a\x1b.authwire.v1.EncodeResponse\" \x9a\xb8\x18\rtokens:encode\xa2\xb8\x18\x0bpayload.sub\x12W\n\x06\x44\x65\x63ode\x12\x1a.authwire.v1.DecodeRequest\x1a\x1b.authwire.v1.DecodeResponse\"\x14\x90\x02\x01\x9a\xb8\x18\rtokens:decode\x12]\n\x08GetToken\x12\x1c.authwire.v1.GetTokenRequest\x1a\x1d.authwire.v1.GetTokenResponse\"\x14\x90\x02\x01\x9a\xb8\x18\rtokens:decodeBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x61uthwire/v1/token_service.proto\x12\x0b\x61uthwire.v1\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xb9\x01\n\rEncodeRequest\x12\x31\n\x07payload\x18\x01 \x01(\x0b\x32\x17.google.protobuf.StructR\x07payload\x12\x12\n\x04salt\x18\x02 \x01(\tR\x04salt\x12\x1c\n\x07max_age\x18\x03 \x01(\x01H\x00R\x06maxAge\x88\x01\x01\x12\x18\n\x07secrets\x18\x04 \x03(\tR\x07secrets\x12\x1d\n\nnext_auth4\x18\x05 \x01(\x08R\tnextAuth4B\n\n\x08_max_age\"&\n\x0e\x45ncodeResponse\x12\x14\n\x05token\x18\x01 \x01(\tR\x05token\"r\n\rDecodeRequest\x12\x14\n\x05token\x18\x01 \x01(\tR\x05token\x12\x12\n\x04salt\x18\x02 \x01(\tR\x04salt\x12\x18\n\x07secrets\x18\x03 \x03(\tR\x07secrets\x12\x1d\n\nnext_auth4\x18\x04 \x01(\x08R\tnextAuth4\"C\n\x0e\x44\x65\x63odeResponse\x12\x31\n\x07payload\x18\x01 \x01(\x0b\x32\x17.google.protobuf.StructR\x07payload\"2\n\x06Header\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n\x05value\x18\x02 \x01(\tR\x05value\"\x9f\x02\n\x0fGetTokenRequest\x12-\n\x07headers\x18\x01 \x03(\x0b\x32\x13.authwire.v1.HeaderR\x07headers\x12$\n\x0b\x63ookie_name\x18\x02 \x01(\tH\x00R\ncookieName\x88\x01\x01\x12(\n\rsecure_cookie\x18\x03 \x01(\x08H\x01R\x0csecureCookie\x88\x01\x01\x12\x17\n\x04salt\x18\x04 \x01(\tH\x02R\x04salt\x88\x01\x01\x12\x18\n\x07secrets\x18\x05 \x03(\tR\x07secrets\x12\x10\n\x03raw\x18\x06 \x01(\x08R\x03raw\x12\x1d\n\nnext_auth4\x18\x07 \x01(\x08R\tnextAuth4B\x0e\n\x0c_cookie_nameB\x10\n\x0e_secure_cookieB\x07\n\x05_salt\"e\n\x10GetTokenResponse\x12\x33\n\x07payload\x18\x01 \x01(\x0b\x32\x17.google.protobuf.StructH\x00R\x07payload\x12\x12\n\x03raw\x18\x02 \x01(\tH\x00R\x03rawB\x08\n\x06result2\xab\x02\n\x0cTokenService\x12\x63\n\x06\x45ncode\x12\x1a.authwire.v1.EncodeRequest\x1a\x1b.authwire.v1.EncodeResponse\" \x9a\xb8\x18\rtokens:encode\xa2\xb8\x18\x0bpayload.sub\x12W\n\x06\x44\x65\x63ode\x12\x1a.authwire.v1.DecodeRequest\x1a\x1b.authwire.v1.DecodeResponse\"\x14\x90\x02\x01\x9a\xb8\x18\rtokens:decode\x12]\n\x08GetToken\x12\x1c.authwire.v1.GetTokenRequest\x1a\x1d.authwire.v1.GetTokenResponse\"\x14\x90\x02\x01\x9a\xb8\x18\rtokens:decodeBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,19 +41,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOKENSERVICE'].methods_by_name['GetToken']._loaded_options = None
   _globals['_TOKENSERVICE'].methods_by_name['GetToken']._serialized_options = b'\220\002\001\232\270\030\rtokens:decode'
   _globals['_ENCODEREQUEST']._serialized_start=109
-  _globals['_ENCODEREQUEST']._serialized_end=263
-  _globals['_ENCODERESPONSE']._serialized_start=265
-  _globals['_ENCODERESPONSE']._serialized_end=303
-  _globals['_DECODEREQUEST']._serialized_start=305
-  _globals['_DECODEREQUEST']._serialized_end=388
-  _globals['_DECODERESPONSE']._serialized_start=390
-  _globals['_DECODERESPONSE']._serialized_end=457
-  _globals['_HEADER']._serialized_start=459
-  _globals['_HEADER']._serialized_end=509
-  _globals['_GETTOKENREQUEST']._serialized_start=512
-  _globals['_GETTOKENREQUEST']._serialized_end=768
-  _globals['_GETTOKENRESPONSE']._serialized_start=770
-  _globals['_GETTOKENRESPONSE']._serialized_end=871
-  _globals['_TOKENSERVICE']._serialized_start=874
-  _globals['_TOKENSERVICE']._serialized_end=1173
+  _globals['_ENCODEREQUEST']._serialized_end=294
+  _globals['_ENCODERESPONSE']._serialized_start=296
+  _globals['_ENCODERESPONSE']._serialized_end=334
+  _globals['_DECODEREQUEST']._serialized_start=336
+  _globals['_DECODEREQUEST']._serialized_end=450
+  _globals['_DECODERESPONSE']._serialized_start=452
+  _globals['_DECODERESPONSE']._serialized_end=519
+  _globals['_HEADER']._serialized_start=521
+  _globals['_HEADER']._serialized_end=571
+  _globals['_GETTOKENREQUEST']._serialized_start=574
+  _globals['_GETTOKENREQUEST']._serialized_end=861
+  _globals['_GETTOKENRESPONSE']._serialized_start=863
+  _globals['_GETTOKENRESPONSE']._serialized_end=964
+  _globals['_TOKENSERVICE']._serialized_start=967
+  _globals['_TOKENSERVICE']._serialized_end=1266
 # @@protoc_insertion_point(module_scope)

@@ -29,12 +29,17 @@ class EncodeRequest(_message.Message):
     SALT_FIELD_NUMBER: _builtins.int
     MAX_AGE_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
+    NEXT_AUTH4_FIELD_NUMBER: _builtins.int
     salt: _builtins.str
     """Input for the derivation of the key, in addition to the secret. Auth.js uses the name of the session cookie. (Its length
-    is limited by that of HKDF's info parameter in Web Crypto implementations.)
+    is limited by that of HKDF's info parameter in Web Crypto implementations.) Required, except with `next_auth4`.
     """
     max_age: _builtins.float
     """Lifetime of the token, in seconds. Default: 2,592,000 (30 days)."""
+    next_auth4: _builtins.bool
+    """Issues a session token of next-auth 4, which its own `decode` reads. Its key depends on the secret only, so the salt is not
+    used.
+    """
     @_builtins.property
     def payload(self) -> _struct_pb2.Struct:
         """The claims, nested at most 32 levels deep."""
@@ -50,10 +55,11 @@ class EncodeRequest(_message.Message):
         salt: _builtins.str = ...,
         max_age: _builtins.float | None = ...,
         secrets: _abc.Iterable[_builtins.str] | None = ...,
+        next_auth4: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_age", b"_max_age", "max_age", b"max_age", "payload", b"payload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_age", b"_max_age", "max_age", b"max_age", "payload", b"payload", "salt", b"salt", "secrets", b"secrets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_age", b"_max_age", "max_age", b"max_age", "next_auth4", b"next_auth4", "payload", b"payload", "salt", b"salt", "secrets", b"secrets"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_age: _TypeAlias = _typing.Literal["max_age"]  # noqa: Y015
     _WhichOneofArgType__max_age: _TypeAlias = _typing.Literal["_max_age", b"_max_age"]  # noqa: Y015
@@ -92,10 +98,17 @@ class DecodeRequest(_message.Message):
     TOKEN_FIELD_NUMBER: _builtins.int
     SALT_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
+    NEXT_AUTH4_FIELD_NUMBER: _builtins.int
     token: _builtins.str
     """The token."""
     salt: _builtins.str
-    """See EncodeRequest.salt."""
+    """See EncodeRequest.salt. With `next_auth4` it is the salt of tokens of Auth.js, and without it only tokens of next-auth 4
+    are read.
+    """
+    next_auth4: _builtins.bool
+    """Reads session tokens of next-auth 4 and, with a salt, of Auth.js. The encryption in the token's header tells the two
+    apart: A256GCM is next-auth 4, A256CBC-HS512 is Auth.js. Without this field no token of next-auth 4 is read.
+    """
     @_builtins.property
     def secrets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Secrets to use instead of the service's. They are tried in turn if the token does not say which one it needs."""
@@ -106,10 +119,11 @@ class DecodeRequest(_message.Message):
         token: _builtins.str = ...,
         salt: _builtins.str = ...,
         secrets: _abc.Iterable[_builtins.str] | None = ...,
+        next_auth4: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["salt", b"salt", "secrets", b"secrets", "token", b"token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_auth4", b"next_auth4", "salt", b"salt", "secrets", b"secrets", "token", b"token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -177,6 +191,7 @@ class GetTokenRequest(_message.Message):
     SALT_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
     RAW_FIELD_NUMBER: _builtins.int
+    NEXT_AUTH4_FIELD_NUMBER: _builtins.int
     cookie_name: _builtins.str
     """Name of the session cookie. Default: `authjs.session-token`, with the prefix `__Secure-` if `secure_cookie` is true."""
     secure_cookie: _builtins.bool
@@ -187,6 +202,8 @@ class GetTokenRequest(_message.Message):
     """See EncodeRequest.salt. Default: the name of the cookie."""
     raw: _builtins.bool
     """Whether the token itself is returned, without being decrypted, instead of its claims."""
+    next_auth4: _builtins.bool
+    """See DecodeRequest.next_auth4. The cookie's default name is then `next-auth.session-token`, with the same prefix."""
     @_builtins.property
     def headers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Header]:
         """The headers of the request. Only `Cookie` and `Authorization` are read. A header may occur several times."""
@@ -204,10 +221,11 @@ class GetTokenRequest(_message.Message):
         salt: _builtins.str | None = ...,
         secrets: _abc.Iterable[_builtins.str] | None = ...,
         raw: _builtins.bool = ...,
+        next_auth4: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "cookie_name", b"cookie_name", "salt", b"salt", "secure_cookie", b"secure_cookie"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "cookie_name", b"cookie_name", "headers", b"headers", "raw", b"raw", "salt", b"salt", "secrets", b"secrets", "secure_cookie", b"secure_cookie"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "cookie_name", b"cookie_name", "headers", b"headers", "next_auth4", b"next_auth4", "raw", b"raw", "salt", b"salt", "secrets", b"secrets", "secure_cookie", b"secure_cookie"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cookie_name: _TypeAlias = _typing.Literal["cookie_name"]  # noqa: Y015
     _WhichOneofArgType__cookie_name: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name"]  # noqa: Y015

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class TokenServiceStub:
-    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
-    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512) and the session tokens of
+    next-auth 4 (`dir` with A256GCM). It uses the secrets of the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     def __init__(self, channel):
@@ -54,8 +54,8 @@ class TokenServiceStub:
 
 
 class TokenServiceServicer:
-    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
-    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512) and the session tokens of
+    next-auth 4 (`dir` with A256GCM). It uses the secrets of the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     def Encode(self, request, context):
@@ -71,7 +71,8 @@ class TokenServiceServicer:
         """Reads a token. Stores nothing.
 
         TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
-        TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+        TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses; or it is a
+        token of Auth.js, and the request has `next_auth4` and no salt.
         NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
         TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies 15 seconds or more in the past.
         TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
@@ -119,8 +120,8 @@ def add_TokenServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class TokenService:
-    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
-    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512) and the session tokens of
+    next-auth 4 (`dir` with A256GCM). It uses the secrets of the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     @staticmethod

@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TokenServiceStub:
-    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
-    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512) and the session tokens of
+    next-auth 4 (`dir` with A256GCM). It uses the secrets of the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     @_typing.overload
@@ -44,7 +44,8 @@ class TokenServiceStub:
     """Reads a token. Stores nothing.
 
     TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
-    TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+    TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses; or it is a
+    token of Auth.js, and the request has `next_auth4` and no salt.
     NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
     TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies 15 seconds or more in the past.
     TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
@@ -60,8 +61,8 @@ class TokenServiceStub:
 
 @_typing.type_check_only
 class TokenServiceAsyncStub(TokenServiceStub):
-    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
-    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512) and the session tokens of
+    next-auth 4 (`dir` with A256GCM). It uses the secrets of the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -74,7 +75,8 @@ class TokenServiceAsyncStub(TokenServiceStub):
     """Reads a token. Stores nothing.
 
     TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
-    TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+    TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses; or it is a
+    token of Auth.js, and the request has `next_auth4` and no salt.
     NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
     TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies 15 seconds or more in the past.
     TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.
@@ -89,8 +91,8 @@ class TokenServiceAsyncStub(TokenServiceStub):
     """
 
 class TokenServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
-    the service, so that applications do not have to hold them. A request may supply its own secrets instead.
+    """Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512) and the session tokens of
+    next-auth 4 (`dir` with A256GCM). It uses the secrets of the service, so that applications do not have to hold them. A request may supply its own secrets instead.
     """
 
     @_abc_1.abstractmethod
@@ -113,7 +115,8 @@ class TokenServiceServicer(metaclass=_abc_1.ABCMeta):
         """Reads a token. Stores nothing.
 
         TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
-        TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+        TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses; or it is a
+        token of Auth.js, and the request has `next_auth4` and no salt.
         NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
         TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies 15 seconds or more in the past.
         TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.

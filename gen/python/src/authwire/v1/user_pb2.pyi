@@ -33,6 +33,7 @@ class User(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     DISABLED_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique identifier of the user, compared byte for byte."""
     email: _builtins.str
@@ -43,6 +44,10 @@ class User(_message.Message):
     """Display name."""
     image: _builtins.str
     """URL of a picture, or a data URL."""
+    etag: _builtins.str
+    """Changes whenever a field that UpdateUser can change gets another value. UpdateUserRequest.etag takes it. Clients must
+    not interpret it. The methods of UserService return it. The users of sessions do not have it.
+    """
     @_builtins.property
     def email_verified(self) -> _timestamp_pb2.Timestamp:
         """When the user first signed in by an e-mail link, to the millisecond. Absent until then."""
@@ -81,15 +86,18 @@ class User(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
         disabled: Global___Disabled | None = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "disabled", b"disabled", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "disabled", b"disabled", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "disabled", b"disabled", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "disabled", b"disabled", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
     _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015
     _WhichOneofReturnType__email_verified: _TypeAlias = _typing.Literal["email_verified"]  # noqa: Y015
     _WhichOneofArgType__email_verified: _TypeAlias = _typing.Literal["_email_verified", b"_email_verified"]  # noqa: Y015
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
     _WhichOneofReturnType__image: _TypeAlias = _typing.Literal["image"]  # noqa: Y015
     _WhichOneofArgType__image: _TypeAlias = _typing.Literal["_image", b"_image"]  # noqa: Y015
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
@@ -98,6 +106,8 @@ class User(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__email) -> _WhichOneofReturnType__email | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__email_verified) -> _WhichOneofReturnType__email_verified | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__image) -> _WhichOneofReturnType__image | None: ...
     @_typing.overload

@@ -22,15 +22,19 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from authwire.v1 import account_pb2 as authwire_dot_v1_dot_account__pb2
+from authwire.v1 import authenticator_pb2 as authwire_dot_v1_dot_authenticator__pb2
+from authwire.v1 import event_pb2 as authwire_dot_v1_dot_event__pb2
 from authwire.v1 import idempotency_pb2 as authwire_dot_v1_dot_idempotency__pb2
 from authwire.v1 import permission_pb2 as authwire_dot_v1_dot_permission__pb2
+from authwire.v1 import session_pb2 as authwire_dot_v1_dot_session__pb2
 from authwire.v1 import user_pb2 as authwire_dot_v1_dot_user__pb2
 from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x61uthwire/v1/user_service.proto\x12\x0b\x61uthwire.v1\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x16\x61uthwire/v1/user.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc7\x02\n\x11\x43reateUserRequest\x12\x13\n\x02id\x18\x01 \x01(\tH\x00R\x02id\x88\x01\x01\x12\x46\n\x0e\x65mail_verified\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\remailVerified\x88\x01\x01\x12\x19\n\x05\x65mail\x18\x03 \x01(\tH\x02R\x05\x65mail\x88\x01\x01\x12\x17\n\x04name\x18\x04 \x01(\tH\x03R\x04name\x88\x01\x01\x12\x19\n\x05image\x18\x05 \x01(\tH\x04R\x05image\x88\x01\x01\x12-\n\x05\x65xtra\x18\x06 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12 \n\x0bprovisional\x18\x07 \x01(\x08R\x0bprovisionalB\x05\n\x03_idB\x11\n\x0f_email_verifiedB\x08\n\x06_emailB\x07\n\x05_nameB\x08\n\x06_image\";\n\x12\x43reateUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\" \n\x0eGetUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\"8\n\x0fGetUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"-\n\x15GetUserByEmailRequest\x12\x14\n\x05\x65mail\x18\x01 \x01(\tR\x05\x65mail\"?\n\x16GetUserByEmailResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"e\n\x17GetUserByAccountRequest\x12\x1a\n\x08provider\x18\x01 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x02 \x01(\tR\x11providerAccountId\"A\n\x18GetUserByAccountResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\x9c\x03\n\x11UpdateUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x46\n\x0e\x65mail_verified\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00R\remailVerified\x88\x01\x01\x12\x19\n\x05\x65mail\x18\x03 \x01(\tH\x01R\x05\x65mail\x88\x01\x01\x12\x17\n\x04name\x18\x04 \x01(\tH\x02R\x04name\x88\x01\x01\x12\x19\n\x05image\x18\x05 \x01(\tH\x03R\x05image\x88\x01\x01\x12-\n\x05\x65xtra\x18\x06 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0bupdate_mask\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMask\x12\x44\n\x1frevoke_sessions_on_email_change\x18\x08 \x01(\x08R\x1brevokeSessionsOnEmailChangeB\x11\n\x0f_email_verifiedB\x08\n\x06_emailB\x07\n\x05_nameB\x08\n\x06_image\"f\n\x12UpdateUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\x12)\n\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"#\n\x11\x44\x65leteUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\";\n\x12\x44\x65leteUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\xa6\x01\n\x12\x44isableUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n\x06reason\x18\x02 \x01(\tH\x00R\x06reason\x88\x01\x01\x12\x35\n\x08\x65nd_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\x12!\n\x0c\x61wait_caches\x18\x04 \x01(\x08R\x0b\x61waitCachesB\t\n\x07_reason\"g\n\x13\x44isableUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\x12)\n\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"#\n\x11\x45nableUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\";\n\x12\x45nableUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\xa6\x02\n\x10ListUsersRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\x12\x19\n\x05\x65mail\x18\x03 \x01(\tH\x00R\x05\x65mail\x88\x01\x01\x12\x44\n\rcreated_since\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x0c\x63reatedSince\x88\x01\x01\x12\x46\n\x0e\x63reated_before\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x02R\rcreatedBefore\x88\x01\x01\x42\x08\n\x06_emailB\x10\n\x0e_created_sinceB\x11\n\x0f_created_before\"d\n\x11ListUsersResponse\x12\'\n\x05users\x18\x01 \x03(\x0b\x32\x11.authwire.v1.UserR\x05users\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xeb\x01\n\x11\x43ountUsersRequest\x12\x19\n\x05\x65mail\x18\x01 \x01(\tH\x00R\x05\x65mail\x88\x01\x01\x12\x44\n\rcreated_since\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x0c\x63reatedSince\x88\x01\x01\x12\x46\n\x0e\x63reated_before\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x02R\rcreatedBefore\x88\x01\x01\x42\x08\n\x06_emailB\x10\n\x0e_created_sinceB\x11\n\x0f_created_before\"*\n\x12\x43ountUsersResponse\x12\x14\n\x05\x63ount\x18\x01 \x01(\x05R\x05\x63ount2\xdc\x08\n\x0bUserService\x12m\n\nCreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\x0busers:write\xa2\xb8\x18\x07user.id\xa8\xb8\x18\x01\x12W\n\x07GetUser\x12\x1b.authwire.v1.GetUserRequest\x1a\x1c.authwire.v1.GetUserResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12l\n\x0eGetUserByEmail\x12\".authwire.v1.GetUserByEmailRequest\x1a#.authwire.v1.GetUserByEmailResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12r\n\x10GetUserByAccount\x12$.authwire.v1.GetUserByAccountRequest\x1a%.authwire.v1.GetUserByAccountResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12\x7f\n\nUpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"0\x90\x02\x02\x9a\xb8\x18\x0busers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x12k\n\nDeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x90\x02\x02\x9a\xb8\x18\x0busers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x12\x84\x01\n\x0b\x44isableUser\x12\x1f.authwire.v1.DisableUserRequest\x1a .authwire.v1.DisableUserResponse\"2\x90\x02\x02\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x12m\n\nEnableUser\x12\x1e.authwire.v1.EnableUserRequest\x1a\x1f.authwire.v1.EnableUserResponse\"\x1e\x90\x02\x02\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x12]\n\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12`\n\nCountUsers\x12\x1e.authwire.v1.CountUsersRequest\x1a\x1f.authwire.v1.CountUsersResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:readBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x61uthwire/v1/user_service.proto\x12\x0b\x61uthwire.v1\x1a\x19\x61uthwire/v1/account.proto\x1a\x1f\x61uthwire/v1/authenticator.proto\x1a\x17\x61uthwire/v1/event.proto\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x19\x61uthwire/v1/session.proto\x1a\x16\x61uthwire/v1/user.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc7\x02\n\x11\x43reateUserRequest\x12\x13\n\x02id\x18\x01 \x01(\tH\x00R\x02id\x88\x01\x01\x12\x46\n\x0e\x65mail_verified\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\remailVerified\x88\x01\x01\x12\x19\n\x05\x65mail\x18\x03 \x01(\tH\x02R\x05\x65mail\x88\x01\x01\x12\x17\n\x04name\x18\x04 \x01(\tH\x03R\x04name\x88\x01\x01\x12\x19\n\x05image\x18\x05 \x01(\tH\x04R\x05image\x88\x01\x01\x12-\n\x05\x65xtra\x18\x06 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12 \n\x0bprovisional\x18\x07 \x01(\x08R\x0bprovisionalB\x05\n\x03_idB\x11\n\x0f_email_verifiedB\x08\n\x06_emailB\x07\n\x05_nameB\x08\n\x06_image\";\n\x12\x43reateUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\" \n\x0eGetUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\"8\n\x0fGetUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"-\n\x15GetUserByEmailRequest\x12\x14\n\x05\x65mail\x18\x01 \x01(\tR\x05\x65mail\"?\n\x16GetUserByEmailResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"e\n\x17GetUserByAccountRequest\x12\x1a\n\x08provider\x18\x01 \x01(\tR\x08provider\x12.\n\x13provider_account_id\x18\x02 \x01(\tR\x11providerAccountId\"A\n\x18GetUserByAccountResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\xbe\x03\n\x11UpdateUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x46\n\x0e\x65mail_verified\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00R\remailVerified\x88\x01\x01\x12\x19\n\x05\x65mail\x18\x03 \x01(\tH\x01R\x05\x65mail\x88\x01\x01\x12\x17\n\x04name\x18\x04 \x01(\tH\x02R\x04name\x88\x01\x01\x12\x19\n\x05image\x18\x05 \x01(\tH\x03R\x05image\x88\x01\x01\x12-\n\x05\x65xtra\x18\x06 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0bupdate_mask\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.FieldMaskR\nupdateMask\x12\x44\n\x1frevoke_sessions_on_email_change\x18\x08 \x01(\x08R\x1brevokeSessionsOnEmailChange\x12\x17\n\x04\x65tag\x18\t \x01(\tH\x04R\x04\x65tag\x88\x01\x01\x42\x11\n\x0f_email_verifiedB\x08\n\x06_emailB\x07\n\x05_nameB\x08\n\x06_imageB\x07\n\x05_etag\"f\n\x12UpdateUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\x12)\n\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"#\n\x11\x44\x65leteUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\";\n\x12\x44\x65leteUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\xa6\x01\n\x12\x44isableUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x1b\n\x06reason\x18\x02 \x01(\tH\x00R\x06reason\x88\x01\x01\x12\x35\n\x08\x65nd_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTime\x12!\n\x0c\x61wait_caches\x18\x04 \x01(\x08R\x0b\x61waitCachesB\t\n\x07_reason\"g\n\x13\x44isableUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\x12)\n\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"#\n\x11\x45nableUserRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\";\n\x12\x45nableUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\"\xa6\x02\n\x10ListUsersRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\x12\x19\n\x05\x65mail\x18\x03 \x01(\tH\x00R\x05\x65mail\x88\x01\x01\x12\x44\n\rcreated_since\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x0c\x63reatedSince\x88\x01\x01\x12\x46\n\x0e\x63reated_before\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x02R\rcreatedBefore\x88\x01\x01\x42\x08\n\x06_emailB\x10\n\x0e_created_sinceB\x11\n\x0f_created_before\"d\n\x11ListUsersResponse\x12\'\n\x05users\x18\x01 \x03(\x0b\x32\x11.authwire.v1.UserR\x05users\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xeb\x01\n\x11\x43ountUsersRequest\x12\x19\n\x05\x65mail\x18\x01 \x01(\tH\x00R\x05\x65mail\x88\x01\x01\x12\x44\n\rcreated_since\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x01R\x0c\x63reatedSince\x88\x01\x01\x12\x46\n\x0e\x63reated_before\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x02R\rcreatedBefore\x88\x01\x01\x42\x08\n\x06_emailB\x10\n\x0e_created_sinceB\x11\n\x0f_created_before\"*\n\x12\x43ountUsersResponse\x12\x14\n\x05\x63ount\x18\x01 \x01(\x05R\x05\x63ount\"h\n\x11\x45xportUserRequest\x12\x17\n\x07user_id\x18\x01 \x01(\tR\x06userId\x12\x1b\n\tpage_size\x18\x02 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x03 \x01(\tR\tpageToken\"\xb7\x02\n\x12\x45xportUserResponse\x12%\n\x04user\x18\x01 \x01(\x0b\x32\x11.authwire.v1.UserR\x04user\x12\x42\n\x0e\x61uthenticators\x18\x02 \x03(\x0b\x32\x1a.authwire.v1.AuthenticatorR\x0e\x61uthenticators\x12\x30\n\x08\x61\x63\x63ounts\x18\x03 \x03(\x0b\x32\x14.authwire.v1.AccountR\x08\x61\x63\x63ounts\x12\x30\n\x08sessions\x18\x04 \x03(\x0b\x32\x14.authwire.v1.SessionR\x08sessions\x12*\n\x06\x65vents\x18\x05 \x03(\x0b\x32\x12.authwire.v1.EventR\x06\x65vents\x12&\n\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken2\xc0\t\n\x0bUserService\x12m\n\nCreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\x0busers:write\xa2\xb8\x18\x07user.id\xa8\xb8\x18\x01\x12W\n\x07GetUser\x12\x1b.authwire.v1.GetUserRequest\x1a\x1c.authwire.v1.GetUserResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12l\n\x0eGetUserByEmail\x12\".authwire.v1.GetUserByEmailRequest\x1a#.authwire.v1.GetUserByEmailResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12r\n\x10GetUserByAccount\x12$.authwire.v1.GetUserByAccountRequest\x1a%.authwire.v1.GetUserByAccountResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12\x7f\n\nUpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"0\x90\x02\x02\x9a\xb8\x18\x0busers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x12k\n\nDeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x90\x02\x02\x9a\xb8\x18\x0busers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x12\x84\x01\n\x0b\x44isableUser\x12\x1f.authwire.v1.DisableUserRequest\x1a .authwire.v1.DisableUserResponse\"2\x90\x02\x02\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x12m\n\nEnableUser\x12\x1e.authwire.v1.EnableUserRequest\x1a\x1f.authwire.v1.EnableUserResponse\"\x1e\x90\x02\x02\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x12]\n\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12`\n\nCountUsers\x12\x1e.authwire.v1.CountUsersRequest\x1a\x1f.authwire.v1.CountUsersResponse\"\x11\x90\x02\x01\x9a\xb8\x18\nusers:read\x12\x62\n\nExportUser\x12\x1e.authwire.v1.ExportUserRequest\x1a\x1f.authwire.v1.ExportUserResponse\"\x13\x90\x02\x01\x9a\xb8\x18\x0cusers:exportBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -58,46 +62,52 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_USERSERVICE'].methods_by_name['ListUsers']._serialized_options = b'\220\002\001\232\270\030\nusers:read'
   _globals['_USERSERVICE'].methods_by_name['CountUsers']._loaded_options = None
   _globals['_USERSERVICE'].methods_by_name['CountUsers']._serialized_options = b'\220\002\001\232\270\030\nusers:read'
-  _globals['_CREATEUSERREQUEST']._serialized_start=230
-  _globals['_CREATEUSERREQUEST']._serialized_end=557
-  _globals['_CREATEUSERRESPONSE']._serialized_start=559
-  _globals['_CREATEUSERRESPONSE']._serialized_end=618
-  _globals['_GETUSERREQUEST']._serialized_start=620
-  _globals['_GETUSERREQUEST']._serialized_end=652
-  _globals['_GETUSERRESPONSE']._serialized_start=654
-  _globals['_GETUSERRESPONSE']._serialized_end=710
-  _globals['_GETUSERBYEMAILREQUEST']._serialized_start=712
-  _globals['_GETUSERBYEMAILREQUEST']._serialized_end=757
-  _globals['_GETUSERBYEMAILRESPONSE']._serialized_start=759
-  _globals['_GETUSERBYEMAILRESPONSE']._serialized_end=822
-  _globals['_GETUSERBYACCOUNTREQUEST']._serialized_start=824
-  _globals['_GETUSERBYACCOUNTREQUEST']._serialized_end=925
-  _globals['_GETUSERBYACCOUNTRESPONSE']._serialized_start=927
-  _globals['_GETUSERBYACCOUNTRESPONSE']._serialized_end=992
-  _globals['_UPDATEUSERREQUEST']._serialized_start=995
-  _globals['_UPDATEUSERREQUEST']._serialized_end=1407
-  _globals['_UPDATEUSERRESPONSE']._serialized_start=1409
-  _globals['_UPDATEUSERRESPONSE']._serialized_end=1511
-  _globals['_DELETEUSERREQUEST']._serialized_start=1513
-  _globals['_DELETEUSERREQUEST']._serialized_end=1548
-  _globals['_DELETEUSERRESPONSE']._serialized_start=1550
-  _globals['_DELETEUSERRESPONSE']._serialized_end=1609
-  _globals['_DISABLEUSERREQUEST']._serialized_start=1612
-  _globals['_DISABLEUSERREQUEST']._serialized_end=1778
-  _globals['_DISABLEUSERRESPONSE']._serialized_start=1780
-  _globals['_DISABLEUSERRESPONSE']._serialized_end=1883
-  _globals['_ENABLEUSERREQUEST']._serialized_start=1885
-  _globals['_ENABLEUSERREQUEST']._serialized_end=1920
-  _globals['_ENABLEUSERRESPONSE']._serialized_start=1922
-  _globals['_ENABLEUSERRESPONSE']._serialized_end=1981
-  _globals['_LISTUSERSREQUEST']._serialized_start=1984
-  _globals['_LISTUSERSREQUEST']._serialized_end=2278
-  _globals['_LISTUSERSRESPONSE']._serialized_start=2280
-  _globals['_LISTUSERSRESPONSE']._serialized_end=2380
-  _globals['_COUNTUSERSREQUEST']._serialized_start=2383
-  _globals['_COUNTUSERSREQUEST']._serialized_end=2618
-  _globals['_COUNTUSERSRESPONSE']._serialized_start=2620
-  _globals['_COUNTUSERSRESPONSE']._serialized_end=2662
-  _globals['_USERSERVICE']._serialized_start=2665
-  _globals['_USERSERVICE']._serialized_end=3781
+  _globals['_USERSERVICE'].methods_by_name['ExportUser']._loaded_options = None
+  _globals['_USERSERVICE'].methods_by_name['ExportUser']._serialized_options = b'\220\002\001\232\270\030\014users:export'
+  _globals['_CREATEUSERREQUEST']._serialized_start=342
+  _globals['_CREATEUSERREQUEST']._serialized_end=669
+  _globals['_CREATEUSERRESPONSE']._serialized_start=671
+  _globals['_CREATEUSERRESPONSE']._serialized_end=730
+  _globals['_GETUSERREQUEST']._serialized_start=732
+  _globals['_GETUSERREQUEST']._serialized_end=764
+  _globals['_GETUSERRESPONSE']._serialized_start=766
+  _globals['_GETUSERRESPONSE']._serialized_end=822
+  _globals['_GETUSERBYEMAILREQUEST']._serialized_start=824
+  _globals['_GETUSERBYEMAILREQUEST']._serialized_end=869
+  _globals['_GETUSERBYEMAILRESPONSE']._serialized_start=871
+  _globals['_GETUSERBYEMAILRESPONSE']._serialized_end=934
+  _globals['_GETUSERBYACCOUNTREQUEST']._serialized_start=936
+  _globals['_GETUSERBYACCOUNTREQUEST']._serialized_end=1037
+  _globals['_GETUSERBYACCOUNTRESPONSE']._serialized_start=1039
+  _globals['_GETUSERBYACCOUNTRESPONSE']._serialized_end=1104
+  _globals['_UPDATEUSERREQUEST']._serialized_start=1107
+  _globals['_UPDATEUSERREQUEST']._serialized_end=1553
+  _globals['_UPDATEUSERRESPONSE']._serialized_start=1555
+  _globals['_UPDATEUSERRESPONSE']._serialized_end=1657
+  _globals['_DELETEUSERREQUEST']._serialized_start=1659
+  _globals['_DELETEUSERREQUEST']._serialized_end=1694
+  _globals['_DELETEUSERRESPONSE']._serialized_start=1696
+  _globals['_DELETEUSERRESPONSE']._serialized_end=1755
+  _globals['_DISABLEUSERREQUEST']._serialized_start=1758
+  _globals['_DISABLEUSERREQUEST']._serialized_end=1924
+  _globals['_DISABLEUSERRESPONSE']._serialized_start=1926
+  _globals['_DISABLEUSERRESPONSE']._serialized_end=2029
+  _globals['_ENABLEUSERREQUEST']._serialized_start=2031
+  _globals['_ENABLEUSERREQUEST']._serialized_end=2066
+  _globals['_ENABLEUSERRESPONSE']._serialized_start=2068
+  _globals['_ENABLEUSERRESPONSE']._serialized_end=2127
+  _globals['_LISTUSERSREQUEST']._serialized_start=2130
+  _globals['_LISTUSERSREQUEST']._serialized_end=2424
+  _globals['_LISTUSERSRESPONSE']._serialized_start=2426
+  _globals['_LISTUSERSRESPONSE']._serialized_end=2526
+  _globals['_COUNTUSERSREQUEST']._serialized_start=2529
+  _globals['_COUNTUSERSREQUEST']._serialized_end=2764
+  _globals['_COUNTUSERSRESPONSE']._serialized_start=2766
+  _globals['_COUNTUSERSRESPONSE']._serialized_end=2808
+  _globals['_EXPORTUSERREQUEST']._serialized_start=2810
+  _globals['_EXPORTUSERREQUEST']._serialized_end=2914
+  _globals['_EXPORTUSERRESPONSE']._serialized_start=2917
+  _globals['_EXPORTUSERRESPONSE']._serialized_end=3228
+  _globals['_USERSERVICE']._serialized_start=3231
+  _globals['_USERSERVICE']._serialized_end=4447
 # @@protoc_insertion_point(module_scope)

@@ -3,6 +3,10 @@
 isort:skip_file
 """
 
+from authwire.v1 import account_pb2 as _account_pb2
+from authwire.v1 import authenticator_pb2 as _authenticator_pb2
+from authwire.v1 import event_pb2 as _event_pb2
+from authwire.v1 import session_pb2 as _session_pb2
 from authwire.v1 import user_pb2 as _user_pb2
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
@@ -276,6 +280,7 @@ class UpdateUserRequest(_message.Message):
     EXTRA_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
     REVOKE_SESSIONS_ON_EMAIL_CHANGE_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the user."""
     email: _builtins.str
@@ -288,6 +293,8 @@ class UpdateUserRequest(_message.Message):
     """Whether all sessions of the user are deleted if the e-mail address changes or is removed. Addresses that are equal by
     the comparison of User.email count as the same.
     """
+    etag: _builtins.str
+    """User.etag as the caller has read it: the user is changed only if it still has this etag. Absent: whatever it has."""
     @_builtins.property
     def email_verified(self) -> _timestamp_pb2.Timestamp:
         """New time of the first sign-in by e-mail link."""
@@ -313,15 +320,18 @@ class UpdateUserRequest(_message.Message):
         extra: _struct_pb2.Struct | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
         revoke_sessions_on_email_change: _builtins.bool = ...,
+        etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "image", b"image", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "image", b"image", "name", b"name", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "revoke_sessions_on_email_change", b"revoke_sessions_on_email_change", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "revoke_sessions_on_email_change", b"revoke_sessions_on_email_change", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
     _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015
     _WhichOneofReturnType__email_verified: _TypeAlias = _typing.Literal["email_verified"]  # noqa: Y015
     _WhichOneofArgType__email_verified: _TypeAlias = _typing.Literal["_email_verified", b"_email_verified"]  # noqa: Y015
+    _WhichOneofReturnType__etag: _TypeAlias = _typing.Literal["etag"]  # noqa: Y015
+    _WhichOneofArgType__etag: _TypeAlias = _typing.Literal["_etag", b"_etag"]  # noqa: Y015
     _WhichOneofReturnType__image: _TypeAlias = _typing.Literal["image"]  # noqa: Y015
     _WhichOneofArgType__image: _TypeAlias = _typing.Literal["_image", b"_image"]  # noqa: Y015
     _WhichOneofReturnType__name: _TypeAlias = _typing.Literal["name"]  # noqa: Y015
@@ -330,6 +340,8 @@ class UpdateUserRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__email) -> _WhichOneofReturnType__email | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__email_verified) -> _WhichOneofReturnType__email_verified | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__etag) -> _WhichOneofReturnType__etag | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__image) -> _WhichOneofReturnType__image | None: ...
     @_typing.overload
@@ -682,3 +694,87 @@ class CountUsersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CountUsersResponse: _TypeAlias = CountUsersResponse  # noqa: Y015
+
+@_typing.final
+class ExportUserRequest(_message.Message):
+    """Request of UserService.ExportUser."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    user_id: _builtins.str
+    """Identifier of the user."""
+    page_size: _builtins.int
+    """The maximum number of accounts, sessions or events of the page. 0: 50. A page may have fewer, or none, even if it is not
+    the last.
+    """
+    page_token: _builtins.str
+    """Where the page begins: `next_page_token` of the previous page. Empty: the first page."""
+    def __init__(
+        self,
+        *,
+        user_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "user_id", b"user_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportUserRequest: _TypeAlias = ExportUserRequest  # noqa: Y015
+
+@_typing.final
+class ExportUserResponse(_message.Message):
+    """Response of UserService.ExportUser. Each page has items of one list, in the order of the fields."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    AUTHENTICATORS_FIELD_NUMBER: _builtins.int
+    ACCOUNTS_FIELD_NUMBER: _builtins.int
+    SESSIONS_FIELD_NUMBER: _builtins.int
+    EVENTS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page, like that of ListUsers. Empty: this is the last page."""
+    @_builtins.property
+    def user(self) -> _user_pb2.User:
+        """The user, with `create_time` and `update_time`. Only on the first page."""
+
+    @_builtins.property
+    def authenticators(self) -> _containers.RepeatedCompositeFieldContainer[_authenticator_pb2.Authenticator]:
+        """The passkeys of the user, without `credential_public_key`. All of them are on the first page."""
+
+    @_builtins.property
+    def accounts(self) -> _containers.RepeatedCompositeFieldContainer[_account_pb2.Account]:
+        """The accounts that are linked to the user, without tokens and `extra`, where providers put credentials too."""
+
+    @_builtins.property
+    def sessions(self) -> _containers.RepeatedCompositeFieldContainer[_session_pb2.Session]:
+        """The sessions of the user with their origin, also those that have expired and are not cleaned up yet."""
+
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.Event]:
+        """The events about the user that are still kept, in their order."""
+
+    def __init__(
+        self,
+        *,
+        user: _user_pb2.User | None = ...,
+        authenticators: _abc.Iterable[_authenticator_pb2.Authenticator] | None = ...,
+        accounts: _abc.Iterable[_account_pb2.Account] | None = ...,
+        sessions: _abc.Iterable[_session_pb2.Session] | None = ...,
+        events: _abc.Iterable[_event_pb2.Event] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accounts", b"accounts", "authenticators", b"authenticators", "events", b"events", "next_page_token", b"next_page_token", "sessions", b"sessions", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportUserResponse: _TypeAlias = ExportUserResponse  # noqa: Y015

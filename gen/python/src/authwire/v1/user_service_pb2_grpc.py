@@ -87,6 +87,11 @@ class UserServiceStub:
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.FromString,
                 _registered_method=True)
+        self.ExportUser = channel.unary_unary(
+                '/authwire.v1.UserService/ExportUser',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.ExportUserRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.ExportUserResponse.FromString,
+                _registered_method=True)
 
 
 class UserServiceServicer:
@@ -144,6 +149,7 @@ class UserServiceServicer:
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+        STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
         `sessions:write`.
         """
@@ -212,6 +218,18 @@ class UserServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExportUser(self, request, context):
+        """Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+        properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+        They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_UserServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -264,6 +282,11 @@ def add_UserServiceServicer_to_server(servicer, server):
                     servicer.CountUsers,
                     request_deserializer=authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.SerializeToString,
+            ),
+            'ExportUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExportUser,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.ExportUserRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.ExportUserResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -539,6 +562,33 @@ class UserService:
             '/authwire.v1.UserService/CountUsers',
             authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.SerializeToString,
             authwire_dot_v1_dot_user__service__pb2.CountUsersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/ExportUser',
+            authwire_dot_v1_dot_user__service__pb2.ExportUserRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.ExportUserResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -69,6 +69,7 @@ class UserServiceStub:
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+    STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
     SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
     `sessions:write`.
     """
@@ -113,6 +114,14 @@ class UserServiceStub:
     """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
     a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
     """
+    ExportUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.ExportUserRequest, _user_service_pb2.ExportUserResponse]
+    """Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+    properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+    They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
+    """
 
 @_typing.type_check_only
 class UserServiceAsyncStub(UserServiceStub):
@@ -155,6 +164,7 @@ class UserServiceAsyncStub(UserServiceStub):
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+    STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
     SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
     `sessions:write`.
     """
@@ -198,6 +208,14 @@ class UserServiceAsyncStub(UserServiceStub):
     CountUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]  # type: ignore[assignment]
     """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
     a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
+    """
+    ExportUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.ExportUserRequest, _user_service_pb2.ExportUserResponse]  # type: ignore[assignment]
+    """Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+    properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+    They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
     """
 
 class UserServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -268,6 +286,7 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+        STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
         SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
         `sessions:write`.
         """
@@ -341,6 +360,20 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_user_service_pb2.CountUsersResponse, _abc.Awaitable[_user_service_pb2.CountUsersResponse]]:
         """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
         a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
+        """
+
+    @_abc_1.abstractmethod
+    def ExportUser(
+        self,
+        request: _user_service_pb2.ExportUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_user_service_pb2.ExportUserResponse, _abc.Awaitable[_user_service_pb2.ExportUserResponse]]:
+        """Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+        properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+        They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
         """
 
 def add_UserServiceServicer_to_server(servicer: UserServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -124,6 +124,14 @@ export declare type Account = Message<"authwire.v1.Account"> & {
    * @generated from field: google.protobuf.Timestamp update_time = 15;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * Changes whenever a field that LinkAccount can change gets another value, tokens included. LinkAccountRequest.etag takes
+   * it. Clients must not interpret it. Absent in responses without the tokens.
+   *
+   * @generated from field: optional string etag = 16;
+   */
+  etag?: string | undefined;
 };
 
 /**

@@ -108,6 +108,14 @@ export declare type LinkAccountRequest = Message<"authwire.v1.LinkAccountRequest
    * @generated from field: google.protobuf.Struct extra = 13;
    */
   extra?: JsonObject | undefined;
+
+  /**
+   * Account.etag as the caller has read it: an account that is linked already is changed only if it still has this etag, and
+   * no account is linked anew. Absent: whatever it has. Requires the scope `accounts:read` in addition, like the etag.
+   *
+   * @generated from field: optional string etag = 14;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -274,8 +282,8 @@ export declare type ListAccountsByUserRequest = Message<"authwire.v1.ListAccount
   pageToken: string;
 
   /**
-   * Whether the accounts have `access_token`, `refresh_token`, `id_token` and `extra`, where providers put credentials too.
-   * Requires the scope `accounts:read` in addition to that of the method. Default: false, these fields are absent.
+   * Whether the accounts have `access_token`, `refresh_token`, `id_token`, `etag` and `extra`, where providers put credentials
+   * too. Requires the scope `accounts:read` in addition to that of the method. Default: false, these fields are absent.
    *
    * @generated from field: bool include_tokens = 4;
    */
@@ -421,12 +429,14 @@ export declare const AccountService: GenService<{
    * the fields that are given replace the stored ones. With an `access_token`, everything that describes the token is
    * replaced: `token_type`, `expires_at`, `expires_in`, `scope`, `id_token` and `authorization_details` are cleared if they
    * are not given. Other fields that are not given keep their values: a provider often sends a refresh token only the first
-   * time. The returned account has `access_token`, `refresh_token`, `id_token` and
-   * `extra` only if the key has the scope `accounts:read` too.
+   * time. The returned account has `access_token`, `refresh_token`, `id_token`, `extra` and `etag` only if the key has the
+   * scope `accounts:read` too.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
    * USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
    * ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
+   * STALE_ETAG (ABORTED): the account has changed since the caller read it with this `etag`, or is not linked any more.
+   * SCOPE_MISSING (PERMISSION_DENIED): `etag` is set, and the key lacks the scope `accounts:read`.
    *
    * @generated from rpc authwire.v1.AccountService.LinkAccount
    */
@@ -438,8 +448,8 @@ export declare const AccountService: GenService<{
   /**
    * Unlinks an account from its user and returns it as it was. Atomic, including the deletion of sessions by
    * `revoke_sessions`. Of thousands of sessions most are deleted before, in batches, so a call that fails may have deleted
-   * some. The returned account has `access_token`, `refresh_token`, `id_token` and `extra` only if the key has
-   * the scope `accounts:read` too.
+   * some. The returned account has `access_token`, `refresh_token`, `id_token`, `extra` and `etag` only if the key has the
+   * scope `accounts:read` too.
    *
    * ACCOUNT_NOT_FOUND (NOT_FOUND): the account is not linked to any user.
    * SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions` is set, and the key lacks the scope `sessions:write`.

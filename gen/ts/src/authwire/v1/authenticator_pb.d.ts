@@ -82,21 +82,36 @@ export declare type Authenticator = Message<"authwire.v1.Authenticator"> & {
   extra?: JsonObject | undefined;
 
   /**
-   * When the authenticator was created, to the millisecond. Only ListAuthenticatorsByUserId returns it; elsewhere it is
-   * absent. For an authenticator that was created before the service recorded this time: when the service was upgraded.
+   * When the authenticator was created, to the millisecond. Only the lists return it; elsewhere it is absent.
+   * For an authenticator that was created before the service recorded this time: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 10;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * When a call last wrote the authenticator, to the millisecond, even if the counter did not change. So it is the time of
-   * the last sign-in with it. Returned where `create_time` is. For an older authenticator that was not written since the
-   * upgrade: when the service was upgraded.
+   * When a call last wrote the authenticator, to the millisecond, even if the call changed nothing. Returned where
+   * `create_time` is. For an older authenticator that was not written since the upgrade: when the service was upgraded.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 11;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * The name that the user has given to the authenticator, such as `Work laptop`. Absent: none. It is not called `name`,
+   * because applications may have kept a property of that name in `extra`.
+   *
+   * @generated from field: optional string display_name = 12;
+   */
+  displayName?: string | undefined;
+
+  /**
+   * When a sign-in last set the counter, to the millisecond, even to the same value. Absent: not since the service records
+   * this time.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_time = 13;
+   */
+  lastUsedTime?: Timestamp | undefined;
 };
 
 /**

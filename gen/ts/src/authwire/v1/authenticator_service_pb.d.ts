@@ -235,6 +235,171 @@ export declare type UpdateAuthenticatorCounterResponse = Message<"authwire.v1.Up
 export declare const UpdateAuthenticatorCounterResponseSchema: GenMessage<UpdateAuthenticatorCounterResponse>;
 
 /**
+ * Request of AuthenticatorService.ListAuthenticators.
+ *
+ * @generated from message authwire.v1.ListAuthenticatorsRequest
+ */
+export declare type ListAuthenticatorsRequest = Message<"authwire.v1.ListAuthenticatorsRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * The maximum number of authenticators of the page. 0: 50. A page may have fewer even if it is not the last, because it
+   * ends before its authenticators take more than 512 KiB.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ListAuthenticatorsRequest.
+ * Use `create(ListAuthenticatorsRequestSchema)` to create a new message.
+ */
+export declare const ListAuthenticatorsRequestSchema: GenMessage<ListAuthenticatorsRequest>;
+
+/**
+ * Response of AuthenticatorService.ListAuthenticators.
+ *
+ * @generated from message authwire.v1.ListAuthenticatorsResponse
+ */
+export declare type ListAuthenticatorsResponse = Message<"authwire.v1.ListAuthenticatorsResponse"> & {
+  /**
+   * The authenticators, with `create_time` and `update_time`.
+   *
+   * @generated from field: repeated authwire.v1.Authenticator authenticators = 1;
+   */
+  authenticators: Authenticator[];
+
+  /**
+   * Token of the next page, like that of ListUsers. Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ListAuthenticatorsResponse.
+ * Use `create(ListAuthenticatorsResponseSchema)` to create a new message.
+ */
+export declare const ListAuthenticatorsResponseSchema: GenMessage<ListAuthenticatorsResponse>;
+
+/**
+ * Request of AuthenticatorService.UpdateAuthenticator.
+ *
+ * @generated from message authwire.v1.UpdateAuthenticatorRequest
+ */
+export declare type UpdateAuthenticatorRequest = Message<"authwire.v1.UpdateAuthenticatorRequest"> & {
+  /**
+   * Credential id in Base64.
+   *
+   * @generated from field: string credential_id = 1;
+   */
+  credentialId: string;
+
+  /**
+   * New name, at most 100 characters. Empty: the authenticator has no name any more.
+   *
+   * @generated from field: string display_name = 2;
+   */
+  displayName: string;
+
+  /**
+   * Identifier of the user who must own the authenticator. An application in which users name their own passkeys sets it to
+   * the user who makes the request. Absent: any user.
+   *
+   * @generated from field: optional string user_id = 3;
+   */
+  userId?: string | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.UpdateAuthenticatorRequest.
+ * Use `create(UpdateAuthenticatorRequestSchema)` to create a new message.
+ */
+export declare const UpdateAuthenticatorRequestSchema: GenMessage<UpdateAuthenticatorRequest>;
+
+/**
+ * Response of AuthenticatorService.UpdateAuthenticator.
+ *
+ * @generated from message authwire.v1.UpdateAuthenticatorResponse
+ */
+export declare type UpdateAuthenticatorResponse = Message<"authwire.v1.UpdateAuthenticatorResponse"> & {
+  /**
+   * The authenticator after the call.
+   *
+   * @generated from field: authwire.v1.Authenticator authenticator = 1;
+   */
+  authenticator?: Authenticator | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.UpdateAuthenticatorResponse.
+ * Use `create(UpdateAuthenticatorResponseSchema)` to create a new message.
+ */
+export declare const UpdateAuthenticatorResponseSchema: GenMessage<UpdateAuthenticatorResponse>;
+
+/**
+ * Request of AuthenticatorService.DeleteAuthenticator.
+ *
+ * @generated from message authwire.v1.DeleteAuthenticatorRequest
+ */
+export declare type DeleteAuthenticatorRequest = Message<"authwire.v1.DeleteAuthenticatorRequest"> & {
+  /**
+   * Credential id in Base64.
+   *
+   * @generated from field: string credential_id = 1;
+   */
+  credentialId: string;
+
+  /**
+   * Identifier of the user who must own the authenticator. An application in which users remove their own passkeys sets it to
+   * the user who makes the request. Absent: any user.
+   *
+   * @generated from field: optional string user_id = 2;
+   */
+  userId?: string | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.DeleteAuthenticatorRequest.
+ * Use `create(DeleteAuthenticatorRequestSchema)` to create a new message.
+ */
+export declare const DeleteAuthenticatorRequestSchema: GenMessage<DeleteAuthenticatorRequest>;
+
+/**
+ * Response of AuthenticatorService.DeleteAuthenticator.
+ *
+ * @generated from message authwire.v1.DeleteAuthenticatorResponse
+ */
+export declare type DeleteAuthenticatorResponse = Message<"authwire.v1.DeleteAuthenticatorResponse"> & {
+  /**
+   * The authenticator before it was deleted.
+   *
+   * @generated from field: authwire.v1.Authenticator authenticator = 1;
+   */
+  authenticator?: Authenticator | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.DeleteAuthenticatorResponse.
+ * Use `create(DeleteAuthenticatorResponseSchema)` to create a new message.
+ */
+export declare const DeleteAuthenticatorResponseSchema: GenMessage<DeleteAuthenticatorResponse>;
+
+/**
  * Authenticators: the passkeys of users.
  *
  * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
@@ -293,6 +458,45 @@ export declare const AuthenticatorService: GenService<{
     methodKind: "unary";
     input: typeof UpdateAuthenticatorCounterRequestSchema;
     output: typeof UpdateAuthenticatorCounterResponseSchema;
+  },
+  /**
+   * Returns the authenticators of a user page by page, in the byte order of their credential ids. Returns none for an unknown
+   * user.
+   *
+   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+   *
+   * @generated from rpc authwire.v1.AuthenticatorService.ListAuthenticators
+   */
+  listAuthenticators: {
+    methodKind: "unary";
+    input: typeof ListAuthenticatorsRequestSchema;
+    output: typeof ListAuthenticatorsResponseSchema;
+  },
+  /**
+   * Sets the name that a user has given to an authenticator, and returns the authenticator. Atomic.
+   *
+   * AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+   *
+   * @generated from rpc authwire.v1.AuthenticatorService.UpdateAuthenticator
+   */
+  updateAuthenticator: {
+    methodKind: "unary";
+    input: typeof UpdateAuthenticatorRequestSchema;
+    output: typeof UpdateAuthenticatorResponseSchema;
+  },
+  /**
+   * Deletes an authenticator, with which nobody can sign in any more, and returns it as it was. Atomic. The sessions that
+   * began with it stay. So does the account that Auth.js links for each passkey: it signs nobody in without the
+   * authenticator, and AccountService.UnlinkAccount removes it.
+   *
+   * AUTHENTICATOR_NOT_FOUND (NOT_FOUND): no authenticator has the credential id, or it belongs to another user than `user_id`.
+   *
+   * @generated from rpc authwire.v1.AuthenticatorService.DeleteAuthenticator
+   */
+  deleteAuthenticator: {
+    methodKind: "unary";
+    input: typeof DeleteAuthenticatorRequestSchema;
+    output: typeof DeleteAuthenticatorResponseSchema;
   },
 }>;
 

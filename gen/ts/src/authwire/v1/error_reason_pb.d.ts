@@ -11,7 +11,8 @@ export declare const file_authwire_v1_error_reason: GenFile;
 
 /**
  * The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
- * name of one of these values without the prefix: `USER_NOT_FOUND`.
+ * name of one of these values without the prefix: `USER_NOT_FOUND`. The comment of a value has two paragraphs: the status code and
+ * when it happens; and what to do.
  *
  * @generated from enum authwire.v1.ErrorReason
  */
@@ -26,12 +27,16 @@ export enum ErrorReason {
   /**
    * INVALID_ARGUMENT: a field of the request breaks a rule. A google.rpc.BadRequest names each field and rule.
    *
+   * Correct the fields that the BadRequest names. The same request fails again.
+   *
    * @generated from enum value: ERROR_REASON_INVALID_FIELD = 1;
    */
   INVALID_FIELD = 1,
 
   /**
    * NOT_FOUND: no user has the id, e-mail address or account of the request.
+   *
+   * Treat it as a result: there is no such user.
    *
    * @generated from enum value: ERROR_REASON_USER_NOT_FOUND = 2;
    */
@@ -40,12 +45,16 @@ export enum ErrorReason {
   /**
    * ALREADY_EXISTS: another user has the id.
    *
+   * Read the existing user, or leave the id out, so that the service chooses one.
+   *
    * @generated from enum value: ERROR_REASON_USER_ALREADY_EXISTS = 3;
    */
   USER_ALREADY_EXISTS = 3,
 
   /**
    * ALREADY_EXISTS: another user has the e-mail address.
+   *
+   * Read the existing user with GetUserByEmail. Addresses that differ only in ASCII case are the same.
    *
    * @generated from enum value: ERROR_REASON_EMAIL_ALREADY_EXISTS = 4;
    */
@@ -54,12 +63,16 @@ export enum ErrorReason {
   /**
    * NOT_FOUND: the account is not linked to any user.
    *
+   * Treat it as a result: there is no such account.
+   *
    * @generated from enum value: ERROR_REASON_ACCOUNT_NOT_FOUND = 5;
    */
   ACCOUNT_NOT_FOUND = 5,
 
   /**
    * ALREADY_EXISTS: the account is linked to another user.
+   *
+   * Tell the user to sign in as the other user and to unlink the account there.
    *
    * @generated from enum value: ERROR_REASON_ACCOUNT_LINKED_TO_ANOTHER_USER = 6;
    */
@@ -68,12 +81,16 @@ export enum ErrorReason {
   /**
    * NOT_FOUND: no session has the token, or it has expired.
    *
+   * Treat it as a result: nobody is signed in.
+   *
    * @generated from enum value: ERROR_REASON_SESSION_NOT_FOUND = 7;
    */
   SESSION_NOT_FOUND = 7,
 
   /**
    * ALREADY_EXISTS: a session has the token.
+   *
+   * Choose a random token for each session. A write that is repeated after a lost response needs an idempotency key.
    *
    * @generated from enum value: ERROR_REASON_SESSION_ALREADY_EXISTS = 8;
    */
@@ -82,12 +99,16 @@ export enum ErrorReason {
   /**
    * NOT_FOUND: no verification token matches both identifier and token, or it was used.
    *
+   * Treat it as a result: the link is not valid, and the user asks for a new one.
+   *
    * @generated from enum value: ERROR_REASON_VERIFICATION_TOKEN_NOT_FOUND = 9;
    */
   VERIFICATION_TOKEN_NOT_FOUND = 9,
 
   /**
    * ALREADY_EXISTS: the identifier has this verification token already.
+   *
+   * Choose a random token for each link.
    *
    * @generated from enum value: ERROR_REASON_VERIFICATION_TOKEN_ALREADY_EXISTS = 10;
    */
@@ -96,12 +117,16 @@ export enum ErrorReason {
   /**
    * NOT_FOUND: no authenticator has the credential id.
    *
+   * Treat it as a result: this passkey is not registered.
+   *
    * @generated from enum value: ERROR_REASON_AUTHENTICATOR_NOT_FOUND = 11;
    */
   AUTHENTICATOR_NOT_FOUND = 11,
 
   /**
    * ALREADY_EXISTS: an authenticator has the credential id.
+   *
+   * Treat the passkey as registered already.
    *
    * @generated from enum value: ERROR_REASON_AUTHENTICATOR_ALREADY_EXISTS = 12;
    */
@@ -110,12 +135,16 @@ export enum ErrorReason {
   /**
    * FAILED_PRECONDITION: the new counter is lower than the stored one, as with a cloned authenticator.
    *
+   * Reject the sign-in. The user should remove the passkey and register another one.
+   *
    * @generated from enum value: ERROR_REASON_COUNTER_REGRESSION = 13;
    */
   COUNTER_REGRESSION = 13,
 
   /**
    * ABORTED: the write conflicted with other writes and was abandoned after several tries. Nothing was written.
+   *
+   * Repeat the call after a pause.
    *
    * @generated from enum value: ERROR_REASON_CONFLICT = 14;
    */
@@ -124,12 +153,17 @@ export enum ErrorReason {
   /**
    * UNAVAILABLE: the database cannot be reached, or the connection to it was lost during the call.
    *
+   * Repeat the call after a pause, a write with its idempotency key. The operator finds the cause in the log, or with
+   * `authwire doctor`.
+   *
    * @generated from enum value: ERROR_REASON_DATABASE_UNAVAILABLE = 15;
    */
   DATABASE_UNAVAILABLE = 15,
 
   /**
    * DEADLINE_EXCEEDED: a statement exceeded the service's statement timeout.
+   *
+   * Repeat the call after a pause, a write with its idempotency key. If it happens often, the database is too slow.
    *
    * @generated from enum value: ERROR_REASON_STATEMENT_TIMEOUT = 16;
    */
@@ -139,12 +173,17 @@ export enum ErrorReason {
    * RESOURCE_EXHAUSTED: the number of calls that wait for a database connection, or for their turn to write a row, has
    * reached the service's limit.
    *
+   * Repeat the call after a pause. If it happens often, the database is too slow, or the service needs more connections to
+   * it (`--database-pool-size`).
+   *
    * @generated from enum value: ERROR_REASON_QUEUE_FULL = 17;
    */
   QUEUE_FULL = 17,
 
   /**
    * DEADLINE_EXCEEDED: the caller's deadline, or the service's maximum, has passed.
+   *
+   * The outcome of a write is unknown: repeat it with its idempotency key. If it happens often, allow the calls more time.
    *
    * @generated from enum value: ERROR_REASON_DEADLINE_EXCEEDED = 18;
    */
@@ -153,12 +192,16 @@ export enum ErrorReason {
   /**
    * CANCELLED: the caller cancelled the call.
    *
+   * Nothing, because the caller decided it. The outcome of a write is unknown.
+   *
    * @generated from enum value: ERROR_REASON_CANCELLED = 19;
    */
   CANCELLED = 19,
 
   /**
    * UNAVAILABLE: the service is shutting down. Another replica may accept the call.
+   *
+   * Repeat the call. Clients of Authwire do so by themselves.
    *
    * @generated from enum value: ERROR_REASON_SHUTTING_DOWN = 20;
    */
@@ -167,6 +210,8 @@ export enum ErrorReason {
   /**
    * INTERNAL: an unexpected error, for which no other reason exists. The service's log has it under the request id.
    *
+   * Give the request id to the operator. It is in the metadata `request_id` of the ErrorInfo.
+   *
    * @generated from enum value: ERROR_REASON_INTERNAL = 21;
    */
   INTERNAL = 21,
@@ -174,12 +219,16 @@ export enum ErrorReason {
   /**
    * NOT_FOUND: grpc.health.v1.Health was asked about a service that this server does not have.
    *
+   * Correct the name of the service, or leave it empty to ask about the whole server.
+   *
    * @generated from enum value: ERROR_REASON_SERVICE_UNKNOWN = 22;
    */
   SERVICE_UNKNOWN = 22,
 
   /**
    * FAILED_PRECONDITION: neither the request nor the service has a secret to encrypt or decrypt tokens with.
+   *
+   * Set `AUTH_SECRET` in the environment of the service, or send `secrets` with the request.
    *
    * @generated from enum value: ERROR_REASON_MISSING_SECRET = 23;
    */
@@ -189,12 +238,16 @@ export enum ErrorReason {
    * UNAUTHENTICATED: the value is not a token, or its claims cannot be sent to every client: they are nested more than 32
    * levels deep, or contain a number that is not finite or text that is not Unicode.
    *
+   * Treat the request as one without a session.
+   *
    * @generated from enum value: ERROR_REASON_TOKEN_MALFORMED = 24;
    */
   TOKEN_MALFORMED = 24,
 
   /**
    * UNAUTHENTICATED: the token's `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+   *
+   * Treat the request as one without a session. Another issuer created the token.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_ALGORITHM_NOT_ALLOWED = 25;
    */
@@ -203,12 +256,17 @@ export enum ErrorReason {
   /**
    * UNAUTHENTICATED: no secret decrypts the token with the salt of the request.
    *
+   * Treat the request as one without a session. If it concerns every user, the service and the application have different
+   * secrets, or the salt is not the name of the cookie.
+   *
    * @generated from enum value: ERROR_REASON_NO_MATCHING_SECRET = 26;
    */
   NO_MATCHING_SECRET = 26,
 
   /**
    * UNAUTHENTICATED: the token expired 15 seconds ago or more.
+   *
+   * Treat the request as one without a session.
    *
    * @generated from enum value: ERROR_REASON_TOKEN_EXPIRED = 27;
    */
@@ -217,12 +275,16 @@ export enum ErrorReason {
   /**
    * UNAUTHENTICATED: the token becomes valid only in more than 15 seconds.
    *
+   * Treat the request as one without a session. If it concerns every user, correct the clock of one of the machines.
+   *
    * @generated from enum value: ERROR_REASON_TOKEN_NOT_YET_VALID = 28;
    */
   TOKEN_NOT_YET_VALID = 28,
 
   /**
    * UNIMPLEMENTED: the method of a call in a pipeline is no unary method of this service.
+   *
+   * Upgrade the service: the client is newer than it, or calls a method that does not exist.
    *
    * @generated from enum value: ERROR_REASON_METHOD_UNKNOWN = 29;
    */
@@ -232,12 +294,16 @@ export enum ErrorReason {
    * RESOURCE_EXHAUSTED: the number of active calls of the pipeline, or the total size of their requests, has reached the
    * service's limit; or the number of open streams of EventService.Watch has.
    *
+   * Wait for answers before further calls, or open another connection.
+   *
    * @generated from enum value: ERROR_REASON_TOO_MANY_CALLS = 30;
    */
   TOO_MANY_CALLS = 30,
 
   /**
    * UNAUTHENTICATED: the call has no API key.
+   *
+   * Set the option `apiKey` of the client, or send the header `authorization: Bearer awk_…`.
    *
    * @generated from enum value: ERROR_REASON_API_KEY_MISSING = 31;
    */
@@ -246,12 +312,16 @@ export enum ErrorReason {
   /**
    * UNAUTHENTICATED: the API key is not one of this service, was revoked, or has expired.
    *
+   * Create a key with `authwire keys create`, and give it to the application.
+   *
    * @generated from enum value: ERROR_REASON_API_KEY_INVALID = 32;
    */
   API_KEY_INVALID = 32,
 
   /**
    * PERMISSION_DENIED: the API key lacks the scope of the method. The metadata `scope` of the ErrorInfo names it.
+   *
+   * Create a key that has the scope: `authwire keys create --scopes …`.
    *
    * @generated from enum value: ERROR_REASON_SCOPE_MISSING = 33;
    */
@@ -261,13 +331,17 @@ export enum ErrorReason {
    * RESOURCE_EXHAUSTED: the API key has reached the rate limit of the method. A google.rpc.RetryInfo gives the time after
    * which the next call is allowed.
    *
+   * Repeat the call after the time of the RetryInfo. The operator sets the limits (`--rate-limit`).
+   *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 34;
    */
   RATE_LIMITED = 34,
 
   /**
-   * RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or the API key or its connection has used
-   * up its share of the service. A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
+   * RESOURCE_EXHAUSTED: the service has more active calls than it can answer soon, or the API key or its connection has
+   * used up its share of the service. A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
+   *
+   * Repeat the call after the time of the RetryInfo. If it happens often, the service needs more replicas.
    *
    * @generated from enum value: ERROR_REASON_OVERLOADED = 35;
    */
@@ -275,6 +349,8 @@ export enum ErrorReason {
 
   /**
    * FAILED_PRECONDITION: the stored data was encrypted with a key that the service does not have, or was tampered with.
+   *
+   * The operator adds the earlier key to `AUTHWIRE_ENCRYPTION_KEYS`.
    *
    * @generated from enum value: ERROR_REASON_ENCRYPTION_KEY_MISSING = 36;
    */
@@ -284,6 +360,8 @@ export enum ErrorReason {
    * RESOURCE_EXHAUSTED: the number of response bytes that wait for the client to read them from its connection has reached
    * the service's limit. The call was executed; only its response is not sent.
    *
+   * Read the responses, or make fewer calls at the same time.
+   *
    * @generated from enum value: ERROR_REASON_ANSWERS_NOT_TAKEN = 37;
    */
   ANSWERS_NOT_TAKEN = 37,
@@ -292,13 +370,17 @@ export enum ErrorReason {
    * UNAVAILABLE: the service cannot write its audit log, and is configured to reject writes in this case
    * (`--audit-log-failure=reject`). A google.rpc.RetryInfo gives the time to wait before a retry. Nothing was done.
    *
+   * Repeat the call after the time of the RetryInfo. The operator restores the target of the audit log.
+   *
    * @generated from enum value: ERROR_REASON_AUDIT_LOG_UNAVAILABLE = 38;
    */
   AUDIT_LOG_UNAVAILABLE = 38,
 
   /**
    * FAILED_PRECONDITION: the idempotency key was used for a call of another method, or with another request. Nothing was
-   * done. The call needs a key of its own.
+   * done.
+   *
+   * Send a new random key with each write, and the same key only with the same write.
    *
    * @generated from enum value: ERROR_REASON_IDEMPOTENCY_KEY_REUSED = 39;
    */
@@ -306,15 +388,19 @@ export enum ErrorReason {
 
   /**
    * FAILED_PRECONDITION: the account has no refresh token, and its access token does not stay valid for as long as the
-   * caller asked, or is missing. The user must sign in with the provider again.
+   * caller asked, or is missing.
+   *
+   * Let the user sign in with the provider again.
    *
    * @generated from enum value: ERROR_REASON_REFRESH_TOKEN_MISSING = 40;
    */
   REFRESH_TOKEN_MISSING = 40,
 
   /**
-   * FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of providers
-   * (`--providers-file`) does not have the provider for the tenant of the key.
+   * FAILED_PRECONDITION: a token must be refreshed, and the service does not know the token endpoint: its file of
+   * providers (`--providers-file`) does not have the provider for the tenant of the key.
+   *
+   * The operator adds the provider to the file of providers.
    *
    * @generated from enum value: ERROR_REASON_PROVIDER_NOT_CONFIGURED = 41;
    */
@@ -322,9 +408,11 @@ export enum ErrorReason {
 
   /**
    * FAILED_PRECONDITION: the provider rejects the grant of the account: the refresh token has expired or was revoked or
-   * replaced, or the provider requires an action of the user. The user must sign in with the provider again. The metadata
-   * `oauth_error` and `http_status` of the ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives
-   * the time during which the service does not try this refresh token again.
+   * replaced, or the provider requires an action of the user. The metadata `oauth_error` and `http_status` of the
+   * ErrorInfo give the provider's error code and status. A google.rpc.RetryInfo gives the time during which the service
+   * does not try this refresh token again.
+   *
+   * Let the user sign in with the provider again.
    *
    * @generated from enum value: ERROR_REASON_REFRESH_REFUSED = 42;
    */
@@ -332,8 +420,10 @@ export enum ErrorReason {
 
   /**
    * FAILED_PRECONDITION: the provider rejects the service as a client. The metadata `oauth_error` and `http_status` of the
-   * ErrorInfo give the provider's error code (`invalid_client`, …) and status. The operator must check the file of providers.
-   * A google.rpc.RetryInfo gives the time during which the service does not try again.
+   * ErrorInfo give the provider's error code (`invalid_client`, …) and status. A google.rpc.RetryInfo gives the time
+   * during which the service does not try again.
+   *
+   * The operator corrects the client id and secret in the file of providers.
    *
    * @generated from enum value: ERROR_REASON_CLIENT_REFUSED = 43;
    */
@@ -341,10 +431,12 @@ export enum ErrorReason {
 
   /**
    * UNAVAILABLE: a token must be refreshed, and the provider cannot be reached or gives no usable response. The metadata
-   * `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new token
-   * had expired already), `paused` (the provider is not asked for any account, because it was not available or asked for a
-   * pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the time during
-   * which the service does not try again.
+   * `failure` of the ErrorInfo says which: `network`, `timeout`, `status`, `malformed`, `too_large`, `expired` (the new
+   * token had expired already), `paused` (the provider is not asked for any account, because it was not available or asked
+   * for a pause). `oauth_error` and `http_status` are there if the provider answered. A google.rpc.RetryInfo gives the
+   * time during which the service does not try again.
+   *
+   * Repeat the call after the time of the RetryInfo.
    *
    * @generated from enum value: ERROR_REASON_PROVIDER_UNAVAILABLE = 44;
    */
@@ -353,6 +445,8 @@ export enum ErrorReason {
   /**
    * OUT_OF_RANGE: events after the cursor have been deleted by the cleanup, or the cursor is of another database.
    *
+   * Start again without a cursor, and read what the application keeps anew.
+   *
    * @generated from enum value: ERROR_REASON_CURSOR_EXPIRED = 45;
    */
   CURSOR_EXPIRED = 45,
@@ -360,13 +454,17 @@ export enum ErrorReason {
   /**
    * FAILED_PRECONDITION: the service is configured to keep no events (`--events-keep 0`).
    *
+   * The operator starts the service with another value of `--events-keep`.
+   *
    * @generated from enum value: ERROR_REASON_EVENTS_NOT_KEPT = 46;
    */
   EVENTS_NOT_KEPT = 46,
 
   /**
    * DEADLINE_EXCEEDED: a call with `await_caches` has done its work, but its deadline passed before every client had
-   * confirmed the change. A repeated call waits for the same confirmations.
+   * confirmed the change.
+   *
+   * Repeat the call to wait longer. The change itself is made.
    *
    * @generated from enum value: ERROR_REASON_CACHES_NOT_CONFIRMED = 47;
    */
@@ -376,9 +474,21 @@ export enum ErrorReason {
    * FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
    * not the API key, so it is not PERMISSION_DENIED.
    *
+   * Tell the user that access is denied. An operator enables the user with EnableUser.
+   *
    * @generated from enum value: ERROR_REASON_USER_DISABLED = 48;
    */
   USER_DISABLED = 48,
+
+  /**
+   * ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
+   * read it. Nothing was written.
+   *
+   * Read the value again, and repeat the change with its new etag.
+   *
+   * @generated from enum value: ERROR_REASON_STALE_ETAG = 49;
+   */
+  STALE_ETAG = 49,
 }
 
 /**

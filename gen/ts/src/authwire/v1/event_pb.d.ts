@@ -167,7 +167,7 @@ export enum EventKind {
   AUTHENTICATOR_CREATED = 13,
 
   /**
-   * The counter of an authenticator was raised.
+   * The counter of an authenticator was raised, or its name was changed.
    *
    * @generated from enum value: EVENT_KIND_AUTHENTICATOR_UPDATED = 14;
    */
@@ -187,6 +187,13 @@ export enum EventKind {
    * @generated from enum value: EVENT_KIND_USER_ENABLED = 16;
    */
   USER_ENABLED = 16,
+
+  /**
+   * An authenticator was deleted.
+   *
+   * @generated from enum value: EVENT_KIND_AUTHENTICATOR_DELETED = 19;
+   */
+  AUTHENTICATOR_DELETED = 19,
 }
 
 /**

@@ -76,6 +76,14 @@ export declare type IntrospectRequest = Message<"authwire.v1.IntrospectRequest">
    * @generated from field: optional string user_id_claim = 7;
    */
   userIdClaim?: string | undefined;
+
+  /**
+   * The application uses next-auth 4: the default names of the cookie are those with `next-auth` in place of `authjs`, and its
+   * JWTs are read (see DecodeRequest.next_auth4).
+   *
+   * @generated from field: bool next_auth4 = 8;
+   */
+  nextAuth4: boolean;
 };
 
 /**

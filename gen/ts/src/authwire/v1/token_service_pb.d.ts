@@ -25,7 +25,7 @@ export declare type EncodeRequest = Message<"authwire.v1.EncodeRequest"> & {
 
   /**
    * Input for the derivation of the key, in addition to the secret. Auth.js uses the name of the session cookie. (Its length
-   * is limited by that of HKDF's info parameter in Web Crypto implementations.)
+   * is limited by that of HKDF's info parameter in Web Crypto implementations.) Required, except with `next_auth4`.
    *
    * @generated from field: string salt = 2;
    */
@@ -44,6 +44,14 @@ export declare type EncodeRequest = Message<"authwire.v1.EncodeRequest"> & {
    * @generated from field: repeated string secrets = 4;
    */
   secrets: string[];
+
+  /**
+   * Issues a session token of next-auth 4, which its own `decode` reads. Its key depends on the secret only, so the salt is not
+   * used.
+   *
+   * @generated from field: bool next_auth4 = 5;
+   */
+  nextAuth4: boolean;
 };
 
 /**
@@ -86,7 +94,8 @@ export declare type DecodeRequest = Message<"authwire.v1.DecodeRequest"> & {
   token: string;
 
   /**
-   * See EncodeRequest.salt.
+   * See EncodeRequest.salt. With `next_auth4` it is the salt of tokens of Auth.js, and without it only tokens of next-auth 4
+   * are read.
    *
    * @generated from field: string salt = 2;
    */
@@ -98,6 +107,14 @@ export declare type DecodeRequest = Message<"authwire.v1.DecodeRequest"> & {
    * @generated from field: repeated string secrets = 3;
    */
   secrets: string[];
+
+  /**
+   * Reads session tokens of next-auth 4 and, with a salt, of Auth.js. The encryption in the token's header tells the two
+   * apart: A256GCM is next-auth 4, A256CBC-HS512 is Auth.js. Without this field no token of next-auth 4 is read.
+   *
+   * @generated from field: bool next_auth4 = 4;
+   */
+  nextAuth4: boolean;
 };
 
 /**
@@ -201,6 +218,13 @@ export declare type GetTokenRequest = Message<"authwire.v1.GetTokenRequest"> & {
    * @generated from field: bool raw = 6;
    */
   raw: boolean;
+
+  /**
+   * See DecodeRequest.next_auth4. The cookie's default name is then `next-auth.session-token`, with the same prefix.
+   *
+   * @generated from field: bool next_auth4 = 7;
+   */
+  nextAuth4: boolean;
 };
 
 /**
@@ -246,8 +270,8 @@ export declare type GetTokenResponse = Message<"authwire.v1.GetTokenResponse"> &
 export declare const GetTokenResponseSchema: GenMessage<GetTokenResponse>;
 
 /**
- * Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512). It uses the secrets of
- * the service, so that applications do not have to hold them. A request may supply its own secrets instead.
+ * Tokens: issues and reads the encrypted JSON web tokens of Auth.js (JWE `dir` with A256CBC-HS512) and the session tokens of
+ * next-auth 4 (`dir` with A256GCM). It uses the secrets of the service, so that applications do not have to hold them. A request may supply its own secrets instead.
  *
  * @generated from service authwire.v1.TokenService
  */
@@ -268,7 +292,8 @@ export declare const TokenService: GenService<{
    * Reads a token. Stores nothing.
    *
    * TOKEN_MALFORMED (UNAUTHENTICATED): it is not a token, or its header is broken.
-   * TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+   * TOKEN_ALGORITHM_NOT_ALLOWED (UNAUTHENTICATED): its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses; or it is a
+   * token of Auth.js, and the request has `next_auth4` and no salt.
    * NO_MATCHING_SECRET (UNAUTHENTICATED): no secret, with this salt, decrypts it.
    * TOKEN_EXPIRED (UNAUTHENTICATED): `exp` lies 15 seconds or more in the past.
    * TOKEN_NOT_YET_VALID (UNAUTHENTICATED): `nbf` lies more than 15 seconds in the future.

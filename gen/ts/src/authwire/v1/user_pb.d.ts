@@ -83,6 +83,14 @@ export declare type User = Message<"authwire.v1.User"> & {
    * @generated from field: authwire.v1.Disabled disabled = 9;
    */
   disabled?: Disabled | undefined;
+
+  /**
+   * Changes whenever a field that UpdateUser can change gets another value. UpdateUserRequest.etag takes it. Clients must
+   * not interpret it. The methods of UserService return it. The users of sessions do not have it.
+   *
+   * @generated from field: optional string etag = 10;
+   */
+  etag?: string | undefined;
 };
 
 /**

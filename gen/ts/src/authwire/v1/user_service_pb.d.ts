@@ -6,6 +6,10 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { User } from "./user_pb.js";
+import type { Authenticator } from "./authenticator_pb.js";
+import type { Account } from "./account_pb.js";
+import type { Session } from "./session_pb.js";
+import type { Event } from "./event_pb.js";
 
 /**
  * Describes the file authwire/v1/user_service.proto.
@@ -288,6 +292,13 @@ export declare type UpdateUserRequest = Message<"authwire.v1.UpdateUserRequest">
    * @generated from field: bool revoke_sessions_on_email_change = 8;
    */
   revokeSessionsOnEmailChange: boolean;
+
+  /**
+   * User.etag as the caller has read it: the user is changed only if it still has this etag. Absent: whatever it has.
+   *
+   * @generated from field: optional string etag = 9;
+   */
+  etag?: string | undefined;
 };
 
 /**
@@ -608,6 +619,96 @@ export declare type CountUsersResponse = Message<"authwire.v1.CountUsersResponse
 export declare const CountUsersResponseSchema: GenMessage<CountUsersResponse>;
 
 /**
+ * Request of UserService.ExportUser.
+ *
+ * @generated from message authwire.v1.ExportUserRequest
+ */
+export declare type ExportUserRequest = Message<"authwire.v1.ExportUserRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string user_id = 1;
+   */
+  userId: string;
+
+  /**
+   * The maximum number of accounts, sessions or events of the page. 0: 50. A page may have fewer, or none, even if it is not
+   * the last.
+   *
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * Where the page begins: `next_page_token` of the previous page. Empty: the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ExportUserRequest.
+ * Use `create(ExportUserRequestSchema)` to create a new message.
+ */
+export declare const ExportUserRequestSchema: GenMessage<ExportUserRequest>;
+
+/**
+ * Response of UserService.ExportUser. Each page has items of one list, in the order of the fields.
+ *
+ * @generated from message authwire.v1.ExportUserResponse
+ */
+export declare type ExportUserResponse = Message<"authwire.v1.ExportUserResponse"> & {
+  /**
+   * The user, with `create_time` and `update_time`. Only on the first page.
+   *
+   * @generated from field: authwire.v1.User user = 1;
+   */
+  user?: User | undefined;
+
+  /**
+   * The passkeys of the user, without `credential_public_key`. All of them are on the first page.
+   *
+   * @generated from field: repeated authwire.v1.Authenticator authenticators = 2;
+   */
+  authenticators: Authenticator[];
+
+  /**
+   * The accounts that are linked to the user, without tokens and `extra`, where providers put credentials too.
+   *
+   * @generated from field: repeated authwire.v1.Account accounts = 3;
+   */
+  accounts: Account[];
+
+  /**
+   * The sessions of the user with their origin, also those that have expired and are not cleaned up yet.
+   *
+   * @generated from field: repeated authwire.v1.Session sessions = 4;
+   */
+  sessions: Session[];
+
+  /**
+   * The events about the user that are still kept, in their order.
+   *
+   * @generated from field: repeated authwire.v1.Event events = 5;
+   */
+  events: Event[];
+
+  /**
+   * Token of the next page, like that of ListUsers. Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 6;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ExportUserResponse.
+ * Use `create(ExportUserResponseSchema)` to create a new message.
+ */
+export declare const ExportUserResponseSchema: GenMessage<ExportUserResponse>;
+
+/**
  * Users: creates, reads, updates and deletes the people who can sign in.
  *
  * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
@@ -676,6 +777,7 @@ export declare const UserService: GenService<{
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has the id.
    * EMAIL_ALREADY_EXISTS (ALREADY_EXISTS): another user has the new e-mail address.
+   * STALE_ETAG (ABORTED): the user has changed since the caller read it with this `etag`.
    * SCOPE_MISSING (PERMISSION_DENIED): `revoke_sessions_on_email_change` is set, and the key lacks the scope
    * `sessions:write`.
    *
@@ -761,6 +863,21 @@ export declare const UserService: GenService<{
     methodKind: "unary";
     input: typeof CountUsersRequestSchema;
     output: typeof CountUsersResponseSchema;
+  },
+  /**
+   * Returns what is stored about a user, page by page, without secrets: neither tokens, keys of passkeys and further
+   * properties of accounts, nor the private properties of the user. The pages put together, list by list, are one document.
+   * They are not read at one moment. If the user is deleted meanwhile, the next page fails.
+   *
+   * USER_NOT_FOUND (NOT_FOUND): no user has the id.
+   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of the export of this user.
+   *
+   * @generated from rpc authwire.v1.UserService.ExportUser
+   */
+  exportUser: {
+    methodKind: "unary";
+    input: typeof ExportUserRequestSchema;
+    output: typeof ExportUserResponseSchema;
   },
 }>;
 

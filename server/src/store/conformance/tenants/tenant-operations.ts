@@ -12,6 +12,7 @@ export interface Operation {
 
 // Few names, so that operations meet within one tenant and across tenants.
 const name = fc.constantFrom("a", "b")
+const userId = fc.option(name, { nil: undefined })
 const email = fc.constantFrom("a@example.com", "A@example.com", "b@example.com", undefined)
 const soon = new Date(Date.UTC(2031, 0, 1))
 const past = new Date(Date.UTC(2029, 0, 1))
@@ -35,6 +36,7 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
     store.users.create(caller, { ...user, extra: { of } }),
   ),
   operation("get user", name, (store, caller, id) => store.users.get(caller, id)),
+  operation("get user with times", name, (store, caller, id) => store.users.getWithTimes(caller, id)),
   operation("get private extra", name, (store, caller, id) => store.users.getPrivateExtra(caller, id)),
   operation("get user by email", fc.constantFrom("a@example.com", "b@example.com"), (store, caller, address) =>
     store.users.getByEmail(caller, address),
@@ -118,6 +120,15 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
   ),
   operation("get authenticator", name, (store, caller, id) => store.authenticators.get(caller, id)),
   operation("list authenticators", name, (store, caller, id) => store.authenticators.listByUserId(caller, id)),
+  operation("list pages of authenticators", name, (store, caller, id) =>
+    allPages(1, (page) => store.authenticators.list(caller, id, page)),
+  ),
+  operation("rename authenticator", fc.record({ id: name, userId }), (store, caller, { id, userId }, of) =>
+    store.authenticators.rename(caller, id, of, userId),
+  ),
+  operation("delete authenticator", fc.record({ id: name, userId }), (store, caller, { id, userId }) =>
+    store.authenticators.delete(caller, id, userId),
+  ),
   operation("raise counter", fc.record({ id: name, to: fc.integer({ min: 0, max: 3 }) }), (store, caller, { id, to }) =>
     store.authenticators.updateCounter(caller, id, to),
   ),

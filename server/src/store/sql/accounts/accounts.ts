@@ -1,4 +1,5 @@
 import { StoreError } from "../../../errors/store-error.js"
+import { accountEtag } from "../../etag.js"
 import type { AccountStore, Caller } from "../../store.js"
 import type { Account, AccountKey, ListedAccount } from "../../types.js"
 import type { Cipher } from "../cipher.js"
@@ -12,6 +13,7 @@ import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { withoutSkipped } from "../schema/unreadable-row.js"
+import { checkEtag, staleEtag } from "../stale-etag.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
 import type { RevokeMost } from "../users/revoke-most.js"
 import { userChecks } from "../users/user-checks.js"
@@ -106,14 +108,16 @@ export function accountStore(
   }
 
   /** Updates the account if the same user has it; returns null if it is not linked. */
-  const update = (caller: Caller, account: Account): Promise<Account | null> =>
+  const update = (caller: Caller, account: Account, etag?: string): Promise<Account | null> =>
     database.transaction(caller, [nameOf(caller, account)], async (sql) => {
       const row = accounts.first(await sql.read(accounts.byKeyForUpdate, keyOf(caller, account)))
       if (row === null) return null
       if (row.userId !== account.userId) {
         throw new StoreError("ACCOUNT_LINKED_TO_ANOTHER_USER", "the account is linked to another user")
       }
-      const linked = linkAgain(sealed.open(row, caller.tenant), account)
+      const stored = sealed.open(row, caller.tenant)
+      checkEtag(etag, accountEtag(stored))
+      const linked = linkAgain(stored, account)
       checkJsonSize("extra", linked.extra)
       const changed = { ...sealed.seal(linked, caller.tenant), updated: new Date(clock()) }
       await sql.write(accounts.update, changed, eventOf(caller, "account.updated", linked))
@@ -122,7 +126,7 @@ export function accountStore(
     })
 
   return {
-    async link(caller, given) {
+    async link(caller, given, { etag } = {}) {
       const account = {
         ...given,
         token_type: given.token_type?.toLowerCase(),
@@ -131,6 +135,11 @@ export function accountStore(
       }
       checkJsonSize("extra", account.extra)
       checkJsonSize("authorization_details", account.authorization_details)
+      if (etag !== undefined) {
+        const linked = await update(caller, account, etag)
+        if (linked === null) throw staleEtag()
+        return linked
+      }
       // A concurrent link or unlink can make either attempt fail; then the other one is tried. Both fail if the account
       // is one of a user that is being deleted.
       for (;;) {

@@ -5,6 +5,7 @@ import { columnTypes, type Engine } from "./column-types.js"
 import type {
   AccountRow,
   ApiKeyRow,
+  AuditRow,
   AuthenticatorRow,
   CacheRow,
   EventHeadRow,
@@ -156,9 +157,11 @@ export function entities(engine: Engine) {
         credentialBackedUp: { name: "credential_backed_up", ...boolean() },
         transports: { name: "transports", nullable: true, ...text() },
         extra: { name: "extra", ...json(isObject) },
+        displayName: { name: "display_name", nullable: true, ...string(100) },
+        lastUsed: { name: "last_used", nullable: true, ...time() },
         ...times,
       },
-      indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId"] }],
+      indices: [{ name: "authenticators_user_id", columns: ["tenant", "userId", "credentialID"] }],
       foreignKeys: [ofUser("authenticators_user_id_fkey")],
     }),
 
@@ -190,6 +193,27 @@ export function entities(engine: Engine) {
       indices: [
         { name: "events_sequence", columns: ["sequence", "id"] },
         { name: "events_tenant", columns: ["tenant", "sequence"] },
+      ],
+    }),
+
+    auditEntries: new EntitySchema<AuditRow>({
+      name: "AuditEntry",
+      tableName: "audit_entries",
+      columns: {
+        id: { name: "id", primary: true, generated: "increment", ...whole() },
+        tenant: { name: "tenant", ...key(63) },
+        created: { name: "created", ...time() },
+        method: { name: "method", ...key(128) },
+        keyId: { name: "key_id", nullable: true, ...key(63) },
+        subject: { name: "subject", nullable: true, ...key(128) },
+        details: { name: "details", ...json(isObject) },
+      },
+      indices: [
+        { name: "audit_entries_created", columns: ["created"] },
+        { name: "audit_entries_tenant", columns: ["tenant", "created", "id"] },
+        { name: "audit_entries_subject", columns: ["tenant", "subject", "created", "id"] },
+        { name: "audit_entries_key", columns: ["tenant", "keyId", "created", "id"] },
+        { name: "audit_entries_method", columns: ["tenant", "method", "created", "id"] },
       ],
     }),
 

@@ -26,6 +26,7 @@ const isNow = (value: unknown) => {
 const tables = [
   "accounts",
   "api_keys",
+  "audit_entries",
   "authenticators",
   "caches",
   "event_head",

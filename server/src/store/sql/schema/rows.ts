@@ -1,6 +1,7 @@
 import type {
   Account,
   ApiKey,
+  AuditEntry,
   Authenticator,
   EventIds,
   EventKind,
@@ -97,6 +98,12 @@ export interface EventRow extends EventIds {
   tenant: string
   kind: EventKind
   created: Date
+}
+
+export interface AuditRow extends Pick<AuditEntry, "created" | "method" | "keyId" | "subject"> {
+  id?: number | undefined
+  tenant: string
+  details: Omit<AuditEntry, "created" | "method" | "keyId" | "subject">
 }
 
 /** The only row of `event_head`: the last sequence that was assigned, and the random id of the history. */

@@ -18,6 +18,7 @@ import { type OnUnreadable, type RowReader, rowReader } from "./row-reader.js"
 import {
   type AccountRow,
   type ApiKeyRow,
+  type AuditRow,
   type AuthenticatorRow,
   type CacheRow,
   disabledColumns,
@@ -137,6 +138,7 @@ export function tables(
     authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(entities.authenticators, { isOfUser: true }),
     idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(entities.idempotencyKeys),
     events: table<EventRow, "id">(entities.events),
+    auditEntries: table<AuditRow, "id">(entities.auditEntries),
     eventHead: table<EventHeadRow, "name">(entities.eventHead),
     caches: table<CacheRow, "tenant" | "process">(entities.caches),
     tenants: table<Tenant, "name">(entities.tenants),

@@ -35,11 +35,15 @@ import type { ConnectionPermits } from "./connection-permits.js"
  * again at once by itself. After a COMMIT without an answer it is unknown what is stored, and every unit is told so.
  */
 
-/** Runs work whose steps are committed together. It locks these rows with its first step. All of it may run again; see Database. */
+/**
+ * Runs work whose steps are committed together. It locks these rows with its first step. All of it may run again, unless
+ * `isRepeatable` is false also if it may have been committed; see Database.
+ */
 export function commitTogether<T>(
   attempt: Attempt<Group>,
   rows: readonly string[],
   work: (transaction: GroupTransaction) => Promise<T>,
+  { isRepeatable }: { isRepeatable: boolean } = { isRepeatable: true },
 ): Promise<T> {
   let mayShare = true
   return attempt(async (access) => {
@@ -59,7 +63,7 @@ export function commitTogether<T>(
         if (!access.waiter.signal?.aborted) await left
       }
     }
-  }, true)
+  }, isRepeatable)
 }
 
 /** The failure of a unit whose transaction was rolled back, most often because of another unit. */

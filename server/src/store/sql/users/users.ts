@@ -1,4 +1,5 @@
 import { StoreError } from "../../../errors/store-error.js"
+import { userEtag } from "../../etag.js"
 import type { Caller, UserStore } from "../../store.js"
 import type { User, UserPatch } from "../../types.js"
 import type { Cipher } from "../cipher.js"
@@ -9,7 +10,9 @@ import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, textOf } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
+import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { UserRow } from "../schema/rows.js"
+import { checkEtag } from "../stale-etag.js"
 import { emailKey } from "./email-key.js"
 import { privateExtra } from "./private-extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
@@ -52,6 +55,10 @@ export function userStore(
     alias: "a",
     key: ["provider", "providerAccountId"],
   })
+  const withTimes = users.statement(
+    users.selectFrom("u").select(columnsWithTimes(users, "u")).where(users.keyIs("u")),
+    ...users.key,
+  )
   const privateById = users.statement(
     users.selectFrom("u").select("u.privateExtra").where(users.keyIs("u")),
     ...users.key,
@@ -63,11 +70,12 @@ export function userStore(
   const withId = users.statement(users.selectFrom("u").withDeleted().where(users.keyIs("u")), ...users.key)
 
   /** Revokes most sessions of a user if it has many and this patch changes its address. Returns their number. */
-  async function revokeMostOf(caller: Caller, id: string, { email }: UserPatch): Promise<number> {
+  async function revokeMostOf(caller: Caller, id: string, { email }: UserPatch, etag?: string): Promise<number> {
     if (email === undefined) return 0
     const user = first(await byId(caller, [users.cell("id", id)]))
     const key = emailKey(email ?? undefined)
     if (user === null || key === emailKey(user.email)) return 0
+    checkEtag(etag, userEtag(user))
     // The update is going to fail.
     if (key !== undefined && (await byEmail(caller, [users.cell("emailKey", key)])) !== undefined) return 0
     return revokeMost(caller, id)
@@ -108,6 +116,11 @@ export function userStore(
       return first(await byId(caller, [users.cell("id", id)]))
     },
 
+    async getWithTimes(caller, id) {
+      const [cells] = await database.reads(caller).read(withTimes, { tenant: caller.tenant, id })
+      return cells === undefined ? null : { ...users.row(cells), ...timesOf(users, cells) }
+    },
+
     async getByEmail(caller, email) {
       const key = emailKey(email)
       if (key === undefined) return null
@@ -143,13 +156,14 @@ export function userStore(
       const key = { tenant, id }
       const isLong = options?.revokeSessionsOnEmailChange === true
       const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
-      const revoked = isLong ? await revokeMostOf(caller, id, patch) : 0
+      const revoked = isLong ? await revokeMostOf(caller, id, patch, options.etag) : 0
       return database.transaction(
         caller,
         [users.nameOf(key), ...emailNames(address)],
         async (sql) => {
           const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
           if (user === null) return null
+          checkEtag(options?.etag, userEtag(user))
           const changed = applyPatch(user, patch)
           checkJsonSize("extra", changed.extra)
           try {

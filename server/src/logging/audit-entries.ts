@@ -1,0 +1,53 @@
+import type { Logger } from "pino"
+import type { AuditEntryStore } from "../rpc/interceptors/audit.js"
+import type { AuditStore } from "../store/store.js"
+import type { AuditEntry } from "../store/types.js"
+
+/** The most entries that wait, and the most that one statement stores. */
+const maxWaiting = 10_000
+const atOnce = 100
+
+/**
+ * Stores entries of the audit in the database. Those of calls that have ended are stored one batch after another. If the
+ * database does not answer or is too slow, entries are lost, and the log has their number.
+ */
+export function auditEntries(audit: AuditStore, log: Logger): AuditEntryStore & { stop(): Promise<void> } {
+  const waiting: { tenant: string; entry: AuditEntry }[] = []
+  let storing: Promise<void> | undefined
+  let lost = 0
+
+  async function store(): Promise<void> {
+    for (;;) {
+      const tenant = waiting[0]?.tenant
+      if (tenant === undefined) break
+      const end = waiting.findIndex((one) => one.tenant !== tenant)
+      const batch = waiting.splice(0, Math.min(atOnce, end === -1 ? waiting.length : end))
+      try {
+        await audit.add(
+          { tenant },
+          batch.map(({ entry }) => entry),
+        )
+        if (lost > 0) log.error({ entries: lost }, "entries of the audit are lost: they could not be stored")
+        lost = 0
+      } catch (error) {
+        if (lost === 0) log.error({ err: error }, "entries of the audit cannot be stored")
+        lost += batch.length
+      }
+    }
+    storing = undefined
+  }
+
+  return {
+    together: audit.together,
+    keep(tenant, entry) {
+      if (waiting.length === maxWaiting) lost++
+      else waiting.push({ tenant, entry })
+      storing ??= store()
+    },
+    /** Resolves when no entry waits any more. */
+    async stop() {
+      await storing
+      if (lost > 0) log.error({ entries: lost }, "entries of the audit are lost: they could not be stored")
+    },
+  }
+}

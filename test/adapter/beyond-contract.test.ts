@@ -1,0 +1,100 @@
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { authenticator, inAnHour } from "@authwire/test-support/processes/adapter.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+// What the service knows beyond the contract of Auth.js: typed clients see it, and the objects of the adapter do not have it.
+describe("beyond the contract", () => {
+  let authwire: Authwire
+  beforeAll(async () => {
+    authwire = await startAuthwire(serviceDatabase())
+  })
+  afterAll(() => authwire.close())
+
+  const newUser = () => {
+    const id = crypto.randomUUID()
+    return authwire.adapter.createUser({ id, email: `${id}@example.com`, emailVerified: null })
+  }
+  async function failureOf(pending: Promise<unknown>) {
+    const error: unknown = await pending.catch((caught: unknown) => caught)
+    if (!(error instanceof ConnectError)) throw new Error("the call did not fail")
+    return [Code[error.code], error.findDetails(ErrorInfoSchema)[0]?.reason]
+  }
+
+  test("a passkey has a name and the time of its last use, and its user removes it", async () => {
+    const { authenticators } = authwire.client
+    const [user, other] = [await newUser(), await newUser()]
+    const given = authenticator(user.id)
+    await authwire.adapter.createAuthenticator(given)
+    const { credentialID: credentialId } = given
+    const list = async () => {
+      const listed = []
+      for await (const one of authenticators.list({ userId: user.id, pageSize: 1 })) listed.push(one)
+      return listed
+    }
+    expect((await list())[0]?.lastUsedTime).toBeUndefined()
+    await authwire.adapter.updateAuthenticatorCounter(credentialId, 1)
+    const renamed = await authenticators.updateAuthenticator({ credentialId, displayName: "Laptop", userId: user.id })
+    expect(renamed.authenticator).toMatchObject({
+      credentialId,
+      displayName: "Laptop",
+      lastUsedTime: expect.anything(),
+    })
+    const [passkey, ...others] = await list()
+    expect(others).toEqual([])
+    expect(passkey).toMatchObject({ displayName: "Laptop", createTime: expect.anything(), counter: 1 })
+    expect(passkey?.lastUsedTime?.seconds).toBeGreaterThanOrEqual(passkey?.createTime?.seconds as bigint)
+    const used = { ...given, counter: 1 }
+    expect(await authwire.adapter.listAuthenticatorsByUserId(user.id)).toStrictEqual([used])
+    expect(await authwire.adapter.getAuthenticator(credentialId)).toStrictEqual(used)
+
+    const theirs = { credentialId, userId: other.id }
+    const notFound = ["NotFound", "AUTHENTICATOR_NOT_FOUND"]
+    expect(await failureOf(authenticators.updateAuthenticator({ ...theirs, displayName: "x" }))).toEqual(notFound)
+    expect(await failureOf(authenticators.deleteAuthenticator(theirs))).toEqual(notFound)
+    const { authenticator: deleted } = await authenticators.deleteAuthenticator({ credentialId, userId: user.id })
+    expect(deleted).toMatchObject({ credentialId, displayName: "Laptop" })
+    expect(await authwire.adapter.getAuthenticator(credentialId)).toBeNull()
+  })
+
+  test("a user has an etag, with which a second editor does not overwrite the first", async () => {
+    const { users, sessions } = authwire.client
+    const user = await newUser()
+    const { id } = user
+    const read = (await users.getUser({ id })).user
+    expect(read?.etag).toMatch(/^[\w-]{22}$/)
+    expect((await users.listUsers({ email: user.email })).users[0]?.etag).toBe(read?.etag)
+    expect(await authwire.adapter.getUser(id)).toStrictEqual(user)
+    const rename = (name: string, etag: string | undefined, headers = {}) =>
+      users.updateUser({ id, name, updateMask: { paths: ["name"] }, ...(etag && { etag }) }, { headers })
+    const headers = { "idempotency-key": crypto.randomUUID() }
+    const first = await rename("first", read?.etag, headers)
+    expect(await failureOf(rename("second", read?.etag))).toEqual(["Aborted", "STALE_ETAG"])
+    // A repetition of the first call is no other editor.
+    expect(await rename("first", read?.etag, headers)).toEqual(first)
+    expect((await rename("third", first.user?.etag)).user?.name).toBe("third")
+    expect((await rename("as before", undefined)).user?.name).toBe("as before")
+
+    const sessionToken = crypto.randomUUID()
+    await authwire.adapter.createSession({ sessionToken, userId: id, expires: inAnHour() })
+    expect((await sessions.getSessionAndUser({ sessionToken })).user?.etag).toBeUndefined()
+  })
+
+  test("an account has an etag, which changes with its tokens", async () => {
+    const { accounts } = authwire.client
+    const { id: userId } = await newUser()
+    const key = { provider: "p", providerAccountId: userId }
+    const given = { ...key, userId, type: "oidc" as const, access_token: "a" }
+    expect(await authwire.adapter.linkAccount(given)).toStrictEqual(given)
+    const { account } = await accounts.getAccount(key)
+    const link = (accessToken: string) =>
+      accounts.linkAccount({ ...key, userId, type: 2, accessToken, etag: account?.etag as string })
+    expect((await link("b")).account?.etag).not.toBe(account?.etag)
+    expect(await failureOf(link("c"))).toEqual(["Aborted", "STALE_ETAG"])
+    expect(await authwire.adapter.getAccount(userId, "p")).toStrictEqual({ ...given, access_token: "b" })
+    const [listed] = (await accounts.listAccountsByUser({ userId })).accounts
+    expect(listed?.etag).toBeUndefined()
+  })
+})

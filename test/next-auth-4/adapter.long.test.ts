@@ -1,0 +1,186 @@
+import { AuthwireAdapter, RemoteJwt } from "@authwire/client"
+import { SessionStrategy } from "@authwire/proto"
+import { authApp } from "@authwire/test-support/applications/auth-app.js"
+import { codeBelow } from "@authwire/test-support/applications/pages.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { testSecret } from "@authwire/test-support/processes/server.js"
+import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals"
+import { type Application4, application4, hasNextAuth4, loadJwt4, type Options4 } from "./next-auth.js"
+
+const cookie = "next-auth.session-token"
+const strategies = ["database", "jwt"] as const
+
+// The real next-auth 4 and the real Auth.js, with an Authwire process.
+;(hasNextAuth4() ? describe : describe.skip)("next-auth 4 with AuthwireAdapter", () => {
+  let authwire: Authwire
+  let jwt4: ReturnType<typeof RemoteJwt>
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+    jwt4 = RemoteJwt({ url: authwire.server.grpcUrl, nextAuth4: true })
+  })
+  afterAll(() => authwire.close())
+
+  const address = () => `${crypto.randomUUID()}@example.com`
+  /** An application of next-auth 4. It has its own secret, because Authwire has that of the sessions. */
+  const older = (options: Partial<Options4> = {}, cookies?: Map<string, string>): Application4 =>
+    application4({ adapter: authwire.adapter, secret: "of the application", jwt: jwt4, ...options }, cookies)
+  const errorOf = ({ location = "" }: { location: string | undefined }) =>
+    new URL(location, "http://localhost").searchParams.get("error")
+  const introspect = (cookies: Map<string, string>, more: object = { nextAuth4: true }) => {
+    const value = [...cookies].map((pair) => pair.join("=")).join("; ")
+    return authwire.client.introspection.introspect({ headers: [{ name: "cookie", value }], ...more })
+  }
+
+  describe.each(strategies)("and sessions of the strategy %s", (strategy) => {
+    test("a user signs up, is known again, and signs out", async () => {
+      const email = address()
+      const app = older({ session: { strategy } })
+      expect(errorOf(await app.signIn(email))).toBeNull()
+      expect(await app.session()).toMatchObject({ user: { email } })
+      const [user, ...others] = await authwire.rows("SELECT id, email_verified FROM users WHERE email = ?", [email])
+      expect(others).toEqual([])
+      expect(user?.email_verified).not.toBeNull()
+      expect(await introspect(app.cookies)).toMatchObject({
+        active: true,
+        sub: user?.id,
+        strategy: strategy === "jwt" ? SessionStrategy.JWT : SessionStrategy.DATABASE,
+      })
+      const ofUser = () => authwire.rows("SELECT id FROM sessions WHERE user_id = ?", [user?.id])
+      expect(await ofUser()).toHaveLength(strategy === "jwt" ? 0 : 1)
+      await app.signOut()
+      expect(await app.session()).toEqual({})
+      expect(await ofUser()).toEqual([])
+      const again = older({ session: { strategy } })
+      await again.signIn(email)
+      expect(await introspect(again.cookies)).toMatchObject({ sub: user?.id })
+    })
+
+    test("a token of 9,000 characters comes back in chunks", async () => {
+      if (strategy === "database") return
+      const callbacks = { jwt: ({ token }: { token: object }) => ({ ...token, padding: "x".repeat(9_000) }) }
+      const app = older({ session: { strategy }, callbacks })
+      const email = address()
+      await app.signIn(email)
+      expect([...app.cookies.keys()]).toEqual(expect.arrayContaining([`${cookie}.0`, `${cookie}.2`]))
+      expect(await app.session()).toMatchObject({ user: { email } })
+      expect(await introspect(app.cookies)).toMatchObject({ active: true })
+    })
+
+    test("a link works once, and a wrong one not", async () => {
+      const app = older({ session: { strategy } })
+      await app.signIn(address())
+      for (const query of [{ token: "wrong", email: address() }, { token: "wrong" }]) {
+        expect(errorOf(await app.visit(["callback", "email"], undefined, query as Record<string, string>))).toBe(
+          "Verification",
+        )
+      }
+    })
+  })
+
+  test("a session is extended when it is due", async () => {
+    const session = { strategy: "database", maxAge: 3600, updateAge: 0 } as const
+    const app = older({ session })
+    await app.signIn(address())
+    const token = app.cookies.get(cookie) ?? ""
+    const expires = new Date(Date.now() + 60_000)
+    await authwire.adapter.updateSession({ sessionToken: token, expires })
+    await app.session()
+    const read = await authwire.adapter.getSessionAndUser(token)
+    expect(read?.session.expires.getTime()).toBeGreaterThan(expires.getTime() + 3_000_000)
+  })
+
+  describe.each(strategies)(
+    "an application of Auth.js with the settings of docs/next-auth-4.md, strategy %s",
+    (strategy) => {
+      const newer = () =>
+        authApp("http://localhost", {
+          adapter: authwire.adapter,
+          secret: "of the newer application",
+          session: { strategy },
+          jwt: jwt4,
+          cookies: { sessionToken: { name: cookie } },
+        })
+
+      test("has the sessions of next-auth 4, and next-auth 4 has its", async () => {
+        const [before, after] = [older({ session: { strategy } }), newer()]
+        const email = address()
+        await before.signIn(email)
+        const cookies = after.cookies as Map<string, string>
+        cookies.set(cookie, before.cookies.get(cookie) ?? "")
+        expect(await after.session()).toMatchObject({ user: { email } })
+        // Auth.js has issued the JWT anew.
+        const back = older({ session: { strategy } }, new Map([[cookie, after.cookies.get(cookie) ?? ""]]))
+        expect(await back.session()).toMatchObject({ user: { email } })
+
+        const other = newer()
+        await other.signIn(address())
+        const beside = older({ session: { strategy } }, new Map([[cookie, other.cookies.get(cookie) ?? ""]]))
+        expect(await beside.session()).toMatchObject({ user: { email: (await other.session())?.user?.email } })
+        await beside.signOut()
+        if (strategy === "database") expect(await other.session()).toBeNull()
+      })
+    },
+  )
+
+  test("afterwards Auth.js issues its own tokens and still reads those of next-auth 4", async () => {
+    const app = older({ session: { strategy: "jwt" } })
+    const email = address()
+    await app.signIn(email)
+    const { encode } = RemoteJwt({ url: authwire.server.grpcUrl })
+    const after = authApp("http://localhost", {
+      adapter: authwire.adapter,
+      secret: "of the newer application",
+      session: { strategy: "jwt" },
+      jwt: { encode, decode: jwt4.decode },
+      cookies: { sessionToken: { name: cookie } },
+    })
+    const cookies = after.cookies as Map<string, string>
+    cookies.set(cookie, app.cookies.get(cookie) ?? "")
+    for (let visit = 0; visit < 2; visit++) expect(await after.session()).toMatchObject({ user: { email } })
+    expect(await introspect(cookies, { cookieName: cookie })).toMatchObject({ active: true })
+    expect(await introspect(app.cookies, { cookieName: cookie })).toMatchObject({ active: false })
+  })
+
+  test("the JWTs of next-auth itself are read if its secret is that of the tenant", async () => {
+    const app = older({ secret: testSecret, session: { strategy: "jwt" }, jwt: {} })
+    const email = address()
+    await app.signIn(email)
+    expect(await introspect(app.cookies)).toMatchObject({ active: true, claims: { email } })
+  })
+
+  test("withAuth of next-auth/middleware, which calls getToken, reads the JWTs of RemoteJwt", async () => {
+    const app = older({ session: { strategy: "jwt" } })
+    const email = address()
+    await app.signIn(email)
+    const req = { cookies: Object.fromEntries(app.cookies), headers: {} }
+    const given = { req, secret: "of the application", cookieName: cookie }
+    expect(await loadJwt4().getToken({ ...given, decode: jwt4.decode })).toMatchObject({ email })
+    expect(await loadJwt4().getToken(given)).toBeNull()
+  })
+
+  test("during an outage the logger of docs/next-auth-4.md keeps the user signed in", async () => {
+    const logger = await documentedLogger()
+    const logged = jest.spyOn(console, "error").mockImplementation(() => {})
+    const gone = await startAuthwire("sqlite")
+    const { grpcUrl: url } = gone.server
+    const options = { adapter: AuthwireAdapter({ url }), jwt: RemoteJwt({ url, nextAuth4: true }) }
+    const apps = strategies.map((strategy) => older({ ...options, session: { strategy }, logger }))
+    for (const app of apps) await app.signIn(address())
+    await gone.close()
+    for (const app of apps) {
+      await expect(app.session()).rejects.toThrow("the session cannot be read")
+      expect(app.cookies.has(cookie)).toBe(true)
+    }
+    const forged = older({ session: { strategy: "jwt" }, logger })
+    forged.cookies.set(cookie, "forged")
+    expect(await forged.session()).toEqual({})
+    logged.mockRestore()
+  })
+})
+
+/** The logger of docs/next-auth-4.md. */
+async function documentedLogger(): Promise<object> {
+  const [code = ""] = codeBelow("docs/next-auth-4.md", "Outages", "js")
+  const { logger } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
+  return { ...logger, warn() {} }
+}

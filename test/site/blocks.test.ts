@@ -1,0 +1,35 @@
+import { globSync, readFileSync } from "node:fs"
+import { matchesGlob, posix } from "node:path"
+import { fileURLToPath } from "node:url"
+import { blocksOf } from "@authwire/test-support/applications/pages.js"
+import { expect, test } from "@jest/globals"
+import { placements } from "./placements.js"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const pages = globSync(["*.md", "{authwire,client,fuzz,gen/*,server,site,token}/*.md", "{docs,examples/*}/**/*.md"], {
+  cwd: root,
+  exclude: ["**/node_modules/**", "**/.venv/**", "**/target/**"],
+}).sort()
+
+const all = Object.entries(placements).flatMap(([page, blocks]) => blocks.map((one, index) => ({ page, index, one })))
+const tests = all.flatMap(({ page, one }) => ("test" in one ? [`${page} ${one.test}`] : []))
+const notRun = all.flatMap(({ page, index, one }) => ("notRun" in one ? [{ page, index, reason: one.notRun }] : []))
+
+/** A new block must be placed: at the test that runs it, or with the reason why no test can. */
+test("every block of code of every page is placed", () => {
+  const counts = pages.map((page) => [page, blocksOf(page).length] as const).filter(([, count]) => count > 0)
+  const placed = Object.entries(placements).map(([page, blocks]) => [page, blocks.length])
+  expect(placed.sort()).toEqual(counts)
+})
+
+test.each([...new Set(tests)].map((one) => one.split(" ") as [string, string]))("%s is read by %s", (page, file) => {
+  const names = [...readFileSync(`${root}/${file}`, "utf8").matchAll(/["`](?:\$\{root\}\/)?([\w./*-]+\.md)["`]/g)]
+  const read = names.flatMap(([, name = ""]) => [name, posix.join(posix.dirname(file), name)])
+  expect(read.some((pattern) => matchesGlob(page, pattern))).toBe(true)
+})
+
+test.each(notRun)("block $index of $page is not run: $reason", ({ reason }) => {
+  for (const [file] of reason.matchAll(/\b(?:test|deploy|fuzz)\/[\w./-]+\b/g)) {
+    expect(globSync([file, `${file}.*`], { cwd: root })).not.toEqual([])
+  }
+})

@@ -1,0 +1,88 @@
+import { execFile } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { blocksOf } from "@authwire/test-support/applications/pages.js"
+import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { authority, stranger } from "@authwire/test-support/processes/certificates.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { placedAt } from "./placements.js"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+const app = 'import express from "express"\nconst app = express()\n'
+const expressAuth = 'import { ExpressAuth } from "@auth/express"\n'
+const adapter = 'import { AuthwireAdapter } from "@authwire/client"\n'
+const client = 'import { createAuthwireClient } from "@authwire/client"\n'
+const reach = 'const [url, apiKey] = [process.env.AUTHWIRE_URL ?? "", undefined]\n'
+const person = `const [userId, sessionToken, userIds] = ["u", "s", ["u"]]\n`
+/** The id of the newest session of a user. */
+const newest = (userId: string) => `
+const own = createAuthwireClient({ url: process.env.AUTHWIRE_URL ?? "" })
+const [{ id = "" } = {}] = (await own.sessions.listSessions({ userId: "${userId}" })).sessions
+`
+const pem = `const [ca, cert, key] = ${JSON.stringify([authority.cert, stranger.cert, stranger.key])}\n`
+
+/** Blocks that run as a program: the page, the number of the block in it, and what the reader's application has before it. */
+const programs: readonly [page: string, block: number, before: string][] = [
+  ["README.md", 3, app],
+  ["README.md", 4, ""],
+  ["README.md", 5, app + expressAuth],
+  ["README.md", 6, 'const cookieHeader = "a=b"\n'],
+  [
+    "docs/events.md",
+    0,
+    'const apiKey = ""\nlet startCursor: string | undefined\nconst [forget, keep] = [async () => {}, async () => process.exit()]\n',
+  ],
+  ["docs/extending-sessions.md", 1, app],
+  [
+    "docs/introspection.md",
+    0,
+    `${client}const request = new Request("https://a.example", { headers: { cookie: "authjs.session-token=s" } })\n`,
+  ],
+  ["docs/provider-tokens.md", 1, `${reach}const providers = []\n`],
+  ["docs/security.md", 7, `${adapter}import { readFileSync } from "node:fs"\n`],
+  ["docs/security.md", 9, adapter + pem],
+  ["docs/session-cache.md", 0, adapter + reach],
+  ["docs/session-cache.md", 1, `${client}${newest("cached")}const authwire = own\n`],
+  ["docs/sessions.md", 0, client + person + newest("u")],
+  ["docs/sessions.md", 1, adapter + reach],
+  ["docs/sessions.md", 3, app + expressAuth + adapter + reach],
+]
+
+describe("the code of the pages", () => {
+  mkdirSync(`${root}/build`, { recursive: true })
+  // In this repository, so that the packages are found.
+  const folder = mkdtempSync(`${root}/build/pages-`)
+  let authwire: Authwire
+
+  beforeAll(async () => {
+    authwire = await startAuthwire("sqlite")
+    writeFileSync(join(folder, "ca.crt"), authority.cert)
+    const expires = new Date(Date.now() + 3_600_000)
+    for (const [id, tokens] of Object.entries({ u: ["s", "other"], cached: ["cached"] })) {
+      const email = id === "u" ? "ada@example.com" : `${id}@example.com`
+      await authwire.adapter.createUser({ id, email, emailVerified: null })
+      for (const sessionToken of tokens) await authwire.adapter.createSession({ sessionToken, userId: id, expires })
+    }
+  })
+  afterAll(async () => {
+    await authwire.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  test("are all that are placed here", () => {
+    expect(programs.map(([page, number]) => [page, number])).toEqual(placedAt("test/site/code.test.ts"))
+  })
+
+  test.each(programs)("%s, block %i runs as written", async (page, number, before) => {
+    const block = blocksOf(page)[number]
+    expect(block?.language).toBe("ts")
+    const code = (block?.code ?? "").replaceAll("127.0.0.1:50051", new URL(authwire.server.grpcUrl).host)
+    const file = join(folder, `${page.replaceAll("/", "-")}-${number}.ts`)
+    writeFileSync(file, `${before}${code}\nprocess.exit()\n`)
+    const env = { ...process.env, NODE_OPTIONS: "", AUTH_SECRET: "x", AUTHWIRE_URL: authwire.server.grpcUrl }
+    await promisify(execFile)(process.execPath, [file], { cwd: folder, env })
+  })
+})

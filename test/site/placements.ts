@@ -1,0 +1,108 @@
+/** Where a block of code of a page is run: the file of the test, or the reason why no test runs it. */
+export type Placement = { readonly test: string } | { readonly notRun: string }
+
+const by = (test: string): Placement => ({ test })
+const notRun = (reason: string): Placement => ({ notRun: reason })
+
+const readme = by("test/repository/readme.test.ts")
+const commands = by("test/site/commands.test.ts")
+const certificates = by("test/site/certificates.test.ts")
+const formats = by("test/site/formats.test.ts")
+const programs = by("test/site/code.test.ts")
+/** Needs Next.js or SvelteKit, or is part of such an application: it is compiled with their types. */
+const compiled = by("site/check-code.js")
+const guides = by("test/site/guides.long.test.ts")
+const nextjs = by("test/site/next-application.long.test.ts")
+const languages = by("test/site/languages.long.test.ts")
+const backup = by("test/backup/backup.long.test.ts")
+const backupOfFiles = by("test/backup/files.long.test.ts")
+const upgrade = by("test/upgrade/upgrade.long.test.ts")
+const token = by("token/src/readme.test.ts")
+
+const exampleIsBuilt = notRun("the same commands with their values filled in are those of test/examples/languages")
+const otherHosts = notRun("it names hosts that only the reader has")
+const excerpt = notRun("an excerpt of the example beside it, which test/examples runs whole")
+
+/** For each page, its blocks in their order. */
+export const placements: Readonly<Record<string, readonly Placement[]>> = {
+  "README.md": [
+    notRun("test/site/guides.long.test.ts runs `make run`, and `make test` is what runs the tests"),
+    notRun("test/site/guides.long.test.ts runs the same line of each guide"),
+    compiled,
+    ...Array(4).fill(programs),
+    readme,
+    readme,
+  ],
+  "site/index.md": [compiled, commands],
+  "docs/administration.md": [notRun("commands with what they print; test/cli/administration.test.ts runs them")],
+  "docs/backup.md": [...Array(4).fill(backup), backupOfFiles, backupOfFiles, ...Array(8).fill(backup)],
+  "docs/clusters.md": [otherHosts, notRun("the test's own servers are no members of a cluster")],
+  "docs/console.md": [notRun("the service is the reader's; test/console/console.test.ts starts a console of one")],
+  "docs/deploying.md": [
+    notRun("createuser asks for a password, and the server is the reader's"),
+    notRun("variables of the service, with a command of another vendor"),
+    notRun("needs Docker; test/deploy/image.long.test.ts builds the image from the same file without it"),
+    notRun("needs Docker; test/deploy/compose.long.test.ts checks the files and runs deploy/make-env"),
+    notRun("needs a cluster of Kubernetes; test/deploy/chart.long.test.ts renders and checks the chart"),
+    notRun("changes the machine; test/deploy/systemd.long.test.ts checks the unit"),
+  ],
+  "docs/errors.md": [commands],
+  "docs/events.md": [programs, notRun("what a command prints; test/cli/events.test.ts runs it")],
+  "docs/extending-sessions.md": [compiled, programs, commands],
+  "docs/gateways.md": [commands],
+  "docs/introspection.md": [programs, commands],
+  "docs/moving.md": [compiled, commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
+  "docs/operating.md": [commands, notRun("variables of the service"), commands, commands, formats],
+  "docs/other-languages.md": [
+    commands,
+    ...Array(12).fill(languages),
+    notRun("needs a compiled schema and programs of a language that this project does not have"),
+  ],
+  "docs/provider-tokens.md": [compiled, programs, formats],
+  "docs/releasing.md": [notRun("it makes a release; test/repository/release.long.test.ts rehearses its parts")],
+  "docs/runtimes.md": [by("test/pipeline/suspended.long.test.ts")],
+  "docs/security.md": [
+    commands,
+    formats,
+    notRun("a line of the log; test/auth/audit-log.test.ts compares the fields"),
+    commands,
+    formats,
+    certificates,
+    certificates,
+    programs,
+    certificates,
+    programs,
+    notRun(
+      "the files of a release are the reader's; test/repository/release.long.test.ts verifies those of a rehearsal",
+    ),
+  ],
+  "docs/session-cache.md": [programs, programs],
+  "docs/sessions.md": [programs, programs, compiled, programs],
+  "docs/start/backend.md": [guides, commands, commands, commands],
+  "docs/start/express.md": [guides, guides, by("test/examples/express-pages.test.ts")],
+  "docs/start/nextjs.md": [guides, ...Array(7).fill(nextjs)],
+  "docs/start/sveltekit.md": [guides, guides, compiled, compiled],
+  "docs/upgrading.md": [upgrade, upgrade, upgrade],
+  "token/README.md": [
+    token,
+    token,
+    token,
+    notRun("the shape of the file of vectors; the test of the page compares the fields"),
+  ],
+  "examples/envoy/README.md": [notRun("test/gateways/proxies.long.test.ts starts Envoy with the file beside it")],
+  "examples/express/README.md": [excerpt, excerpt],
+  "examples/go/README.md": [exampleIsBuilt],
+  "examples/java/README.md": [exampleIsBuilt],
+  "examples/nextjs/README.md": [excerpt],
+  "examples/nginx/README.md": [notRun("test/gateways/proxies.long.test.ts starts nginx with the file beside it")],
+  "examples/python/README.md": [exampleIsBuilt],
+  "examples/rust/README.md": [exampleIsBuilt],
+  "fuzz/README.md": [notRun("a run of an hour; fuzz/fuzz.long.test.ts runs a short one")],
+}
+
+/** The blocks that a test has to run, each as its page and its number. */
+export function placedAt(test: string): [page: string, block: number][] {
+  return Object.entries(placements).flatMap(([page, blocks]) =>
+    blocks.flatMap((one, index) => ("test" in one && one.test === test ? [[page, index] as [string, number]] : [])),
+  )
+}
