@@ -76,7 +76,8 @@ describe("authwire users", () => {
     expect(disable).toEqual({ code: 0, stdout: "disabled eve; sessions revoked: 2\n", stderr: "" })
     const shown = await command(["users", "show", "eve"])
     expect(shown.stdout).toMatch(/^disabled +since \d{4}-\S+Z until \d{4}-\S+Z: chargeback \?\[2J$/m)
-    expect(jsonOf((await command(["users", "enable", "eve", "--json"])).stdout)).toEqual([{ id: "eve" }])
+    const [enabled] = jsonOf((await command(["users", "enable", "eve", "--json"])).stdout)
+    expect([enabled.id, enabled.disabled]).toEqual(["eve", undefined])
     expect((await command(["users", "enable", "eve"])).stdout).toBe("enabled eve\n")
   })
 
