@@ -69,6 +69,18 @@ describe("authwire users", () => {
     expect(stdout).not.toContain("secret")
   })
 
+  test("disable ends the sessions and says why, until enable", async () => {
+    await authwire.client.users.createUser({ id: "eve" })
+    await createSessions("eve", 2)
+    const disable = await command(["users", "disable", "eve", "--until=7d", "--reason=chargeback \u001b[2J"])
+    expect(disable).toEqual({ code: 0, stdout: "disabled eve; sessions revoked: 2\n", stderr: "" })
+    const shown = await command(["users", "show", "eve"])
+    expect(shown.stdout).toMatch(/^disabled +since \d{4}-\S+Z until \d{4}-\S+Z: chargeback \?\[2J$/m)
+    const [enabled] = jsonOf((await command(["users", "enable", "eve", "--json"])).stdout)
+    expect([enabled.id, enabled.disabled]).toEqual(["eve", undefined])
+    expect((await command(["users", "enable", "eve"])).stdout).toBe("enabled eve\n")
+  })
+
   test("delete deletes the user, and nothing with --dry-run", async () => {
     await authwire.client.users.createUser({ id: "bob" })
     const dry = await command(["users", "delete", "bob", "--dry-run"])

@@ -24,8 +24,6 @@ const exampleIsBuilt = notRun("the same commands with their values filled in are
 const otherHosts = notRun("it names hosts that only the reader has")
 const excerpt = notRun("an excerpt of the example beside it, which test/examples runs whole")
 
-const nextAuth4 = notRun("test/next-auth-4/adapter.long.test.ts runs an application of NextAuth 4 with these settings")
-
 /** For each page, its blocks in their order. */
 export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "README.md": [

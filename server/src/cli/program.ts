@@ -104,10 +104,17 @@ export async function runProgram(given: readonly string[], { environment, versio
     async () => (await import("./commands/events.js")).tailEvents,
   )
 
-  addGroup("users", "Find, show, export or delete users of a running service.")
+  addGroup("users", "Find, show, disable, enable, export or delete users of a running service.")
   const users = () => import("./administration/users.js")
   add("users find", "Find users by their e-mail address.", async () => (await users()).findUsers, "<EMAIL>")
   add("users show", "Show a user and its accounts.", async () => (await users()).showUser, "<ID>")
+  add(
+    "users disable",
+    "Disable a user, who is then signed out everywhere and cannot sign in.",
+    async () => (await users()).disableUser,
+    "<ID>",
+  )
+  add("users enable", "Enable a user that is disabled.", async () => (await users()).enableUser, "<ID>")
   add("users delete", "Delete a user and all its data.", async () => (await users()).deleteUser, "<ID>")
   add("users export", "Print all data of a user, as JSON.", async () => (await users()).exportUser, "<ID>")
   addGroup("sessions", "List or revoke sessions of a running service.")

@@ -1,5 +1,5 @@
 import type { OptionDefinition } from "./option.js"
-import { boolean, duration, httpUrl, integer, tenant, text } from "./values.js"
+import { boolean, duration, expiry, httpUrl, integer, tenant, text } from "./values.js"
 
 /** The commands that call a running service. */
 const serviceCommands = ["users", "sessions", "audit"] as const
@@ -27,6 +27,16 @@ export const administrationOptions = {
     isRequired: true,
     help: "The id of the user whose sessions are meant.",
     commands: ["sessions list", "sessions revoke-all"],
+  },
+  reason: {
+    value: text("TEXT"),
+    help: "Why the user is disabled, for operators.",
+    commands: ["users disable"],
+  },
+  until: {
+    value: expiry(),
+    help: "When the user is enabled again: after a number of days, hours, minutes or seconds (7d, 12h, 30m, 45s), or at an ISO 8601 date. Default: not until the command users enable.",
+    commands: ["users disable"],
   },
   auditUser: {
     flag: "user",

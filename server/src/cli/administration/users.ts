@@ -1,5 +1,12 @@
-import { type ExportUserResponse, ExportUserResponseSchema, type User, UserSchema } from "@authwire/proto"
+import {
+  type Disabled,
+  type ExportUserResponse,
+  ExportUserResponseSchema,
+  type User,
+  UserSchema,
+} from "@authwire/proto"
 import { toJson } from "@bufbuild/protobuf"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type { Configuration } from "../../config/configuration.js"
 import { StartError } from "../../errors/start-error.js"
 import { type CommandOutput, table } from "../commands/output.js"
@@ -40,6 +47,32 @@ export async function showUser(
   await withService(configuration, async (service) =>
     printUser(await userOf(service, id), service, configuration, output),
   )
+}
+
+/** `authwire users disable ID`. Waits for the session caches. Throws StartError. */
+export async function disableUser(
+  { reason, until, ...configuration }: Configuration<"users disable">,
+  { print }: CommandOutput,
+  id: string,
+): Promise<undefined> {
+  await withService(configuration, async ({ users }) => {
+    const endTime = until && timestampFromDate(until)
+    const { user, revokedSessions } = await users.disableUser({ id, reason, endTime, awaitCaches: true })
+    const text = `disabled ${id}; sessions revoked: ${revokedSessions}\n`
+    await print(configuration.json ? `${jsonOf(UserSchema, user as User)}\n` : text)
+  })
+}
+
+/** `authwire users enable ID`. Throws StartError. */
+export async function enableUser(
+  configuration: Configuration<"users enable">,
+  { print }: CommandOutput,
+  id: string,
+): Promise<undefined> {
+  await withService(configuration, async ({ users }) => {
+    const { user } = await users.enableUser({ id })
+    await print(configuration.json ? `${jsonOf(UserSchema, user as User)}\n` : `enabled ${id}\n`)
+  })
 }
 
 /** `authwire users delete ID`. Throws StartError. */
@@ -119,8 +152,14 @@ async function printUser(
     ["email", user.email ?? ""],
     ["email verified", timeOf(user.emailVerified)],
     ["name", user.name ?? ""],
+    ["disabled", user.disabled === undefined ? "" : disabledText(user.disabled)],
     ["accounts", `${providers.join(", ")}${linked.nextPageToken === "" ? "" : ", …"}`],
     ["further properties", user.extra === undefined ? "" : JSON.stringify(user.extra)],
   ]
   await print(table(["property", "value"], rows))
+}
+
+function disabledText({ disableTime, endTime, reason }: Disabled): string {
+  const times = `since ${timeOf(disableTime)}${endTime === undefined ? "" : ` until ${timeOf(endTime)}`}`
+  return reason === undefined ? times : `${times}: ${reason}`
 }

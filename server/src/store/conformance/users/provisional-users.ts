@@ -77,6 +77,7 @@ export function provisionalUserContract(context: ContractContext): void {
     ["an expired session", (id) => store.sessions.create(anyone, newSession(id, context.clock.now - minutes))],
     ["a passkey", (id) => store.authenticators.create(anyone, newAuthenticator(id))],
     ["a verified address", (id) => store.users.update(anyone, id, { emailVerified: new Date() })],
+    ["a disabled user", (id) => store.users.disable(anyone, id, {})],
     ["any change", (id) => store.users.update(anyone, id, { extra: { seen: true } })],
     [
       "an account that was unlinked afterwards",
