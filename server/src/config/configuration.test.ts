@@ -211,6 +211,7 @@ describe("readConfiguration", () => {
           "users delete",
           "audit",
           "console",
+          "tenants delete",
         ] as const
       ).find((one) => optionsOf(one).some(([other]) => other === name))
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")
