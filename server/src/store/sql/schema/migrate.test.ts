@@ -234,6 +234,8 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
 
   describe("the tables of a build before the first release", () => {
     const [, ...later] = names
+    /** The tables that the first migration makes. */
+    const firstTables = tables.filter((table) => table !== "audit_entries")
     const recorded = merged.map((name, index) => ({
       timestamp: index + 2,
       name: `${name}-${`${index + 2}`.padStart(13, "0")}`,
@@ -257,7 +259,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       expect(await applyMigrations(database)).toEqual(later)
       for (const name of [...later].reverse()) expect(await revertLastMigration(database)).toBe(name)
       await expect(revertLastMigration(database)).rejects.toThrow("revert them with it")
-      expect(await tablesThere()).toEqual(tables)
+      expect(await tablesThere()).toEqual(firstTables)
     })
 
     test("are rejected if it lacked some, and nothing is changed", async () => {
@@ -265,7 +267,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       for (const use of [pendingMigrations, applyMigrations]) {
         await expect(use(database)).rejects.toThrow("without 0010-token-refreshes, 0011-caches")
       }
-      expect(await tablesThere()).toEqual(tables)
+      expect(await tablesThere()).toEqual(firstTables)
     })
   })
 
