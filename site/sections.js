@@ -14,6 +14,7 @@ const named = [
     pages: [
       "docs/administration.md",
       "docs/sessions.md",
+      "docs/disabling-users.md",
       "docs/extending-sessions.md",
       "docs/moving.md",
       "docs/next-auth-4.md",

@@ -10,6 +10,7 @@ import { traced } from "./transport/trace.js"
 
 export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
 export type { SessionContext } from "./adapter/context.js"
+export { isDisabled } from "./adapter/disabled-users.js"
 export type { RemoteJwtMethods } from "./adapter/jwt.js"
 export type { AdapterOptions, JwtOptions, SessionCacheOptions } from "./adapter/options.js"
 export type { SessionAgeOptions } from "./adapter/session-access.js"

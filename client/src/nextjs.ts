@@ -52,6 +52,7 @@ type Call = (...args: unknown[]) => unknown
  * - `auth()` and `getSession()` throw SessionUnavailable in server components, actions and the Pages Router;
  * - `auth` around `proxy.ts` or a route handler, and the handlers of Auth.js, respond with 503 and `Retry-After`;
  * - no cookie is removed, and a service that does not respond delays a page by `sessionTimeoutMs`;
+ * - a user who is disabled and signs in gets the error AccessDenied, also with JWT sessions;
  * - the provider's tokens are stored at every sign-in, as `storeTokens` of `@authwire/client` does.
  *
  * @param nextAuth - The default export of `next-auth`.

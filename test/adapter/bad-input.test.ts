@@ -46,6 +46,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
     expect(methods.flatMap(({ input }) => unruledFields(input))).toEqual([
       "CreateUserRequest.provisional",
       "UpdateUserRequest.revoke_sessions_on_email_change",
+      "DisableUserRequest.await_caches",
       "LinkAccountRequest.authorization_details",
       "UnlinkAccountRequest.revoke_sessions",
       "ListAccountsByUserRequest.include_tokens",

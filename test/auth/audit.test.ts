@@ -113,6 +113,8 @@ describe("the audit log", () => {
       UpdateAuthenticator: "here",
       DeleteAuthenticator: "here",
       Encode: "x",
+      DisableUser: "here",
+      EnableUser: "blocked",
       DeleteUser: "here",
     }
     const session = { session_id: expect.stringMatching(/^[0-9A-F]{32}$/) }
@@ -125,7 +127,8 @@ describe("the audit log", () => {
     }
     // Methods that delete the rows of other methods are called last.
     const { deleteSession, revokeUserSessions, revokeSessions } = SessionService.method
-    const last = [deleteSession, revokeUserSessions, revokeSessions, UserService.method.deleteUser]
+    const { disableUser, deleteUser } = UserService.method
+    const last = [deleteSession, revokeUserSessions, revokeSessions, disableUser, deleteUser]
     const order = [...unaryMethods.filter((method) => !last.some(({ name }) => name === method.name)), ...last]
     for (const method of order) {
       const id = crypto.randomUUID()

@@ -69,6 +69,16 @@ describe("authwire users", () => {
     expect(stdout).not.toContain("secret")
   })
 
+  test("disable disables the user until it is enabled", async () => {
+    const disabled = async () => (await authwire.client.users.getUser({ id: "ann" })).user?.disabled
+    expect(await command(["users", "disable", "ann", "--reason=spam", "--until=1d"])).toMatchObject({
+      stdout: "disabled ann\n",
+    })
+    expect(await disabled()).toMatchObject({ reason: "spam" })
+    expect(await command(["users", "enable", "ann"])).toMatchObject({ code: 0, stdout: "enabled ann\n" })
+    expect(await disabled()).toBeUndefined()
+  })
+
   test("delete deletes the user, and nothing with --dry-run", async () => {
     await authwire.client.users.createUser({ id: "bob" })
     const dry = await command(["users", "delete", "bob", "--dry-run"])

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto"
+import { createAuthwireClient } from "@authwire/client"
 import {
   addVirtualAuthenticator,
   type Browser,
@@ -256,6 +257,28 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
       if (strategy === "jwt") return
       expect(await sessions(token)).toEqual([])
       expect((await ask("/api/me", { cookie: `${sessionCookie}=${token}` })).status).toBe(401)
+    })
+
+    test("a user who is disabled is out at the next request, and cannot sign in", async () => {
+      await signInWithProvider("Ada")
+      const [user] = await usersWith("ada@demo.example")
+      const id = String(user?.id)
+      const authwire = createAuthwireClient({ url: stack.server.grpcUrl, apiKey: stack.server.apiKey })
+      try {
+        await authwire.users.disableUser({ id, reason: "spam" })
+        // A JWT is decrypted in the application, which does not look the user up.
+        if (strategy === "jwt") await signOut()
+        else await expectSignedOut()
+        await page.click("#sign-in-demo")
+        await page.click(`button[value="${person("Ada").sub}"]`)
+        await page.waitForURL(at("/sign-in-error?error=AccessDenied"))
+        expect(await page.textContent("#problem")).toBe("You are not allowed to sign in here.")
+        await expectSignedOut()
+        await authwire.users.enableUser({ id })
+        await signInWithProvider("Ada")
+      } finally {
+        authwire.close()
+      }
     })
 
     /** Checks what the browser and programs get for a signed-in user while the session cannot be read. */

@@ -146,6 +146,19 @@ describe(`on ${target}`, () => {
       expect((await ask({ headers, settings: optional })).told).toMatchObject({ "x-auth-role": "admin" })
     })
 
+    test("a disabled user is not signed in, unless with_user is false", async () => {
+      const { userId, headers: byDatabase } = await signIn()
+      const byJwt = await jwtOf({ sub: userId })
+      const statusOf = async (headers: Record<string, string>, settings = {}) =>
+        (await ask({ headers, settings })).status
+      for (const headers of [byDatabase, byJwt]) expect(await statusOf(headers)).toBe(200)
+      await client.users.disableUser({ id: userId })
+      for (const headers of [byDatabase, byJwt]) expect(await statusOf(headers)).toBe(401)
+      expect(await statusOf(byJwt, { with_user: "false" })).toBe(200)
+      await client.users.enableUser({ id: userId })
+      expect([await statusOf(byDatabase), await statusOf(byJwt)]).toEqual([401, 200])
+    })
+
     test("settings restrict which sessions count, as fields of Introspect do", async () => {
       const { headers: byDatabase, sessionToken, told } = await signIn()
       const byJwt = await jwtOf({ sub: "7", uid: "8" })

@@ -112,6 +112,14 @@ describe("AuthwireAdapter with the option sessionCache", () => {
     ],
     ["revokeSession", ({ id }) => authwire.client.sessions.revokeSession({ id, awaitCaches: true })],
     ["revokeUserSessions", () => authwire.client.sessions.revokeUserSessions({ userId, awaitCaches: true })],
+    [
+      "disableUser",
+      async () => {
+        const { disableUser, enableUser } = authwire.client.users
+        await disableUser({ id: userId, awaitCaches: true })
+        await enableUser({ id: userId })
+      },
+    ],
     ["revokeSessions", () => authwire.client.sessions.revokeSessions({ userIds: [userId], awaitCaches: true })],
   ])("await_caches, %s: after the answer no client lets anybody in", async (_, revoke) => {
     for (let round = 0; round < 5; round++) {

@@ -1,12 +1,14 @@
 import type { AuthwireClient } from "@authwire/client"
 import {
   type CreateSessionResponse,
+  type DisableUserResponse,
   type EncodeResponse,
   IntrospectionService,
   type IntrospectResponse,
   type Session,
   SessionService,
   TokenService,
+  UserService,
 } from "@authwire/proto"
 import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
 import { type DescMethodUnary, type Message, toBinary } from "@bufbuild/protobuf"
@@ -125,6 +127,7 @@ function bytesOf(method: DescMethodUnary, answer: Message): Buffer {
     session.id = ""
     for (const time of ["createTime", "lastSeenTime"] as const) delete session[time]
   }
+  if (method === UserService.method.disableUser) delete (answer as DisableUserResponse).user?.disabled?.disableTime
   if (method === IntrospectionService.method.introspect) {
     const introspected = answer as IntrospectResponse
     introspected.sessionId = introspected.jti = ""

@@ -119,6 +119,8 @@ export const ordinary: readonly Ordinary[] = [
     credentialBackedUp: true,
     transports: "internal,hybrid",
   }),
+  one(UserService.method.disableUser, { id: userId, reason: "\u{1f98a}".repeat(500), endTime: expires }),
+  one(UserService.method.enableUser, { id: userId }),
   one(AuthenticatorService.method.getAuthenticator, { credentialId }),
   one(AuthenticatorService.method.updateAuthenticatorCounter, { credentialId, newCounter: 0xffff_ffff }),
   one(AuthenticatorService.method.listAuthenticatorsByUserId, { userId }),

@@ -18,6 +18,7 @@ export type Rejection = readonly [reason: keyof typeof ErrorReason, method: Desc
 const expires = timestampFromDate(new Date("2099-01-01T00:00:00Z"))
 const here = { id: "here", email: "here@example.com" }
 const other = { id: "other", email: "other@example.com" }
+const blocked = { id: "blocked", email: "blocked@example.com" }
 const account = { provider: "p", providerAccountId: "a", type: AccountType.OAUTH }
 const session = { sessionToken: "here", userId: here.id, expires }
 const link = { identifier: "i", token: "t", expires }
@@ -34,12 +35,14 @@ const salt = "s"
 
 /** Creates the rows that the rejections need. */
 export async function prepareRejections(client: AuthwireClient): Promise<void> {
-  for (const user of [here, other]) await client.users.createUser(user)
+  for (const user of [here, other, blocked]) await client.users.createUser(user)
   await client.accounts.linkAccount({ ...account, userId: here.id })
   for (const [providerAccountId, refreshToken] of Object.entries({ bare: undefined, due: "r" })) {
     const expired = { accessToken: "a", expiresAt: 1, refreshToken }
     await client.accounts.linkAccount({ ...account, providerAccountId, userId: other.id, ...expired })
   }
+  await client.accounts.linkAccount({ ...account, providerAccountId: "blocked", userId: blocked.id })
+  await client.users.disableUser({ id: blocked.id })
   await client.sessions.createSession(session)
   await client.verificationTokens.createVerificationToken(link)
   await client.authenticators.createAuthenticator(passkey)
@@ -65,6 +68,25 @@ export const rejections: readonly Rejection[] = [
     etag: "stale",
   }),
   one("USER_NOT_FOUND", UserService.method.deleteUser, { id: "nobody" }),
+  one("USER_NOT_FOUND", UserService.method.disableUser, { id: "nobody" }),
+  one("USER_NOT_FOUND", UserService.method.enableUser, { id: "nobody" }),
+  one("USER_DISABLED", AccountService.method.linkAccount, {
+    ...account,
+    providerAccountId: "blocked",
+    userId: blocked.id,
+  }),
+  one("USER_DISABLED", AccountService.method.getAccessToken, { userId: blocked.id, provider: "p" }),
+  one("USER_DISABLED", SessionService.method.createSession, { ...session, sessionToken: "x", userId: blocked.id }),
+  one("USER_DISABLED", SessionService.method.updateSession, {
+    sessionToken: session.sessionToken,
+    userId: blocked.id,
+    updateMask: { paths: ["user_id"] },
+  }),
+  one("USER_DISABLED", AuthenticatorService.method.createAuthenticator, {
+    ...passkey,
+    credentialId: "d",
+    userId: blocked.id,
+  }),
   one("USER_NOT_FOUND", AccountService.method.linkAccount, { ...account, userId: "nobody", provider: "q" }),
   one("ACCOUNT_LINKED_TO_ANOTHER_USER", AccountService.method.linkAccount, { ...account, userId: other.id }),
   one("STALE_ETAG", AccountService.method.linkAccount, { ...account, userId: here.id, etag: "stale" }),

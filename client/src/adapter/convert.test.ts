@@ -16,6 +16,7 @@ import { create, type DescMessage, fromBinary, type MessageInitShape, ScalarType
 import { describe, expect, test } from "@jest/globals"
 import fc from "fast-check"
 import * as convert from "./convert.js"
+import { isDisabled } from "./disabled-users.js"
 import { maxDepth } from "./extra.js"
 
 /**
@@ -337,4 +338,14 @@ describe("a response that violates the schema causes an error", () => {
   ])("%# %s", (convertIt, what) => {
     expect(convertIt).toThrow(expect.objectContaining({ rawMessage: `the service answered ${what}` }))
   })
+})
+
+test("that a user is disabled is no property that a caller sees", () => {
+  const wire = { id: "u1", email: "ada@example.com" }
+  const [enabled, disabled] = [undefined, { reason: "spam" }].map((disabled) =>
+    convert.userFromWire(create(UserSchema, { ...wire, disabled })),
+  ) as [AdapterUser, AdapterUser]
+  expect(disabled).toStrictEqual(enabled)
+  expect(inspect(disabled)).toBe(inspect(enabled))
+  expect([isDisabled(enabled), isDisabled(disabled), isDisabled({ ...disabled })]).toEqual([false, true, false])
 })

@@ -23,6 +23,7 @@ import {
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf"
 import { timestampDate } from "@bufbuild/protobuf/wkt"
 import { invalid, malformed } from "../errors/error.js"
+import { markDisabled } from "./disabled-users.js"
 import { extraToWire, isPlain, jsonObject } from "./extra.js"
 import { counter, date, flag, optional, providedNumber, providedText, text, time } from "./field.js"
 
@@ -78,11 +79,13 @@ export function userFromWire(user: User | undefined): AdapterUser {
   if (user === undefined) throw malformed("without a user")
   const { id, email, emailVerified, name, image, extra } = user
   // The type requires an e-mail address, but some providers do not disclose it.
-  return {
+  const converted = {
     ...extra,
     ...present({ id, email, name, image }),
     emailVerified: emailVerified === undefined ? null : timestampDate(emailVerified),
   } as AdapterUser
+  if (user.disabled !== undefined) markDisabled(converted)
+  return converted
 }
 
 export function accountToWire(account: AdapterAccount): MessageInitShape<typeof LinkAccountRequestSchema> {

@@ -50,6 +50,7 @@ const writes = new Map<DescMethod, Touch>([
   [SessionService.method.revokeUserSessions, (cache, { userId }) => dropUser(cache, userId)],
   [SessionService.method.revokeSessions, (cache, { userIds = [] }) => cache.drop(userIds.map(userKey))],
   [UserService.method.updateUser, (cache, { id, user }) => dropUser(cache, id ?? user?.id)],
+  [UserService.method.disableUser, (cache, { id }) => dropUser(cache, id)],
   [UserService.method.deleteUser, (cache, { id, user }) => dropUser(cache, id ?? user?.id)],
   [AccountService.method.linkAccount, (cache, { userId, account }) => dropUser(cache, userId ?? account?.userId)],
   // Only the response names the user of the account, so the request clears the cache. With `revoke_sessions` the user's

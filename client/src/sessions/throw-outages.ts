@@ -3,6 +3,7 @@ import type { Adapter } from "@auth/core/adapters"
 import type { JWTOptions } from "@auth/core/jwt"
 import { wrongOption } from "../errors/error.js"
 import { type Bounded, sessionDeadline } from "./deadline.js"
+import { denyDisabled, rejectingDisabled } from "./disabled-users.js"
 import { type FailedReads, failedReads } from "./failed-reads.js"
 import { logError } from "./log.js"
 import { storeTokens, type TokenConfig } from "./store-tokens.js"
@@ -19,7 +20,7 @@ export interface SessionOptions {
 }
 
 /** The properties of an Auth.js configuration that are changed here. */
-export type SessionConfig = Pick<AuthConfig, "jwt" | "logger"> & TokenConfig
+export type SessionConfig = Pick<AuthConfig, "callbacks" | "jwt" | "logger"> & TokenConfig
 
 /** The longest delay of a JavaScript timer, in milliseconds. */
 const maxTimeoutMs = 2 ** 31 - 1
@@ -32,6 +33,9 @@ const maxTimeoutMs = 2 ** 31 - 1
  *
  * This includes failed calls of the adapter and of typed clients in the callbacks `jwt` and `session`, except if the
  * service itself has answered about its data, for example that a user does not exist, or has rejected a token.
+ *
+ * A user who is disabled and signs in gets the error AccessDenied. By itself Auth.js reports an error of the configuration,
+ * and with JWT sessions the user would be signed in.
  *
  * It also stores the provider's tokens at every sign-in, as `storeTokens` does.
  *
@@ -66,6 +70,7 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
       ...config,
       ...(adapter && { adapter: boundAdapter(adapter, bounded, failures) }),
       ...(jwt && { jwt: boundJwt(jwt, bounded, failures) }),
+      callbacks: rejectingDisabled(config.callbacks),
       logger: {
         ...logger,
         // The methods of a class are not properties of its instance, and would not be copied.
@@ -79,6 +84,8 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
             failures.remove(unavailable.cause)
             throw unavailable
           }
+          // Auth.js throws it afterwards, and then logs it again.
+          if (denyDisabled(error)) return
           log.call(this, error)
           if (error instanceof SessionUnavailable) throw error
         },

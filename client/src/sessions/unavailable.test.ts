@@ -35,6 +35,7 @@ describe.each([
     [Code.NotFound, "USER_NOT_FOUND"],
     [Code.AlreadyExists, "EMAIL_ALREADY_EXISTS"],
     [Code.FailedPrecondition, "COUNTER_REGRESSION"],
+    [Code.FailedPrecondition, "USER_DISABLED"],
     [Code.FailedPrecondition, "REFRESH_TOKEN_MISSING"],
     [Code.FailedPrecondition, "REFRESH_REFUSED"],
     [Code.Unauthenticated, "TOKEN_EXPIRED"],

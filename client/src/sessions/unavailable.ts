@@ -70,6 +70,7 @@ function innerCause({ cause }: Error): unknown {
 /** The reasons of FAILED_PRECONDITION that concern stored data. The others concern the configuration or the request. */
 const preconditionsOfData: ReadonlySet<string> = new Set<keyof typeof ErrorReason>([
   "COUNTER_REGRESSION",
+  "USER_DISABLED",
   "REFRESH_TOKEN_MISSING",
   "REFRESH_REFUSED",
 ])

@@ -109,6 +109,8 @@ export async function runProgram(given: readonly string[], { environment, versio
   add("users find", "Find users by their e-mail address.", async () => (await users()).findUsers, "<EMAIL>")
   add("users show", "Show a user and its accounts.", async () => (await users()).showUser, "<ID>")
   add("users delete", "Delete a user and all its data.", async () => (await users()).deleteUser, "<ID>")
+  add("users disable", "Disable a user, who is signed out.", async () => (await users()).disableUser, "<ID>")
+  add("users enable", "Enable a disabled user.", async () => (await users()).enableUser, "<ID>")
   add("users export", "Print all data of a user, as JSON.", async () => (await users()).exportUser, "<ID>")
   addGroup("sessions", "List or revoke sessions of a running service.")
   const sessions = () => import("./administration/sessions.js")

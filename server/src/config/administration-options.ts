@@ -1,5 +1,5 @@
 import type { OptionDefinition } from "./option.js"
-import { boolean, duration, httpUrl, integer, tenant, text } from "./values.js"
+import { boolean, duration, expiry, httpUrl, integer, tenant, text } from "./values.js"
 
 /** The commands that call a running service. */
 const serviceCommands = ["users", "sessions", "audit"] as const
@@ -49,6 +49,16 @@ export const administrationOptions = {
     default: "0",
     help: "Only entries of this past period. 0: all that are kept.",
     commands: ["audit"],
+  },
+  reason: {
+    value: text("TEXT"),
+    help: "Why the user is disabled, for operators.",
+    commands: ["users disable"],
+  },
+  until: {
+    value: expiry(),
+    help: "When the user is enabled again: after a number of days, hours, minutes or seconds (90d, 12h, 30m, 45s), or at an ISO 8601 date. Without it, when authwire users enable is run.",
+    commands: ["users disable"],
   },
   limit: {
     value: integer(1, 1_000_000),

@@ -154,6 +154,6 @@ export const commandOptions = {
       sessions: "Print JSON, one object per line.",
       audit: "Print JSON, one object per line.",
     },
-    commands: ["events tail", "users find", "users show", "users delete", "sessions", "audit"],
+    commands: ["events tail", "users find", "users show", "users disable", "users enable", "users delete", "sessions", "audit"],
   },
 } as const satisfies Record<string, OptionDefinition>

@@ -209,6 +209,7 @@ describe("readConfiguration", () => {
           "events tail",
           "users find",
           "users delete",
+          "users disable",
           "audit",
           "console",
           "tenants delete",

@@ -12,7 +12,7 @@ export type Command =
   | `keys ${"create" | "list" | "revoke"}`
   | `tenants ${"create" | "list" | "delete"}`
   | "events tail"
-  | `users ${"find" | "show" | "export" | "delete"}`
+  | `users ${"find" | "show" | "export" | "disable" | "enable" | "delete"}`
   | "audit"
   | "console"
   | `sessions ${"list" | "revoke" | "revoke-all"}`

@@ -63,6 +63,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   PROVIDER_UNAVAILABLE: [Code.Unavailable, "the provider cannot be reached or gives no usable response"],
   CURSOR_EXPIRED: [Code.OutOfRange, "events after the cursor have been deleted, or the cursor is of another database"],
   EVENTS_NOT_KEPT: [Code.FailedPrecondition, "the service is configured to keep no events"],
+  USER_DISABLED: [Code.FailedPrecondition, "the user is disabled"],
   CACHES_NOT_CONFIRMED: [
     Code.DeadlineExceeded,
     "the call has done its work, but not every client has confirmed the change in time",

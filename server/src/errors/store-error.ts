@@ -4,6 +4,7 @@
  */
 export type StoreErrorReason =
   | "USER_NOT_FOUND"
+  | "USER_DISABLED"
   | "USER_ALREADY_EXISTS"
   | "EMAIL_ALREADY_EXISTS"
   | "ACCOUNT_LINKED_TO_ANOTHER_USER"

@@ -13,7 +13,7 @@ export interface Policy {
   readonly signIn: string | undefined
   /** Whether a CORS preflight request is forwarded without a session. */
   readonly forwardsPreflights: boolean
-  /** How the session is found. The user of a JWT is read by default if the route requires roles. */
+  /** How the session is found. The session of a JWT has its user by default if the route requires roles. */
   readonly session: EverySessionOption
   /** The headers for the application besides the ids of the user and the session. */
   readonly headers: readonly HeaderRule[]
@@ -78,7 +78,7 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
       secureCookie: read("secure_cookie", oneOf(flags), undefined, "true or false"),
       salt: read("salt", readText, undefined, "a text of 1 to 256 bytes"),
       strategy: read("strategy", oneOf(strategies), undefined, "database or jwt"),
-      withUser: read("with_user", oneOf(flags), roles.length > 0, "true or false"),
+      withUser: read("with_user", oneOf(flags), roles.length > 0 ? true : undefined, "true or false"),
       userIdClaim: read("user_id_claim", readText, undefined, "a text of 1 to 256 bytes"),
       nextAuth4: read("next_auth4", oneOf(flags), undefined, "true or false"),
     },

@@ -156,6 +156,19 @@ describe("findRequestSession", () => {
     expect(await find({ cookie })).toMatchObject({ kind: "jwt", user: undefined })
   })
 
+  test("a disabled user has no session; with withUser false a JWT is one nevertheless", async () => {
+    const { sessionToken } = await signIn("ada")
+    const [byDatabase, byJwt] = [{ cookie: `${plain}=${sessionToken}` }, { cookie: `${plain}=${await jwt("ada")}` }]
+    for (const headers of [byDatabase, byJwt]) expect(await find(headers)).not.toBeNull()
+    await store.users.disable(caller, "ada", {})
+    expect(await find(byDatabase)).toBeNull()
+    for (const withUser of [undefined, true]) expect(await find(byJwt, { withUser })).toBeNull()
+    expect(await find(byJwt, { withUser: false })).toMatchObject({ kind: "jwt", userId: "ada" })
+    await store.users.enable(caller, "ada")
+    expect(await find(byDatabase)).toBeNull()
+    expect(await find(byJwt)).toMatchObject({ kind: "jwt", user: undefined })
+  })
+
   test("the cookie name that is hardest to plant is used, whatever its value; a cookie precedes Bearer", async () => {
     const [mine, planted] = [await signIn("ada"), await signIn("grace")]
     const cookie = (name: string, { sessionToken }: { sessionToken: string }) => `${name}=${sessionToken}`

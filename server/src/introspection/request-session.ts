@@ -37,7 +37,10 @@ export interface RequestSessionOptions {
   salt?: string | undefined
   /** Accepts only sessions of this strategy. Default: both. */
   strategy?: SessionStrategy | undefined
-  /** Reads the user of a JWT as well. A JWT of a user that is not stored is then no session. Default: false. */
+  /**
+   * Reads the user of a JWT. A JWT of a disabled user is then no session. true: the session has the user, and a JWT of a
+   * user that is not stored is no session. false: reads nothing. Default: only looks whether the user is disabled.
+   */
   withUser?: boolean | undefined
   /** The claim of a JWT that holds the id of the user. Default: `sub`. */
   userIdClaim?: string | undefined
@@ -102,9 +105,10 @@ export async function findRequestSession(
   const userId = claims && userIdOf(claims, userIdClaim)
   if (claims && userId === undefined) deps.onMissingUserId(caller.tenant, userIdClaim)
   const session = claims && userId ? jwtSession(claims, userId) : null
-  if (session === null || !withUser) return session
-  if (!canBeUserId(session.userId)) return null
-  const user = await deps.users.get(caller, session.userId)
+  if (session === null || withUser === false) return session
+  const user = canBeUserId(session.userId) ? await deps.users.get(caller, session.userId) : null
+  if (user?.disabled !== undefined) return null
+  if (!withUser) return session
   return user && { ...session, user }
 }
 

@@ -3,7 +3,7 @@ import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { Store } from "../store/store.js"
 import { userExport } from "./user-export.js"
-import { fromUser, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
+import { fromUser, toDisabled, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
 import { found, toPage } from "./wire/values.js"
 
 /** Creates the service for the users of the store. `newId` generates the id of a user that is created without one. */
@@ -38,6 +38,16 @@ export function userService({
     },
     async deleteUser(request, call) {
       return { user: fromUser(found(await users.delete(call, request.id), "USER_NOT_FOUND")) }
+    },
+    async disableUser(request, call) {
+      const { revokedSessions = 0, ...user } = found(
+        await users.disable(call, request.id, toDisabled(request)),
+        "USER_NOT_FOUND",
+      )
+      return { user: fromUser(user), revokedSessions: BigInt(revokedSessions) }
+    },
+    async enableUser(request, call) {
+      return { user: fromUser(found(await users.enable(call, request.id), "USER_NOT_FOUND")) }
     },
     async listUsers(request, call) {
       const { items, nextToken } = await users.list(call, toUserFilter(request), toPage(request))

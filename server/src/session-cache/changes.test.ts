@@ -69,8 +69,9 @@ describe("the changes of followers", () => {
       position,
     )
     const common = { asOf: 5, sequence: 7n, isReset: false }
-    const keys = ["user.updated", "user.deleted", "user.sessions_revoked", "session.updated", "session.deleted"].map(
-      (kind) => keyOf(kind.startsWith("session.") ? `ss of ${kind}` : `uu of ${kind}`),
+    const ofUsers = ["user.updated", "user.deleted", "user.sessions_revoked", "user.disabled"]
+    const keys = [...ofUsers, "session.updated", "session.deleted"].map((kind) =>
+      keyOf(kind.startsWith("session.") ? `ss of ${kind}` : `uu of ${kind}`),
     )
     expect(changes).toEqual([{ ...common, keys, hasEvents: true }])
     onEvents([event("account.linked", { userId: "u" })], position)

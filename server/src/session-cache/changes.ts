@@ -32,7 +32,12 @@ export interface ChangeFeed {
 
 /** The kinds of events that end or change a result of GetSessionAndUser. */
 const ofSessions: ReadonlySet<EventKind> = new Set<EventKind>(["session.updated", "session.deleted"])
-const ofUsers: ReadonlySet<EventKind> = new Set<EventKind>(["user.updated", "user.deleted", "user.sessions_revoked"])
+const ofUsers: ReadonlySet<EventKind> = new Set<EventKind>([
+  "user.updated",
+  "user.disabled",
+  "user.deleted",
+  "user.sessions_revoked",
+])
 
 /** Creates the feed of changes from the feed of events. */
 export function changeFeed(feed: EventFeed, events: Pick<EventStore, "isEnabled" | "last">): ChangeFeed {

@@ -23,6 +23,7 @@ import { tenantContract } from "./conformance/tenants/tenants.js"
 import { provisionalUserContract } from "./conformance/users/provisional-users.js"
 import { userChangeContract } from "./conformance/users/user-changes.js"
 import { userDeletionContract } from "./conformance/users/user-deletions.js"
+import { userDisablingContract } from "./conformance/users/user-disabling.js"
 import { userListContract } from "./conformance/users/user-lists.js"
 import { userContract } from "./conformance/users/users.js"
 import { verificationTokenContract } from "./conformance/verification-tokens.js"
@@ -67,6 +68,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("users", () => userChangeContract(context))
     describe("users", () => userListContract(context))
     describe("users", () => userDeletionContract(context))
+    describe("users", () => userDisablingContract(context))
     describe("accounts", () => accountContract(context))
     describe("accounts", () => accountListContract(context))
     describe("sessions", () => sessionContract(context))

@@ -6,6 +6,8 @@ export const eventKinds = [
   "user.deleted",
   /** All sessions of the user were deleted, or all but the one of `sessionId` (see EventIds). */
   "user.sessions_revoked",
+  "user.disabled",
+  "user.enabled",
   "account.linked",
   /** The tokens or other fields of an account were replaced. */
   "account.updated",

@@ -9,6 +9,7 @@ import type {
   AuditFilter,
   Authenticator,
   CachingProcess,
+  Disabled,
   EventHistory,
   EventPosition,
   Extra,
@@ -203,6 +204,16 @@ export interface UserStore {
    * no call meanwhile, and their keys are free, except the user's id.
    */
   delete(caller: Caller, id: string): Promise<User | null>
+  /**
+   * Disables the user, or changes the end and the reason of one that is disabled, which keeps the time since when. From the
+   * commit on the user has no sessions for any call: its rows are deleted in the same transaction, and none is created. If
+   * it has thousands, the user is disabled first, in a transaction of its own, and most are deleted in batches. Other calls
+   * throw USER_DISABLED where they say so. At `until` the user is enabled without a write. Throws INVALID_FIELD
+   * (`end_time`) if that is not in the future.
+   */
+  disable(caller: Caller, id: string, options: Omit<Disabled, "since">): Promise<(User & Revocation) | null>
+  /** Enables the user, if it is disabled. */
+  enable(caller: Caller, id: string): Promise<User | null>
   /** Returns a page of users in the order of creation, and by the bytes of the id within a millisecond. See Pages. */
   list(caller: Caller, filter: UserFilter, page: PageRequest): Promise<Page<ListedUser>>
   /**
@@ -216,7 +227,7 @@ export interface AccountStore {
   /**
    * Links an account. If the same user has it already, replaces the given fields and leaves the others unchanged
    * (`extra` is merged; a named property that is null in `extra` is cleared). `token_type` is stored in lower case.
-   * Throws USER_NOT_FOUND, ACCOUNT_LINKED_TO_ANOTHER_USER and INVALID_FIELD (`extra`, `authorization_details`: each at
+   * Throws USER_NOT_FOUND, USER_DISABLED, ACCOUNT_LINKED_TO_ANOTHER_USER and INVALID_FIELD (`extra`, `authorization_details`: each at
    * most 65,536 bytes as JSON). With `etag`, throws STALE_ETAG unless it is the `accountEtag` of the stored account, also if
    * none is stored.
    */
@@ -248,7 +259,10 @@ export interface AccountStore {
  * with.
  */
 export interface TokenRefreshStore {
-  /** Throws INVALID_FIELD (`provider_account_id`) if no account is named and the user has several at the provider. */
+  /**
+   * Throws USER_DISABLED, and INVALID_FIELD (`provider_account_id`) if no account is named and the user has several at the
+   * provider.
+   */
   get(caller: Caller, key: UserAccountKey): Promise<RefreshableAccount | null>
   /**
    * Acquires the lease for `lease.ms` milliseconds, or renews it for its holder. This requires that no other holder has
@@ -294,19 +308,19 @@ export interface TokenRefreshStore {
  */
 export interface SessionStore {
   /**
-   * Returns the session with its `id`. Throws USER_NOT_FOUND, SESSION_ALREADY_EXISTS and INVALID_FIELD (`extra`). An
-   * `expires` in the past is accepted.
+   * Returns the session with its `id`. Throws USER_NOT_FOUND, USER_DISABLED, SESSION_ALREADY_EXISTS and INVALID_FIELD
+   * (`extra`). An `expires` in the past is accepted.
    */
   create(caller: Caller, session: Session, origin?: SessionOrigin): Promise<Session>
   /**
-   * Reads the session and its user in one statement. An expired session is deleted, unless it was extended meanwhile or
+   * Reads the session and its user in one statement. Returns null if the user is disabled. An expired session is deleted, unless it was extended meanwhile or
    * the database accepts no writes, and null is returned. The time of this use is written later, in a batch with others.
    * It is lost if the database does not accept that write.
    */
   getWithUser(caller: Caller, sessionToken: string): Promise<SessionAndUser | null>
   /**
-   * Changes a session that exists and has not expired; never restores one. Throws USER_NOT_FOUND (the new user) and
-   * INVALID_FIELD (`extra`). May run its transaction more than once.
+   * Changes a session that exists and has not expired; never restores one. Throws USER_NOT_FOUND and USER_DISABLED (the new
+   * user), and INVALID_FIELD (`extra`). May run its transaction more than once.
    */
   update(caller: Caller, sessionToken: string, patch: SessionPatch): Promise<Session | null>
   /** Deletes the session and returns it as it was, expired or not. */
@@ -358,7 +372,7 @@ export interface VerificationTokenStore {
 
 export interface AuthenticatorStore {
   /**
-   * Throws USER_NOT_FOUND, AUTHENTICATOR_ALREADY_EXISTS and INVALID_FIELD (`extra`; `user_id` if the authenticators of
+   * Throws USER_NOT_FOUND, USER_DISABLED, AUTHENTICATOR_ALREADY_EXISTS and INVALID_FIELD (`extra`; `user_id` if the authenticators of
    * the user would take more than 1 MiB).
    */
   create(caller: Caller, authenticator: Authenticator): Promise<Authenticator>

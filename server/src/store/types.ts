@@ -18,6 +18,18 @@ export interface User {
   name?: string | undefined
   image?: string | undefined
   extra: Extra
+  /** Only while the user is disabled. */
+  disabled?: Disabled | undefined
+}
+
+/** A user that cannot sign in, and has no sessions. */
+export interface Disabled {
+  /** Since when. */
+  since: Date
+  /** The end; undefined: until the user is enabled. */
+  until?: Date | undefined
+  /** Why, for operators. */
+  reason?: string | undefined
 }
 
 /** The changes to a user: undefined leaves a field unchanged, null clears it; `extra` is merged key by key. */

@@ -14,6 +14,8 @@ const requests: Record<string, object> = {
   CreateUser: { id: "intruder", email: "intruder@example.com" },
   UpdateUser: { id: "here", name: "changed", updateMask: { paths: ["name"] } },
   DeleteUser: { id: "here" },
+  DisableUser: { id: "here" },
+  EnableUser: { id: "blocked" },
   GetUser: { id: "here" },
   GetPrivateExtra: { userId: "here" },
   LinkAccount: { provider: "q", providerAccountId: "b", type: AccountType.OAUTH, userId: "here" },

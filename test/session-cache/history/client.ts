@@ -7,7 +7,7 @@ import { cachedAdapter, caching } from "../../../client/src/session-cache/cachin
 import { follower } from "../../../client/src/session-cache/follower.js"
 import { layered } from "../../../client/src/transport/layer.js"
 import { Process, type Simulation } from "../simulation.js"
-import { tokens, userIds } from "./database.js"
+import { tokens, tokensOf, userIds } from "./database.js"
 import type { Network } from "./network.js"
 import type { Service } from "./service.js"
 
@@ -113,7 +113,16 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
         () => deleted.add(sessionToken),
         () => {},
       )
-    else sessions.revokeUserSessions({ userId: simulation.pick(userIds), awaitCaches }).catch(() => {})
+    else if (kind < 0.94) sessions.revokeUserSessions({ userId: simulation.pick(userIds), awaitCaches }).catch(() => {})
+    else if (kind < 0.97) {
+      const id = simulation.pick(userIds)
+      users.disableUser({ id, awaitCaches }).then(
+        () => {
+          for (const token of tokensOf(id)) deleted.add(token)
+        },
+        () => {},
+      )
+    } else users.enableUser({ id: simulation.pick(userIds) }).catch(() => {})
   }
 
   return { process, read, write, written, deleted }

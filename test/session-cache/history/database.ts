@@ -6,6 +6,8 @@ import type { Simulation } from "../simulation.js"
 export const clientTenant = "default"
 export const tokens = ["t0", "t1", "t2", "t3", "t4"]
 export const userIds = ["u0", "u1", "u2"]
+/** Returns the tokens of a user's sessions. */
+export const tokensOf = (userId: string) => tokens.filter((_, n) => userIds[n % userIds.length] === userId)
 
 export interface StoredSession {
   token: string
@@ -41,6 +43,9 @@ export class Database {
   /** By tenant and process. */
   readonly #rows = new Map<string, StoredRow & { tenant: string; expires: number }>()
 
+  /** The ids of the users that are disabled. */
+  readonly disabled = new Set<string>()
+
   constructor(simulation: Simulation) {
     this.#simulation = simulation
     for (const id of userIds) this.users.set(id, 0)
@@ -57,6 +62,18 @@ export class Database {
   updateSession(session: StoredSession): void {
     this.#changed(session.token, session.version++)
     this.commit([sessionKey(session.id)])
+  }
+
+  /** Returns the sessions that the user has or had. */
+  sessionsOf(userId: string): StoredSession[] {
+    return [...this.sessions.values()].filter((session) => session.userId === userId)
+  }
+
+  /** Commits for every call, because a user without sessions may have some in a cache. */
+  disableUser(id: string): void {
+    this.disabled.add(id)
+    this.deleteSessions(this.sessionsOf(id), [])
+    this.commit([userKey(id)])
   }
 
   /** Returns the new version. */

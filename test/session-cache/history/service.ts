@@ -1,5 +1,7 @@
 import {
   DeleteSessionResponseSchema,
+  DisableUserResponseSchema,
+  EnableUserResponseSchema,
   GetSessionAndUserResponseSchema,
   RevokeUserSessionsResponseSchema,
   UpdateSessionResponseSchema,
@@ -77,7 +79,7 @@ export function createService(
     const session = database.sessions.get(sessionToken)
     let message: Message | undefined
     if (method === "GetSessionAndUser") {
-      if (session?.isThere) {
+      if (session?.isThere && !database.disabled.has(session.userId)) {
         const version = database.users.get(session.userId) as number
         const user = { id: session.userId, extra: { version } }
         message = create(GetSessionAndUserResponseSchema, { session: wireOf(session), user })
@@ -89,6 +91,17 @@ export function createService(
     } else if (method === "UpdateUser") {
       const version = database.updateUser(id)
       message = create(UpdateUserResponseSchema, { user: { id, extra: { version } } })
+    } else if (method === "DisableUser") {
+      database.disableUser(id)
+      if (request.awaitCaches) {
+        await awaitCaches(replica)
+        acks++
+        database.acknowledge(database.sessionsOf(id))
+      }
+      message = create(DisableUserResponseSchema, { user: { id } })
+    } else if (method === "EnableUser") {
+      database.disabled.delete(id)
+      message = create(EnableUserResponseSchema, { user: { id } })
     } else {
       // DeleteSession or RevokeUserSessions.
       const meant = [...database.sessions.values()].filter((one) => one.token === sessionToken || one.userId === userId)

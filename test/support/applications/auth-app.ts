@@ -4,8 +4,8 @@ import { Auth, type AuthConfig } from "@auth/core"
  * An application of Auth.js (the real Auth(), without pages) and the browser that visits it, which has only cookies.
  */
 export interface AuthApp {
-  /** Signs in with an e-mail link. No e-mail has to be sent. */
-  signIn(email: string): Promise<void>
+  /** Signs in with an e-mail link. No e-mail has to be sent. Returns where Auth.js redirects to. */
+  signIn(email: string): Promise<string | null>
   signOut(): Promise<void>
   /** The session as Auth.js itself reports it. null: no user is signed in. */
   session(): Promise<{ user?: { id?: string; name?: string; email?: string }; expires: string } | null>
@@ -64,7 +64,7 @@ export function authApp(origin: string, config: Omit<AuthConfig, "providers">): 
       link = undefined
       await post("/auth/signin/email", { email })
       if (link === undefined) throw new Error("no link was sent")
-      await visit(link)
+      return (await visit(link)).headers.get("location")
     },
     signOut: () => post("/auth/signout"),
     session: async () => (await visit("/auth/session")).json() as ReturnType<AuthApp["session"]>,

@@ -240,6 +240,11 @@ const (
 	//
 	// Repeat the call to wait longer. The change itself is made.
 	ErrorReason_ERROR_REASON_CACHES_NOT_CONFIRMED ErrorReason = 47
+	// FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
+	// not the API key, so it is not PERMISSION_DENIED.
+	//
+	// Tell the user that access is denied. An operator enables the user with EnableUser.
+	ErrorReason_ERROR_REASON_USER_DISABLED ErrorReason = 48
 	// ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
 	// read it. Nothing was written.
 	//
@@ -298,6 +303,7 @@ var (
 		45: "ERROR_REASON_CURSOR_EXPIRED",
 		46: "ERROR_REASON_EVENTS_NOT_KEPT",
 		47: "ERROR_REASON_CACHES_NOT_CONFIRMED",
+		48: "ERROR_REASON_USER_DISABLED",
 		49: "ERROR_REASON_STALE_ETAG",
 	}
 	ErrorReason_value = map[string]int32{
@@ -349,6 +355,7 @@ var (
 		"ERROR_REASON_CURSOR_EXPIRED":                    45,
 		"ERROR_REASON_EVENTS_NOT_KEPT":                   46,
 		"ERROR_REASON_CACHES_NOT_CONFIRMED":              47,
+		"ERROR_REASON_USER_DISABLED":                     48,
 		"ERROR_REASON_STALE_ETAG":                        49,
 	}
 )
@@ -384,7 +391,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xfb\r\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\x9b\x0e\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -434,7 +441,8 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"!ERROR_REASON_PROVIDER_UNAVAILABLE\x10,\x12\x1f\n" +
 	"\x1bERROR_REASON_CURSOR_EXPIRED\x10-\x12 \n" +
 	"\x1cERROR_REASON_EVENTS_NOT_KEPT\x10.\x12%\n" +
-	"!ERROR_REASON_CACHES_NOT_CONFIRMED\x10/\x12\x1b\n" +
+	"!ERROR_REASON_CACHES_NOT_CONFIRMED\x10/\x12\x1e\n" +
+	"\x1aERROR_REASON_USER_DISABLED\x100\x12\x1b\n" +
 	"\x17ERROR_REASON_STALE_ETAG\x101BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 

@@ -56,6 +56,11 @@ const (
 	EventKind_EVENT_KIND_AUTHENTICATOR_CREATED EventKind = 13
 	// The counter of an authenticator was raised, or its name was changed.
 	EventKind_EVENT_KIND_AUTHENTICATOR_UPDATED EventKind = 14
+	// A user was disabled, or the reason or end of a disabled one was changed. There is an
+	// EVENT_KIND_USER_SESSIONS_REVOKED as well if sessions were deleted.
+	EventKind_EVENT_KIND_USER_DISABLED EventKind = 15
+	// A user was enabled by a call. The end of a disabled time adds no event.
+	EventKind_EVENT_KIND_USER_ENABLED EventKind = 16
 	// An authenticator was deleted.
 	EventKind_EVENT_KIND_AUTHENTICATOR_DELETED EventKind = 19
 )
@@ -78,6 +83,8 @@ var (
 		12: "EVENT_KIND_VERIFICATION_TOKEN_USED",
 		13: "EVENT_KIND_AUTHENTICATOR_CREATED",
 		14: "EVENT_KIND_AUTHENTICATOR_UPDATED",
+		15: "EVENT_KIND_USER_DISABLED",
+		16: "EVENT_KIND_USER_ENABLED",
 		19: "EVENT_KIND_AUTHENTICATOR_DELETED",
 	}
 	EventKind_value = map[string]int32{
@@ -96,6 +103,8 @@ var (
 		"EVENT_KIND_VERIFICATION_TOKEN_USED":    12,
 		"EVENT_KIND_AUTHENTICATOR_CREATED":      13,
 		"EVENT_KIND_AUTHENTICATOR_UPDATED":      14,
+		"EVENT_KIND_USER_DISABLED":              15,
+		"EVENT_KIND_USER_ENABLED":               16,
 		"EVENT_KIND_AUTHENTICATOR_DELETED":      19,
 	}
 )
@@ -228,7 +237,7 @@ const file_authwire_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"\b_user_idB\r\n" +
 	"\v_session_idB\v\n" +
-	"\t_provider*\xa9\x04\n" +
+	"\t_provider*\xe4\x04\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17EVENT_KIND_USER_CREATED\x10\x01\x12\x1b\n" +
@@ -245,7 +254,9 @@ const file_authwire_v1_event_proto_rawDesc = "" +
 	"%EVENT_KIND_VERIFICATION_TOKEN_CREATED\x10\v\x12&\n" +
 	"\"EVENT_KIND_VERIFICATION_TOKEN_USED\x10\f\x12$\n" +
 	" EVENT_KIND_AUTHENTICATOR_CREATED\x10\r\x12$\n" +
-	" EVENT_KIND_AUTHENTICATOR_UPDATED\x10\x0e\x12$\n" +
+	" EVENT_KIND_AUTHENTICATOR_UPDATED\x10\x0e\x12\x1c\n" +
+	"\x18EVENT_KIND_USER_DISABLED\x10\x0f\x12\x1b\n" +
+	"\x17EVENT_KIND_USER_ENABLED\x10\x10\x12$\n" +
 	" EVENT_KIND_AUTHENTICATOR_DELETED\x10\x13BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 

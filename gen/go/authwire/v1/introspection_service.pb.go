@@ -95,9 +95,11 @@ type IntrospectRequest struct {
 	Salt *string `protobuf:"bytes,4,opt,name=salt,proto3,oneof" json:"salt,omitempty"`
 	// Accepts only sessions that are stored in this way. Default: both ways. An application uses one of the two.
 	Strategy SessionStrategy `protobuf:"varint,5,opt,name=strategy,proto3,enum=authwire.v1.SessionStrategy" json:"strategy,omitempty"`
-	// Whether the user of a JWT is read from the database as well. A JWT whose user is not stored, or has been deleted, is
-	// then not active.
-	WithUser bool `protobuf:"varint,6,opt,name=with_user,json=withUser,proto3" json:"with_user,omitempty"`
+	// Whether the user of a JWT is read from the database. The JWT of a user who is disabled is then not active. Absent: the
+	// user is read for that alone, and a JWT whose user is not stored is active. true: the user is returned too, and a JWT
+	// whose user is not stored, or has been deleted, is not active. false: nothing is read, so JWTs need no database, and the
+	// JWT of a disabled user stays active until it expires.
+	WithUser *bool `protobuf:"varint,6,opt,name=with_user,json=withUser,proto3,oneof" json:"with_user,omitempty"`
 	// The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text
 	// that is not empty. Default: `sub`.
 	UserIdClaim *string `protobuf:"bytes,7,opt,name=user_id_claim,json=userIdClaim,proto3,oneof" json:"user_id_claim,omitempty"`
@@ -174,8 +176,8 @@ func (x *IntrospectRequest) GetStrategy() SessionStrategy {
 }
 
 func (x *IntrospectRequest) GetWithUser() bool {
-	if x != nil {
-		return x.WithUser
+	if x != nil && x.WithUser != nil {
+		return *x.WithUser
 	}
 	return false
 }
@@ -345,7 +347,7 @@ var File_authwire_v1_introspection_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_introspection_service_proto_rawDesc = "" +
 	"\n" +
-	"'authwire/v1/introspection_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1fauthwire/v1/token_service.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x03\n" +
+	"'authwire/v1/introspection_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1fauthwire/v1/token_service.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd3\x03\n" +
 	"\x11IntrospectRequest\x128\n" +
 	"\aheaders\x18\x01 \x03(\v2\x13.authwire.v1.HeaderB\t\xbaH\x06\x92\x01\x03\x10\x80\x02R\aheaders\x120\n" +
 	"\vcookie_name\x18\x02 \x01(\tB\n" +
@@ -354,15 +356,17 @@ const file_authwire_v1_introspection_service_proto_rawDesc = "" +
 	"\rsecure_cookie\x18\x03 \x01(\bH\x01R\fsecureCookie\x88\x01\x01\x12#\n" +
 	"\x04salt\x18\x04 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\xdd\aH\x02R\x04salt\x88\x01\x01\x12B\n" +
-	"\bstrategy\x18\x05 \x01(\x0e2\x1c.authwire.v1.SessionStrategyB\b\xbaH\x05\x82\x01\x02\x10\x01R\bstrategy\x12\x1b\n" +
-	"\twith_user\x18\x06 \x01(\bR\bwithUser\x123\n" +
+	"\bstrategy\x18\x05 \x01(\x0e2\x1c.authwire.v1.SessionStrategyB\b\xbaH\x05\x82\x01\x02\x10\x01R\bstrategy\x12 \n" +
+	"\twith_user\x18\x06 \x01(\bH\x03R\bwithUser\x88\x01\x01\x123\n" +
 	"\ruser_id_claim\x18\a \x01(\tB\n" +
-	"\xbaH\ar\x05 \x01(\x80\x02H\x03R\vuserIdClaim\x88\x01\x01\x12\x1d\n" +
+	"\xbaH\ar\x05 \x01(\x80\x02H\x04R\vuserIdClaim\x88\x01\x01\x12\x1d\n" +
 	"\n" +
 	"next_auth4\x18\b \x01(\bR\tnextAuth4B\x0e\n" +
 	"\f_cookie_nameB\x10\n" +
 	"\x0e_secure_cookieB\a\n" +
-	"\x05_saltB\x10\n" +
+	"\x05_saltB\f\n" +
+	"\n" +
+	"_with_userB\x10\n" +
 	"\x0e_user_id_claim\"\x99\x03\n" +
 	"\x12IntrospectResponse\x12\x16\n" +
 	"\x06active\x18\x01 \x01(\bR\x06active\x12\x10\n" +

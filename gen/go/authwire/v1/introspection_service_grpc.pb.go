@@ -34,8 +34,8 @@ type IntrospectionServiceClient interface {
 	// `Authorization: Bearer`. A token that has the five parts of a JWE is read as a JWT with the secrets of the service. Any
 	// other token is looked up in the database.
 	//
-	// A request without a session, or with a session that has expired, was revoked, is forged or cannot be read, gets a
-	// response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
+	// A request without a session, or with a session that has expired, was revoked, is of a disabled user, is forged or cannot
+	// be read, gets a response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
 	// error, and says nothing about the user.
 	//
 	// A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and
@@ -76,8 +76,8 @@ type IntrospectionServiceServer interface {
 	// `Authorization: Bearer`. A token that has the five parts of a JWE is read as a JWT with the secrets of the service. Any
 	// other token is looked up in the database.
 	//
-	// A request without a session, or with a session that has expired, was revoked, is forged or cannot be read, gets a
-	// response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
+	// A request without a session, or with a session that has expired, was revoked, is of a disabled user, is forged or cannot
+	// be read, gets a response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
 	// error, and says nothing about the user.
 	//
 	// A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and

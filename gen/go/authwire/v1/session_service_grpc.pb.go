@@ -44,17 +44,19 @@ type SessionServiceClient interface {
 	// same token fails.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+	// USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
 	// SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
 	CreateSession(ctx context.Context, in *CreateSessionRequest, opts ...grpc.CallOption) (*CreateSessionResponse, error)
 	// Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 	//
-	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
 	GetSessionAndUser(ctx context.Context, in *GetSessionAndUserRequest, opts ...grpc.CallOption) (*GetSessionAndUserResponse, error)
 	// Changes the fields of a session that `update_mask` names and returns the session. Atomic. Never restores a session that
 	// was deleted or has expired.
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
 	// USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
+	// USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
 	UpdateSession(ctx context.Context, in *UpdateSessionRequest, opts ...grpc.CallOption) (*UpdateSessionResponse, error)
 	// Deletes a session and returns it as it was, even if it has expired.
 	//
@@ -79,7 +81,7 @@ type SessionServiceClient interface {
 	// does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
 	// a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 	//
-	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
 	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
 	AccessSession(ctx context.Context, in *AccessSessionRequest, opts ...grpc.CallOption) (*AccessSessionResponse, error)
 	// Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
@@ -235,17 +237,19 @@ type SessionServiceServer interface {
 	// same token fails.
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+	// USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
 	// SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
 	CreateSession(context.Context, *CreateSessionRequest) (*CreateSessionResponse, error)
 	// Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 	//
-	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
 	GetSessionAndUser(context.Context, *GetSessionAndUserRequest) (*GetSessionAndUserResponse, error)
 	// Changes the fields of a session that `update_mask` names and returns the session. Atomic. Never restores a session that
 	// was deleted or has expired.
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
 	// USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
+	// USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
 	UpdateSession(context.Context, *UpdateSessionRequest) (*UpdateSessionResponse, error)
 	// Deletes a session and returns it as it was, even if it has expired.
 	//
@@ -270,7 +274,7 @@ type SessionServiceServer interface {
 	// does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
 	// a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 	//
-	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
 	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
 	AccessSession(context.Context, *AccessSessionRequest) (*AccessSessionResponse, error)
 	// Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the

@@ -46,6 +46,8 @@ type User struct {
 	// When a call last wrote the user, to the millisecond, even if the call changed nothing. Only ListUsers returns it. For a
 	// user that was not written since the service records this time: when the service was upgraded.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// Set while the user is disabled, see UserService.DisableUser. Absent: the user is enabled, or the end has passed.
+	Disabled *Disabled `protobuf:"bytes,9,opt,name=disabled,proto3" json:"disabled,omitempty"`
 	// Changes whenever a field that UpdateUser can change gets another value. UpdateUserRequest.etag takes it. Clients must
 	// not interpret it. The methods of UserService return it. The users of sessions do not have it.
 	Etag          *string `protobuf:"bytes,10,opt,name=etag,proto3,oneof" json:"etag,omitempty"`
@@ -139,6 +141,13 @@ func (x *User) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *User) GetDisabled() *Disabled {
+	if x != nil {
+		return x.Disabled
+	}
+	return nil
+}
+
 func (x *User) GetEtag() string {
 	if x != nil && x.Etag != nil {
 		return *x.Etag
@@ -146,11 +155,75 @@ func (x *User) GetEtag() string {
 	return ""
 }
 
+// Since when, until when and why a user is disabled.
+type Disabled struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Since when, to the millisecond.
+	DisableTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=disable_time,json=disableTime,proto3" json:"disable_time,omitempty"`
+	// Why, for operators. Absent: no reason was given.
+	Reason *string `protobuf:"bytes,2,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// When the user is enabled again without a call, to the millisecond. Absent: not until EnableUser is called.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Disabled) Reset() {
+	*x = Disabled{}
+	mi := &file_authwire_v1_user_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Disabled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Disabled) ProtoMessage() {}
+
+func (x *Disabled) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Disabled.ProtoReflect.Descriptor instead.
+func (*Disabled) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Disabled) GetDisableTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DisableTime
+	}
+	return nil
+}
+
+func (x *Disabled) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+func (x *Disabled) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
 var File_authwire_v1_user_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_user_proto_rawDesc = "" +
 	"\n" +
-	"\x16authwire/v1/user.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\x03\n" +
+	"\x16authwire/v1/user.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\x03\n" +
 	"\x04User\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12F\n" +
 	"\x0eemail_verified\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\remailVerified\x88\x01\x01\x12\x19\n" +
@@ -161,14 +234,20 @@ const file_authwire_v1_user_proto_rawDesc = "" +
 	"\vcreate_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vupdate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime\x12\x17\n" +
+	"updateTime\x121\n" +
+	"\bdisabled\x18\t \x01(\v2\x15.authwire.v1.DisabledR\bdisabled\x12\x17\n" +
 	"\x04etag\x18\n" +
 	" \x01(\tH\x04R\x04etag\x88\x01\x01B\x11\n" +
 	"\x0f_email_verifiedB\b\n" +
 	"\x06_emailB\a\n" +
 	"\x05_nameB\b\n" +
 	"\x06_imageB\a\n" +
-	"\x05_etagBO\n" +
+	"\x05_etag\"\xa8\x01\n" +
+	"\bDisabled\x12=\n" +
+	"\fdisable_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\vdisableTime\x12\x1b\n" +
+	"\x06reason\x18\x02 \x01(\tH\x00R\x06reason\x88\x01\x01\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTimeB\t\n" +
+	"\a_reasonBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -183,22 +262,26 @@ func file_authwire_v1_user_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_user_proto_rawDescData
 }
 
-var file_authwire_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_authwire_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_authwire_v1_user_proto_goTypes = []any{
 	(*User)(nil),                  // 0: authwire.v1.User
-	(*timestamppb.Timestamp)(nil), // 1: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 2: google.protobuf.Struct
+	(*Disabled)(nil),              // 1: authwire.v1.Disabled
+	(*timestamppb.Timestamp)(nil), // 2: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 3: google.protobuf.Struct
 }
 var file_authwire_v1_user_proto_depIdxs = []int32{
-	1, // 0: authwire.v1.User.email_verified:type_name -> google.protobuf.Timestamp
-	2, // 1: authwire.v1.User.extra:type_name -> google.protobuf.Struct
-	1, // 2: authwire.v1.User.create_time:type_name -> google.protobuf.Timestamp
-	1, // 3: authwire.v1.User.update_time:type_name -> google.protobuf.Timestamp
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	2, // 0: authwire.v1.User.email_verified:type_name -> google.protobuf.Timestamp
+	3, // 1: authwire.v1.User.extra:type_name -> google.protobuf.Struct
+	2, // 2: authwire.v1.User.create_time:type_name -> google.protobuf.Timestamp
+	2, // 3: authwire.v1.User.update_time:type_name -> google.protobuf.Timestamp
+	1, // 4: authwire.v1.User.disabled:type_name -> authwire.v1.Disabled
+	2, // 5: authwire.v1.Disabled.disable_time:type_name -> google.protobuf.Timestamp
+	2, // 6: authwire.v1.Disabled.end_time:type_name -> google.protobuf.Timestamp
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_user_proto_init() }
@@ -207,13 +290,14 @@ func file_authwire_v1_user_proto_init() {
 		return
 	}
 	file_authwire_v1_user_proto_msgTypes[0].OneofWrappers = []any{}
+	file_authwire_v1_user_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_user_proto_rawDesc), len(file_authwire_v1_user_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

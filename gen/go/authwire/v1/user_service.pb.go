@@ -727,6 +727,229 @@ func (x *DeleteUserResponse) GetUser() *User {
 	return nil
 }
 
+// Request of UserService.DisableUser.
+type DisableUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// See Disabled.reason. Anyone who may read the user can read it.
+	Reason *string `protobuf:"bytes,2,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// See Disabled.end_time. It must be in the future, by the clock of the database. Fractions of a millisecond are dropped.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+	// of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+	// client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+	// copies within their `maxStaleMs`.
+	AwaitCaches   bool `protobuf:"varint,4,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisableUserRequest) Reset() {
+	*x = DisableUserRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisableUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisableUserRequest) ProtoMessage() {}
+
+func (x *DisableUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisableUserRequest.ProtoReflect.Descriptor instead.
+func (*DisableUserRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DisableUserRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DisableUserRequest) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+func (x *DisableUserRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *DisableUserRequest) GetAwaitCaches() bool {
+	if x != nil {
+		return x.AwaitCaches
+	}
+	return false
+}
+
+// Response of UserService.DisableUser.
+type DisableUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user, with `disabled`.
+	User *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// The number of sessions that were deleted.
+	RevokedSessions int64 `protobuf:"varint,2,opt,name=revoked_sessions,json=revokedSessions,proto3" json:"revoked_sessions,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *DisableUserResponse) Reset() {
+	*x = DisableUserResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisableUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisableUserResponse) ProtoMessage() {}
+
+func (x *DisableUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisableUserResponse.ProtoReflect.Descriptor instead.
+func (*DisableUserResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DisableUserResponse) GetUser() *User {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *DisableUserResponse) GetRevokedSessions() int64 {
+	if x != nil {
+		return x.RevokedSessions
+	}
+	return 0
+}
+
+// Request of UserService.EnableUser.
+type EnableUserRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the user.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnableUserRequest) Reset() {
+	*x = EnableUserRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnableUserRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnableUserRequest) ProtoMessage() {}
+
+func (x *EnableUserRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnableUserRequest.ProtoReflect.Descriptor instead.
+func (*EnableUserRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *EnableUserRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Response of UserService.EnableUser.
+type EnableUserResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user, without `disabled`.
+	User          *User `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnableUserResponse) Reset() {
+	*x = EnableUserResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnableUserResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnableUserResponse) ProtoMessage() {}
+
+func (x *EnableUserResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnableUserResponse.ProtoReflect.Descriptor instead.
+func (*EnableUserResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *EnableUserResponse) GetUser() *User {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
 // Request of UserService.ListUsers. A user must match all filters that are given.
 type ListUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -748,7 +971,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +983,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[12]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +996,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{12}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListUsersRequest) GetPageSize() int32 {
@@ -825,7 +1048,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -837,7 +1060,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[13]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -850,7 +1073,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{13}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -883,7 +1106,7 @@ type CountUsersRequest struct {
 
 func (x *CountUsersRequest) Reset() {
 	*x = CountUsersRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +1118,7 @@ func (x *CountUsersRequest) String() string {
 func (*CountUsersRequest) ProtoMessage() {}
 
 func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +1131,7 @@ func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersRequest.ProtoReflect.Descriptor instead.
 func (*CountUsersRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{14}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CountUsersRequest) GetEmail() string {
@@ -943,7 +1166,7 @@ type CountUsersResponse struct {
 
 func (x *CountUsersResponse) Reset() {
 	*x = CountUsersResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1178,7 @@ func (x *CountUsersResponse) String() string {
 func (*CountUsersResponse) ProtoMessage() {}
 
 func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1191,7 @@ func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersResponse.ProtoReflect.Descriptor instead.
 func (*CountUsersResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{15}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CountUsersResponse) GetCount() int32 {
@@ -994,7 +1217,7 @@ type ExportUserRequest struct {
 
 func (x *ExportUserRequest) Reset() {
 	*x = ExportUserRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1229,7 @@ func (x *ExportUserRequest) String() string {
 func (*ExportUserRequest) ProtoMessage() {}
 
 func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1242,7 @@ func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
 func (*ExportUserRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{16}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExportUserRequest) GetUserId() string {
@@ -1064,7 +1287,7 @@ type ExportUserResponse struct {
 
 func (x *ExportUserResponse) Reset() {
 	*x = ExportUserResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1299,7 @@ func (x *ExportUserResponse) String() string {
 func (*ExportUserResponse) ProtoMessage() {}
 
 func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1312,7 @@ func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
 func (*ExportUserResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{17}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExportUserResponse) GetUser() *User {
@@ -1194,6 +1417,19 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x11DeleteUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
 	"\x12DeleteUserResponse\x12%\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xe8\x01\n" +
+	"\x12DisableUserRequest\x12\x1e\n" +
+	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\x12)\n" +
+	"\x06reason\x18\x02 \x01(\tB\f\xbaH\tr\a\x18\xf4\x03\xba\x01\x01\x00H\x00R\x06reason\x88\x01\x01\x12Y\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\aendTime\x12!\n" +
+	"\fawait_caches\x18\x04 \x01(\bR\vawaitCachesB\t\n" +
+	"\a_reason\"g\n" +
+	"\x13DisableUserResponse\x12%\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\x12)\n" +
+	"\x10revoked_sessions\x18\x02 \x01(\x03R\x0frevokedSessions\"3\n" +
+	"\x11EnableUserRequest\x12\x1e\n" +
+	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
+	"\x12EnableUserResponse\x12%\n" +
 	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x97\x03\n" +
 	"\x10ListUsersRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
@@ -1232,7 +1468,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\baccounts\x18\x03 \x03(\v2\x14.authwire.v1.AccountR\baccounts\x120\n" +
 	"\bsessions\x18\x04 \x03(\v2\x14.authwire.v1.SessionR\bsessions\x12*\n" +
 	"\x06events\x18\x05 \x03(\v2\x12.authwire.v1.EventR\x06events\x12&\n" +
-	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken2\xca\a\n" +
+	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken2\xc0\t\n" +
 	"\vUserService\x12m\n" +
 	"\n" +
 	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\xa8\xb8\x18\x01\x12W\n" +
@@ -1245,7 +1481,10 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\n" +
 	"UpdateUser\x12\x1e.authwire.v1.UpdateUserRequest\x1a\x1f.authwire.v1.UpdateUserResponse\"0\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x90\x02\x02\x12k\n" +
 	"\n" +
-	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12]\n" +
+	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12\x84\x01\n" +
+	"\vDisableUser\x12\x1f.authwire.v1.DisableUserRequest\x1a .authwire.v1.DisableUserResponse\"2\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x90\x02\x02\x12m\n" +
+	"\n" +
+	"EnableUser\x12\x1e.authwire.v1.EnableUserRequest\x1a\x1f.authwire.v1.EnableUserResponse\"\x1e\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12]\n" +
 	"\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x9a\xb8\x18\n" +
 	"users:read\x90\x02\x01\x12`\n" +
 	"\n" +
@@ -1267,7 +1506,7 @@ func file_authwire_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_user_service_proto_rawDescData
 }
 
-var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*CreateUserRequest)(nil),        // 0: authwire.v1.CreateUserRequest
 	(*CreateUserResponse)(nil),       // 1: authwire.v1.CreateUserResponse
@@ -1281,66 +1520,77 @@ var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*UpdateUserResponse)(nil),       // 9: authwire.v1.UpdateUserResponse
 	(*DeleteUserRequest)(nil),        // 10: authwire.v1.DeleteUserRequest
 	(*DeleteUserResponse)(nil),       // 11: authwire.v1.DeleteUserResponse
-	(*ListUsersRequest)(nil),         // 12: authwire.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),        // 13: authwire.v1.ListUsersResponse
-	(*CountUsersRequest)(nil),        // 14: authwire.v1.CountUsersRequest
-	(*CountUsersResponse)(nil),       // 15: authwire.v1.CountUsersResponse
-	(*ExportUserRequest)(nil),        // 16: authwire.v1.ExportUserRequest
-	(*ExportUserResponse)(nil),       // 17: authwire.v1.ExportUserResponse
-	(*timestamppb.Timestamp)(nil),    // 18: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),          // 19: google.protobuf.Struct
-	(*User)(nil),                     // 20: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),    // 21: google.protobuf.FieldMask
-	(*Authenticator)(nil),            // 22: authwire.v1.Authenticator
-	(*Account)(nil),                  // 23: authwire.v1.Account
-	(*Session)(nil),                  // 24: authwire.v1.Session
-	(*Event)(nil),                    // 25: authwire.v1.Event
+	(*DisableUserRequest)(nil),       // 12: authwire.v1.DisableUserRequest
+	(*DisableUserResponse)(nil),      // 13: authwire.v1.DisableUserResponse
+	(*EnableUserRequest)(nil),        // 14: authwire.v1.EnableUserRequest
+	(*EnableUserResponse)(nil),       // 15: authwire.v1.EnableUserResponse
+	(*ListUsersRequest)(nil),         // 16: authwire.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),        // 17: authwire.v1.ListUsersResponse
+	(*CountUsersRequest)(nil),        // 18: authwire.v1.CountUsersRequest
+	(*CountUsersResponse)(nil),       // 19: authwire.v1.CountUsersResponse
+	(*ExportUserRequest)(nil),        // 20: authwire.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 21: authwire.v1.ExportUserResponse
+	(*timestamppb.Timestamp)(nil),    // 22: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),          // 23: google.protobuf.Struct
+	(*User)(nil),                     // 24: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),    // 25: google.protobuf.FieldMask
+	(*Authenticator)(nil),            // 26: authwire.v1.Authenticator
+	(*Account)(nil),                  // 27: authwire.v1.Account
+	(*Session)(nil),                  // 28: authwire.v1.Session
+	(*Event)(nil),                    // 29: authwire.v1.Event
 }
 var file_authwire_v1_user_service_proto_depIdxs = []int32{
-	18, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	19, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
-	20, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
-	20, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
-	20, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
-	20, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
-	18, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	19, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
-	21, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
-	20, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
-	20, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
-	18, // 11: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	18, // 12: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	20, // 13: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
-	18, // 14: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	18, // 15: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	20, // 16: authwire.v1.ExportUserResponse.user:type_name -> authwire.v1.User
-	22, // 17: authwire.v1.ExportUserResponse.authenticators:type_name -> authwire.v1.Authenticator
-	23, // 18: authwire.v1.ExportUserResponse.accounts:type_name -> authwire.v1.Account
-	24, // 19: authwire.v1.ExportUserResponse.sessions:type_name -> authwire.v1.Session
-	25, // 20: authwire.v1.ExportUserResponse.events:type_name -> authwire.v1.Event
-	0,  // 21: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
-	2,  // 22: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
-	4,  // 23: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
-	6,  // 24: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
-	8,  // 25: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
-	10, // 26: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
-	12, // 27: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
-	14, // 28: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
-	16, // 29: authwire.v1.UserService.ExportUser:input_type -> authwire.v1.ExportUserRequest
-	1,  // 30: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
-	3,  // 31: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
-	5,  // 32: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
-	7,  // 33: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
-	9,  // 34: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
-	11, // 35: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
-	13, // 36: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
-	15, // 37: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
-	17, // 38: authwire.v1.UserService.ExportUser:output_type -> authwire.v1.ExportUserResponse
-	30, // [30:39] is the sub-list for method output_type
-	21, // [21:30] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	22, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	23, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
+	24, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
+	24, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
+	24, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
+	24, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
+	22, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	23, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
+	25, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
+	24, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
+	24, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
+	22, // 11: authwire.v1.DisableUserRequest.end_time:type_name -> google.protobuf.Timestamp
+	24, // 12: authwire.v1.DisableUserResponse.user:type_name -> authwire.v1.User
+	24, // 13: authwire.v1.EnableUserResponse.user:type_name -> authwire.v1.User
+	22, // 14: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	22, // 15: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	24, // 16: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
+	22, // 17: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	22, // 18: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	24, // 19: authwire.v1.ExportUserResponse.user:type_name -> authwire.v1.User
+	26, // 20: authwire.v1.ExportUserResponse.authenticators:type_name -> authwire.v1.Authenticator
+	27, // 21: authwire.v1.ExportUserResponse.accounts:type_name -> authwire.v1.Account
+	28, // 22: authwire.v1.ExportUserResponse.sessions:type_name -> authwire.v1.Session
+	29, // 23: authwire.v1.ExportUserResponse.events:type_name -> authwire.v1.Event
+	0,  // 24: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
+	2,  // 25: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
+	4,  // 26: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
+	6,  // 27: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
+	8,  // 28: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
+	10, // 29: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
+	12, // 30: authwire.v1.UserService.DisableUser:input_type -> authwire.v1.DisableUserRequest
+	14, // 31: authwire.v1.UserService.EnableUser:input_type -> authwire.v1.EnableUserRequest
+	16, // 32: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
+	18, // 33: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
+	20, // 34: authwire.v1.UserService.ExportUser:input_type -> authwire.v1.ExportUserRequest
+	1,  // 35: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
+	3,  // 36: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
+	5,  // 37: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
+	7,  // 38: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
+	9,  // 39: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
+	11, // 40: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
+	13, // 41: authwire.v1.UserService.DisableUser:output_type -> authwire.v1.DisableUserResponse
+	15, // 42: authwire.v1.UserService.EnableUser:output_type -> authwire.v1.EnableUserResponse
+	17, // 43: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
+	19, // 44: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
+	21, // 45: authwire.v1.UserService.ExportUser:output_type -> authwire.v1.ExportUserResponse
+	35, // [35:46] is the sub-list for method output_type
+	24, // [24:35] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_user_service_proto_init() }
@@ -1358,14 +1608,15 @@ func file_authwire_v1_user_service_proto_init() {
 	file_authwire_v1_user_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[8].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[12].OneofWrappers = []any{}
-	file_authwire_v1_user_service_proto_msgTypes[14].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[16].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_user_service_proto_rawDesc), len(file_authwire_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

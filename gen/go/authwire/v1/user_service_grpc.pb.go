@@ -25,6 +25,8 @@ const (
 	UserService_GetUserByAccount_FullMethodName = "/authwire.v1.UserService/GetUserByAccount"
 	UserService_UpdateUser_FullMethodName       = "/authwire.v1.UserService/UpdateUser"
 	UserService_DeleteUser_FullMethodName       = "/authwire.v1.UserService/DeleteUser"
+	UserService_DisableUser_FullMethodName      = "/authwire.v1.UserService/DisableUser"
+	UserService_EnableUser_FullMethodName       = "/authwire.v1.UserService/EnableUser"
 	UserService_ListUsers_FullMethodName        = "/authwire.v1.UserService/ListUsers"
 	UserService_CountUsers_FullMethodName       = "/authwire.v1.UserService/CountUsers"
 	UserService_ExportUser_FullMethodName       = "/authwire.v1.UserService/ExportUser"
@@ -77,6 +79,26 @@ type UserServiceClient interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	DeleteUser(ctx context.Context, in *DeleteUserRequest, opts ...grpc.CallOption) (*DeleteUserResponse, error)
+	// Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+	// session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+	// is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+	// CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+	//
+	// The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+	// after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+	//
+	// For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+	//
+	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
+	// INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+	// user is disabled.
+	DisableUser(ctx context.Context, in *DisableUserRequest, opts ...grpc.CallOption) (*DisableUserResponse, error)
+	// Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+	// has not expired is active again.
+	//
+	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
+	EnableUser(ctx context.Context, in *EnableUserRequest, opts ...grpc.CallOption) (*EnableUserResponse, error)
 	// Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
 	// of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
 	// one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
@@ -164,6 +186,26 @@ func (c *userServiceClient) DeleteUser(ctx context.Context, in *DeleteUserReques
 	return out, nil
 }
 
+func (c *userServiceClient) DisableUser(ctx context.Context, in *DisableUserRequest, opts ...grpc.CallOption) (*DisableUserResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DisableUserResponse)
+	err := c.cc.Invoke(ctx, UserService_DisableUser_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *userServiceClient) EnableUser(ctx context.Context, in *EnableUserRequest, opts ...grpc.CallOption) (*EnableUserResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EnableUserResponse)
+	err := c.cc.Invoke(ctx, UserService_EnableUser_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *userServiceClient) ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListUsersResponse)
@@ -241,6 +283,26 @@ type UserServiceServer interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	DeleteUser(context.Context, *DeleteUserRequest) (*DeleteUserResponse, error)
+	// Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+	// session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+	// is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+	// CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+	//
+	// The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+	// after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+	//
+	// For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+	//
+	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
+	// INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+	// user is disabled.
+	DisableUser(context.Context, *DisableUserRequest) (*DisableUserResponse, error)
+	// Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+	// has not expired is active again.
+	//
+	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
+	EnableUser(context.Context, *EnableUserRequest) (*EnableUserResponse, error)
 	// Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
 	// of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
 	// one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
@@ -285,6 +347,12 @@ func (UnimplementedUserServiceServer) UpdateUser(context.Context, *UpdateUserReq
 }
 func (UnimplementedUserServiceServer) DeleteUser(context.Context, *DeleteUserRequest) (*DeleteUserResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteUser not implemented")
+}
+func (UnimplementedUserServiceServer) DisableUser(context.Context, *DisableUserRequest) (*DisableUserResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DisableUser not implemented")
+}
+func (UnimplementedUserServiceServer) EnableUser(context.Context, *EnableUserRequest) (*EnableUserResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EnableUser not implemented")
 }
 func (UnimplementedUserServiceServer) ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListUsers not implemented")
@@ -424,6 +492,42 @@ func _UserService_DeleteUser_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _UserService_DisableUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DisableUserRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UserServiceServer).DisableUser(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UserService_DisableUser_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UserServiceServer).DisableUser(ctx, req.(*DisableUserRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _UserService_EnableUser_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EnableUserRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UserServiceServer).EnableUser(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UserService_EnableUser_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UserServiceServer).EnableUser(ctx, req.(*EnableUserRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _UserService_ListUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListUsersRequest)
 	if err := dec(in); err != nil {
@@ -508,6 +612,14 @@ var UserService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteUser",
 			Handler:    _UserService_DeleteUser_Handler,
+		},
+		{
+			MethodName: "DisableUser",
+			Handler:    _UserService_DisableUser_Handler,
+		},
+		{
+			MethodName: "EnableUser",
+			Handler:    _UserService_EnableUser_Handler,
 		},
 		{
 			MethodName: "ListUsers",

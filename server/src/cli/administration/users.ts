@@ -1,5 +1,6 @@
 import { type ExportUserResponse, ExportUserResponseSchema, type User, UserSchema } from "@authwire/proto"
 import { toJson } from "@bufbuild/protobuf"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type { Configuration } from "../../config/configuration.js"
 import { StartError } from "../../errors/start-error.js"
 import { type CommandOutput, table } from "../commands/output.js"
@@ -59,6 +60,30 @@ export async function deleteUser(
     const { user } = await service.users.deleteUser({ id })
     await output.print(configuration.json ? `${jsonOf(UserSchema, user as User)}\n` : `deleted ${id}\n`)
   })
+}
+
+/** `authwire users disable ID`. Waits for the session caches. Throws StartError. */
+export async function disableUser(
+  configuration: Configuration<"users disable">,
+  output: CommandOutput,
+  id: string,
+): Promise<undefined> {
+  const { reason, until, json } = configuration
+  await withService(configuration, async ({ users }) => {
+    const end = until && { endTime: timestampFromDate(until) }
+    const { user } = await users.disableUser({ id, ...(reason !== undefined && { reason }), ...end, awaitCaches: true })
+    await output.print(json ? `${jsonOf(UserSchema, user as User)}\n` : `disabled ${id}\n`)
+  })
+}
+
+/** `authwire users enable ID`. Throws StartError. */
+export async function enableUser(
+  configuration: Configuration<"users enable">,
+  output: CommandOutput,
+  id: string,
+): Promise<undefined> {
+  const { user } = await withService(configuration, ({ users }) => users.enableUser({ id }))
+  await output.print(configuration.json ? `${jsonOf(UserSchema, user as User)}\n` : `enabled ${id}\n`)
 }
 
 /** The lists of an exported user, in the order in which the service returns them. */

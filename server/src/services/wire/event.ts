@@ -9,6 +9,8 @@ const eventKinds: Record<domain.EventKind, EventKind> = {
   "user.updated": EventKind.USER_UPDATED,
   "user.deleted": EventKind.USER_DELETED,
   "user.sessions_revoked": EventKind.USER_SESSIONS_REVOKED,
+  "user.disabled": EventKind.USER_DISABLED,
+  "user.enabled": EventKind.USER_ENABLED,
   "account.linked": EventKind.ACCOUNT_LINKED,
   "account.updated": EventKind.ACCOUNT_UPDATED,
   "account.unlinked": EventKind.ACCOUNT_UNLINKED,

@@ -1,10 +1,17 @@
-import type { CreateUserRequest, ListUsersRequest, UpdateUserRequest, UserSchema } from "@authwire/proto"
+import type {
+  CreateUserRequest,
+  DisabledSchema,
+  DisableUserRequest,
+  ListUsersRequest,
+  UpdateUserRequest,
+  UserSchema,
+} from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { userEtag } from "../../store/etag.js"
 import type * as domain from "../../store/types.js"
 import { fromExtra, timesOf, toDate, toExtra, unknownPath, type Whole, type WholeMessage } from "./values.js"
 
-export function toUser(request: CreateUserRequest, id: string): Whole<domain.User> {
+export function toUser(request: CreateUserRequest, id: string): Whole<Omit<domain.User, "disabled">> {
   return {
     id,
     email: request.email,
@@ -27,6 +34,10 @@ export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
     else throw unknownPath()
   }
   return patch
+}
+
+export function toDisabled({ reason, endTime }: DisableUserRequest): Whole<Omit<domain.Disabled, "since">> {
+  return { reason, until: endTime && toDate(endTime, "end_time") }
 }
 
 export function toUserFilter(
@@ -58,6 +69,11 @@ function withEtag(user: domain.User | domain.ListedUser, etag: string | undefine
     image: user.image,
     extra: fromExtra(user.extra),
     ...timesOf(user),
+    disabled: user.disabled && fromDisabled(user.disabled),
     etag,
   }
+}
+
+function fromDisabled({ since, until, reason }: domain.Disabled): WholeMessage<typeof DisabledSchema> {
+  return { disableTime: timestampFromDate(since), reason, endTime: until && timestampFromDate(until) }
 }

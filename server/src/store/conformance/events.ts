@@ -69,8 +69,11 @@ export function eventContract(context: ContractContext): void {
     await sessions.revokeOfUser(caller, userId, { sessionToken: e.sessionToken as string })
     await sessions.create(caller, { ...newSession(userId, later), sessionToken: a.sessionToken as string })
     await sessions.revokeOfUsers(caller, ["nobody", userId, userId])
+    await sessions.create(caller, newSession(userId, later))
+    await users.disable(caller, userId, {})
+    await users.enable(caller, userId)
     await users.delete(caller, userId)
-    const again = (await readAll(store, caller.tenant)).filter(({ kind }) => kind === "session.created").at(-1)
+    const again = (await readAll(store, caller.tenant)).filter(({ kind }) => kind === "session.created").slice(-2)
     return [
       { kind: "user.created", userId },
       { kind: "user.updated", userId },
@@ -91,8 +94,12 @@ export function eventContract(context: ContractContext): void {
       { kind: "session.deleted", userId, sessionId: b.id },
       { kind: "user.sessions_revoked", userId, sessionId: c.id },
       { kind: "user.sessions_revoked", userId },
-      { kind: "session.created", userId, sessionId: again?.sessionId },
+      { kind: "session.created", userId, sessionId: again[0]?.sessionId },
       { kind: "user.sessions_revoked", userId },
+      { kind: "session.created", userId, sessionId: again[1]?.sessionId },
+      { kind: "user.disabled", userId },
+      { kind: "user.sessions_revoked", userId },
+      { kind: "user.enabled", userId },
       { kind: "user.deleted", userId },
     ]
   }
@@ -168,6 +175,9 @@ export function eventContract(context: ContractContext): void {
       users.create(caller, user),
       users.create(caller, newUser({ email: user.email })),
       users.update(caller, "nobody", { name: "N" }),
+      users.disable(caller, "nobody", {}),
+      users.disable(caller, user.id, { until: new Date(context.clock.now) }),
+      users.enable(caller, user.id),
       users.delete(caller, "nobody"),
       accounts.link(caller, newAccount("nobody")),
       accounts.unlink(caller, newAccount(user.id)),

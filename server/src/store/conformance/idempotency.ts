@@ -61,6 +61,16 @@ export function idempotencyContract(context: ContractContext): void {
       const { id } = await context.store.users.create(anyone, newUser())
       return (store, caller) => store.users.delete(caller, id)
     },
+    "users.disable": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      await context.store.sessions.create(anyone, newSession(id, expires()))
+      return (store, caller) => store.users.disable(caller, id, { reason: "why" })
+    },
+    "users.enable": async () => {
+      const { id } = await context.store.users.create(anyone, newUser())
+      await context.store.users.disable(anyone, id, {})
+      return (store, caller) => store.users.enable(caller, id)
+    },
     "accounts.link, a new one": async () => {
       const { id } = await context.store.users.create(anyone, newUser())
       const account = newAccount(id)

@@ -12,8 +12,8 @@ import { checkJsonSize } from "./schema/extra.js"
 import { columnsWithTimes, timesOf } from "./schema/row-times.js"
 import { withoutSkipped } from "./schema/unreadable-row.js"
 import type { ProvisionalUsers } from "./users/provisional-users.js"
+import { userChecks } from "./users/user-checks.js"
 import { leftRows } from "./users/user-deletions.js"
-import { userNotFound } from "./users/user-not-found.js"
 
 /**
  * The maximum size of the authenticators of a user, in bytes. They are returned together, in a message that must not
@@ -69,6 +69,7 @@ export function authenticatorStore(
     "updated",
   )
 
+  const { missing } = userChecks(database)
   const removeLeft = leftRows(database, authenticators)
 
   const eventOfUpdate = async (caller: Caller, credentialID: string, sql: Reads) => {
@@ -117,7 +118,7 @@ export function authenticatorStore(
           })
           return authenticator
         } catch (error) {
-          if (failsBy(error, "no-parent")) throw userNotFound()
+          if (failsBy(error, "no-parent")) throw await missing(caller, row.userId)
           if (!failsBy(error, "duplicate")) throw error
           if (await removeLeft(caller, row)) continue
           throw new StoreError("AUTHENTICATOR_ALREADY_EXISTS", "the credential id is taken")

@@ -109,7 +109,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation })
   const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: retrying, observation })
   const { onUnreadable = () => {} } = options
-  const allTables = tables(engine.dataSource, entities(engine.engine), engine.lock, onUnreadable)
+  const allTables = tables(engine, entities(engine.engine), onUnreadable)
   const asides = queue(maxWaitingAside)
   const reserved = connectionPermits(asides, 1)
   let closing: Promise<void> | undefined

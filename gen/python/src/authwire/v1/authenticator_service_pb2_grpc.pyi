@@ -41,6 +41,7 @@ class AuthenticatorServiceStub:
     the same credential id fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+    USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
     INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
     """
@@ -90,6 +91,7 @@ class AuthenticatorServiceAsyncStub(AuthenticatorServiceStub):
     the same credential id fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+    USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
     INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
     """
@@ -142,6 +144,7 @@ class AuthenticatorServiceServicer(metaclass=_abc_1.ABCMeta):
         the same credential id fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+        USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
         AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
         INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
         """

@@ -282,6 +282,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
 
     Repeat the call to wait longer. The change itself is made.
     """
+    ERROR_REASON_USER_DISABLED: _ErrorReason.ValueType  # 48
+    """FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
+    not the API key, so it is not PERMISSION_DENIED.
+
+    Tell the user that access is denied. An operator enables the user with EnableUser.
+    """
     ERROR_REASON_STALE_ETAG: _ErrorReason.ValueType  # 49
     """ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
     read it. Nothing was written.
@@ -554,6 +560,12 @@ ERROR_REASON_CACHES_NOT_CONFIRMED: ErrorReason.ValueType  # 47
 confirmed the change.
 
 Repeat the call to wait longer. The change itself is made.
+"""
+ERROR_REASON_USER_DISABLED: ErrorReason.ValueType  # 48
+"""FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
+not the API key, so it is not PERMISSION_DENIED.
+
+Tell the user that access is denied. An operator enables the user with EnableUser.
 """
 ERROR_REASON_STALE_ETAG: ErrorReason.ValueType  # 49
 """ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller

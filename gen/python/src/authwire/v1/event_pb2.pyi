@@ -54,6 +54,12 @@ class _EventKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventKind.V
     """An authenticator was created."""
     EVENT_KIND_AUTHENTICATOR_UPDATED: _EventKind.ValueType  # 14
     """The counter of an authenticator was raised, or its name was changed."""
+    EVENT_KIND_USER_DISABLED: _EventKind.ValueType  # 15
+    """A user was disabled, or the reason or end of a disabled one was changed. There is an
+    EVENT_KIND_USER_SESSIONS_REVOKED as well if sessions were deleted.
+    """
+    EVENT_KIND_USER_ENABLED: _EventKind.ValueType  # 16
+    """A user was enabled by a call. The end of a disabled time adds no event."""
     EVENT_KIND_AUTHENTICATOR_DELETED: _EventKind.ValueType  # 19
     """An authenticator was deleted."""
 
@@ -90,6 +96,12 @@ EVENT_KIND_AUTHENTICATOR_CREATED: EventKind.ValueType  # 13
 """An authenticator was created."""
 EVENT_KIND_AUTHENTICATOR_UPDATED: EventKind.ValueType  # 14
 """The counter of an authenticator was raised, or its name was changed."""
+EVENT_KIND_USER_DISABLED: EventKind.ValueType  # 15
+"""A user was disabled, or the reason or end of a disabled one was changed. There is an
+EVENT_KIND_USER_SESSIONS_REVOKED as well if sessions were deleted.
+"""
+EVENT_KIND_USER_ENABLED: EventKind.ValueType  # 16
+"""A user was enabled by a call. The end of a disabled time adds no event."""
 EVENT_KIND_AUTHENTICATOR_DELETED: EventKind.ValueType  # 19
 """An authenticator was deleted."""
 Global___EventKind: _TypeAlias = EventKind  # noqa: Y015

@@ -78,8 +78,10 @@ class IntrospectRequest(_message.Message):
     strategy: Global___SessionStrategy.ValueType
     """Accepts only sessions that are stored in this way. Default: both ways. An application uses one of the two."""
     with_user: _builtins.bool
-    """Whether the user of a JWT is read from the database as well. A JWT whose user is not stored, or has been deleted, is
-    then not active.
+    """Whether the user of a JWT is read from the database. The JWT of a user who is disabled is then not active. Absent: the
+    user is read for that alone, and a JWT whose user is not stored is active. true: the user is returned too, and a JWT
+    whose user is not stored, or has been deleted, is not active. false: nothing is read, so JWTs need no database, and the
+    JWT of a disabled user stays active until it expires.
     """
     user_id_claim: _builtins.str
     """The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text
@@ -101,13 +103,13 @@ class IntrospectRequest(_message.Message):
         secure_cookie: _builtins.bool | None = ...,
         salt: _builtins.str | None = ...,
         strategy: Global___SessionStrategy.ValueType = ...,
-        with_user: _builtins.bool = ...,
+        with_user: _builtins.bool | None = ...,
         user_id_claim: _builtins.str | None = ...,
         next_auth4: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "_user_id_claim", b"_user_id_claim", "cookie_name", b"cookie_name", "salt", b"salt", "secure_cookie", b"secure_cookie", "user_id_claim", b"user_id_claim"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "_user_id_claim", b"_user_id_claim", "_with_user", b"_with_user", "cookie_name", b"cookie_name", "salt", b"salt", "secure_cookie", b"secure_cookie", "user_id_claim", b"user_id_claim", "with_user", b"with_user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "_user_id_claim", b"_user_id_claim", "cookie_name", b"cookie_name", "headers", b"headers", "next_auth4", b"next_auth4", "salt", b"salt", "secure_cookie", b"secure_cookie", "strategy", b"strategy", "user_id_claim", b"user_id_claim", "with_user", b"with_user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name", "_salt", b"_salt", "_secure_cookie", b"_secure_cookie", "_user_id_claim", b"_user_id_claim", "_with_user", b"_with_user", "cookie_name", b"cookie_name", "headers", b"headers", "next_auth4", b"next_auth4", "salt", b"salt", "secure_cookie", b"secure_cookie", "strategy", b"strategy", "user_id_claim", b"user_id_claim", "with_user", b"with_user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cookie_name: _TypeAlias = _typing.Literal["cookie_name"]  # noqa: Y015
     _WhichOneofArgType__cookie_name: _TypeAlias = _typing.Literal["_cookie_name", b"_cookie_name"]  # noqa: Y015
@@ -117,6 +119,8 @@ class IntrospectRequest(_message.Message):
     _WhichOneofArgType__secure_cookie: _TypeAlias = _typing.Literal["_secure_cookie", b"_secure_cookie"]  # noqa: Y015
     _WhichOneofReturnType__user_id_claim: _TypeAlias = _typing.Literal["user_id_claim"]  # noqa: Y015
     _WhichOneofArgType__user_id_claim: _TypeAlias = _typing.Literal["_user_id_claim", b"_user_id_claim"]  # noqa: Y015
+    _WhichOneofReturnType__with_user: _TypeAlias = _typing.Literal["with_user"]  # noqa: Y015
+    _WhichOneofArgType__with_user: _TypeAlias = _typing.Literal["_with_user", b"_with_user"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cookie_name) -> _WhichOneofReturnType__cookie_name | None: ...
     @_typing.overload
@@ -125,6 +129,8 @@ class IntrospectRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__secure_cookie) -> _WhichOneofReturnType__secure_cookie | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__user_id_claim) -> _WhichOneofReturnType__user_id_claim | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__with_user) -> _WhichOneofReturnType__with_user | None: ...
 
 Global___IntrospectRequest: _TypeAlias = IntrospectRequest  # noqa: Y015
 

@@ -102,6 +102,7 @@ class SessionServiceServicer:
         same token fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+        USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
         SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -111,7 +112,7 @@ class SessionServiceServicer:
     def GetSessionAndUser(self, request, context):
         """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 
-        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -123,6 +124,7 @@ class SessionServiceServicer:
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
         USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
+        USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -157,7 +159,7 @@ class SessionServiceServicer:
         does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
         a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 
-        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
         SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -42,12 +42,13 @@ class SessionServiceStub:
     same token fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+    USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
     """
     GetSessionAndUser: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionAndUserRequest, _session_service_pb2.GetSessionAndUserResponse]
     """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 
-    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
     """
     UpdateSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.UpdateSessionRequest, _session_service_pb2.UpdateSessionResponse]
     """Changes the fields of a session that `update_mask` names and returns the session. Atomic. Never restores a session that
@@ -55,6 +56,7 @@ class SessionServiceStub:
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
+    USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
     """
     DeleteSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]
     """Deletes a session and returns it as it was, even if it has expired.
@@ -81,7 +83,7 @@ class SessionServiceStub:
     does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
     a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 
-    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
     SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
     """
     ListSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]
@@ -134,12 +136,13 @@ class SessionServiceAsyncStub(SessionServiceStub):
     same token fails.
 
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+    USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
     """
     GetSessionAndUser: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionAndUserRequest, _session_service_pb2.GetSessionAndUserResponse]  # type: ignore[assignment]
     """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 
-    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
     """
     UpdateSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.UpdateSessionRequest, _session_service_pb2.UpdateSessionResponse]  # type: ignore[assignment]
     """Changes the fields of a session that `update_mask` names and returns the session. Atomic. Never restores a session that
@@ -147,6 +150,7 @@ class SessionServiceAsyncStub(SessionServiceStub):
 
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
+    USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
     """
     DeleteSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]  # type: ignore[assignment]
     """Deletes a session and returns it as it was, even if it has expired.
@@ -173,7 +177,7 @@ class SessionServiceAsyncStub(SessionServiceStub):
     does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
     a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 
-    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+    SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
     SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
     """
     ListSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.ListSessionsRequest, _session_service_pb2.ListSessionsResponse]  # type: ignore[assignment]
@@ -229,6 +233,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         same token fails.
 
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+        USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
         SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
         """
 
@@ -240,7 +245,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_session_service_pb2.GetSessionAndUserResponse, _abc.Awaitable[_session_service_pb2.GetSessionAndUserResponse]]:
         """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 
-        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
         """
 
     @_abc_1.abstractmethod
@@ -254,6 +259,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
 
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
         USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
+        USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
         """
 
     @_abc_1.abstractmethod
@@ -292,7 +298,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
         a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
 
-        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+        SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
         SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
         """
 

@@ -26,7 +26,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61uthwire/v1/user.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\x03\n\x04User\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x46\n\x0e\x65mail_verified\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00R\remailVerified\x88\x01\x01\x12\x19\n\x05\x65mail\x18\x03 \x01(\tH\x01R\x05\x65mail\x88\x01\x01\x12\x17\n\x04name\x18\x04 \x01(\tH\x02R\x04name\x88\x01\x01\x12\x19\n\x05image\x18\x05 \x01(\tH\x03R\x05image\x88\x01\x01\x12-\n\x05\x65xtra\x18\x06 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12\x17\n\x04\x65tag\x18\n \x01(\tH\x04R\x04\x65tag\x88\x01\x01\x42\x11\n\x0f_email_verifiedB\x08\n\x06_emailB\x07\n\x05_nameB\x08\n\x06_imageB\x07\n\x05_etagBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x61uthwire/v1/user.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdb\x03\n\x04User\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x46\n\x0e\x65mail_verified\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00R\remailVerified\x88\x01\x01\x12\x19\n\x05\x65mail\x18\x03 \x01(\tH\x01R\x05\x65mail\x88\x01\x01\x12\x17\n\x04name\x18\x04 \x01(\tH\x02R\x04name\x88\x01\x01\x12\x19\n\x05image\x18\x05 \x01(\tH\x03R\x05image\x88\x01\x01\x12-\n\x05\x65xtra\x18\x06 \x01(\x0b\x32\x17.google.protobuf.StructR\x05\x65xtra\x12;\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nupdateTime\x12\x31\n\x08\x64isabled\x18\t \x01(\x0b\x32\x15.authwire.v1.DisabledR\x08\x64isabled\x12\x17\n\x04\x65tag\x18\n \x01(\tH\x04R\x04\x65tag\x88\x01\x01\x42\x11\n\x0f_email_verifiedB\x08\n\x06_emailB\x07\n\x05_nameB\x08\n\x06_imageB\x07\n\x05_etag\"\xa8\x01\n\x08\x44isabled\x12=\n\x0c\x64isable_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x0b\x64isableTime\x12\x1b\n\x06reason\x18\x02 \x01(\tH\x00R\x06reason\x88\x01\x01\x12\x35\n\x08\x65nd_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\x07\x65ndTimeB\t\n\x07_reasonBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,5 +35,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
   _globals['_USER']._serialized_start=103
-  _globals['_USER']._serialized_end=527
+  _globals['_USER']._serialized_end=578
+  _globals['_DISABLED']._serialized_start=581
+  _globals['_DISABLED']._serialized_end=749
 # @@protoc_insertion_point(module_scope)

@@ -32,6 +32,7 @@ class User(_message.Message):
     EXTRA_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    DISABLED_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique identifier of the user, compared byte for byte."""
@@ -69,6 +70,10 @@ class User(_message.Message):
         user that was not written since the service records this time: when the service was upgraded.
         """
 
+    @_builtins.property
+    def disabled(self) -> Global___Disabled:
+        """Set while the user is disabled, see UserService.DisableUser. Absent: the user is enabled, or the end has passed."""
+
     def __init__(
         self,
         *,
@@ -80,11 +85,12 @@ class User(_message.Message):
         extra: _struct_pb2.Struct | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
+        disabled: Global___Disabled | None = ...,
         etag: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "disabled", b"disabled", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_email", b"_email", "_email_verified", b"_email_verified", "_etag", b"_etag", "_image", b"_image", "_name", b"_name", "create_time", b"create_time", "disabled", b"disabled", "email", b"email", "email_verified", b"email_verified", "etag", b"etag", "extra", b"extra", "id", b"id", "image", b"image", "name", b"name", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
     _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015
@@ -108,3 +114,39 @@ class User(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__name) -> _WhichOneofReturnType__name | None: ...
 
 Global___User: _TypeAlias = User  # noqa: Y015
+
+@_typing.final
+class Disabled(_message.Message):
+    """Since when, until when and why a user is disabled."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DISABLE_TIME_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
+    reason: _builtins.str
+    """Why, for operators. Absent: no reason was given."""
+    @_builtins.property
+    def disable_time(self) -> _timestamp_pb2.Timestamp:
+        """Since when, to the millisecond."""
+
+    @_builtins.property
+    def end_time(self) -> _timestamp_pb2.Timestamp:
+        """When the user is enabled again without a call, to the millisecond. Absent: not until EnableUser is called."""
+
+    def __init__(
+        self,
+        *,
+        disable_time: _timestamp_pb2.Timestamp | None = ...,
+        reason: _builtins.str | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "disable_time", b"disable_time", "end_time", b"end_time", "reason", b"reason"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "disable_time", b"disable_time", "end_time", b"end_time", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
+    _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+
+Global___Disabled: _TypeAlias = Disabled  # noqa: Y015

@@ -424,6 +424,122 @@ class DeleteUserResponse(_message.Message):
 Global___DeleteUserResponse: _TypeAlias = DeleteUserResponse  # noqa: Y015
 
 @_typing.final
+class DisableUserRequest(_message.Message):
+    """Request of UserService.DisableUser."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    END_TIME_FIELD_NUMBER: _builtins.int
+    AWAIT_CACHES_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the user."""
+    reason: _builtins.str
+    """See Disabled.reason. Anyone who may read the user can read it."""
+    await_caches: _builtins.bool
+    """Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+    of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+    client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+    copies within their `maxStaleMs`.
+    """
+    @_builtins.property
+    def end_time(self) -> _timestamp_pb2.Timestamp:
+        """See Disabled.end_time. It must be in the future, by the clock of the database. Fractions of a millisecond are dropped."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        reason: _builtins.str | None = ...,
+        end_time: _timestamp_pb2.Timestamp | None = ...,
+        await_caches: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "end_time", b"end_time", "reason", b"reason"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_reason", b"_reason", "await_caches", b"await_caches", "end_time", b"end_time", "id", b"id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__reason: _TypeAlias = _typing.Literal["reason"]  # noqa: Y015
+    _WhichOneofArgType__reason: _TypeAlias = _typing.Literal["_reason", b"_reason"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__reason) -> _WhichOneofReturnType__reason | None: ...
+
+Global___DisableUserRequest: _TypeAlias = DisableUserRequest  # noqa: Y015
+
+@_typing.final
+class DisableUserResponse(_message.Message):
+    """Response of UserService.DisableUser."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    REVOKED_SESSIONS_FIELD_NUMBER: _builtins.int
+    revoked_sessions: _builtins.int
+    """The number of sessions that were deleted."""
+    @_builtins.property
+    def user(self) -> _user_pb2.User:
+        """The user, with `disabled`."""
+
+    def __init__(
+        self,
+        *,
+        user: _user_pb2.User | None = ...,
+        revoked_sessions: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["revoked_sessions", b"revoked_sessions", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DisableUserResponse: _TypeAlias = DisableUserResponse  # noqa: Y015
+
+@_typing.final
+class EnableUserRequest(_message.Message):
+    """Request of UserService.EnableUser."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the user."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EnableUserRequest: _TypeAlias = EnableUserRequest  # noqa: Y015
+
+@_typing.final
+class EnableUserResponse(_message.Message):
+    """Response of UserService.EnableUser."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def user(self) -> _user_pb2.User:
+        """The user, without `disabled`."""
+
+    def __init__(
+        self,
+        *,
+        user: _user_pb2.User | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EnableUserResponse: _TypeAlias = EnableUserResponse  # noqa: Y015
+
+@_typing.final
 class ListUsersRequest(_message.Message):
     """Request of UserService.ListUsers. A user must match all filters that are given."""
 

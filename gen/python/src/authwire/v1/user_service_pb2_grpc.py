@@ -67,6 +67,16 @@ class UserServiceStub:
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserResponse.FromString,
                 _registered_method=True)
+        self.DisableUser = channel.unary_unary(
+                '/authwire.v1.UserService/DisableUser',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.DisableUserRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.DisableUserResponse.FromString,
+                _registered_method=True)
+        self.EnableUser = channel.unary_unary(
+                '/authwire.v1.UserService/EnableUser',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.EnableUserRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.EnableUserResponse.FromString,
+                _registered_method=True)
         self.ListUsers = channel.unary_unary(
                 '/authwire.v1.UserService/ListUsers',
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.ListUsersRequest.SerializeToString,
@@ -159,6 +169,36 @@ class UserServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DisableUser(self, request, context):
+        """Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+        session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+        is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+        CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+
+        The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+        after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+
+        For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        user is disabled.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EnableUser(self, request, context):
+        """Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+        has not expired is active again.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListUsers(self, request, context):
         """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
         of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
@@ -223,6 +263,16 @@ def add_UserServiceServicer_to_server(servicer, server):
                     servicer.DeleteUser,
                     request_deserializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_user__service__pb2.DeleteUserResponse.SerializeToString,
+            ),
+            'DisableUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.DisableUser,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.DisableUserRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.DisableUserResponse.SerializeToString,
+            ),
+            'EnableUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.EnableUser,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.EnableUserRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.EnableUserResponse.SerializeToString,
             ),
             'ListUsers': grpc.unary_unary_rpc_method_handler(
                     servicer.ListUsers,
@@ -405,6 +455,60 @@ class UserService:
             '/authwire.v1.UserService/DeleteUser',
             authwire_dot_v1_dot_user__service__pb2.DeleteUserRequest.SerializeToString,
             authwire_dot_v1_dot_user__service__pb2.DeleteUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DisableUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/DisableUser',
+            authwire_dot_v1_dot_user__service__pb2.DisableUserRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.DisableUserResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EnableUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/EnableUser',
+            authwire_dot_v1_dot_user__service__pb2.EnableUserRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.EnableUserResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -81,6 +81,28 @@ class UserServiceStub:
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
+    DisableUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.DisableUserRequest, _user_service_pb2.DisableUserResponse]
+    """Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+    session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+    is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+    CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+
+    The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+    after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+
+    For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    user is disabled.
+    """
+    EnableUser: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.EnableUserRequest, _user_service_pb2.EnableUserResponse]
+    """Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+    has not expired is active again.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    """
     ListUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.ListUsersRequest, _user_service_pb2.ListUsersResponse]
     """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
     of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
@@ -152,6 +174,28 @@ class UserServiceAsyncStub(UserServiceStub):
     of them are gone for every later call.
     Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
     Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    """
+    DisableUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.DisableUserRequest, _user_service_pb2.DisableUserResponse]  # type: ignore[assignment]
+    """Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+    session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+    is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+    CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+
+    The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+    after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+
+    For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+
+    USER_NOT_FOUND (NOT_FOUND): no user has the id.
+    INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    user is disabled.
+    """
+    EnableUser: _aio.UnaryUnaryMultiCallable[_user_service_pb2.EnableUserRequest, _user_service_pb2.EnableUserResponse]  # type: ignore[assignment]
+    """Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+    has not expired is active again.
 
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
@@ -259,6 +303,40 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         of them are gone for every later call.
         Returns the user as it was. If it has more than 1,000 rows of a kind, the rows are removed later, in the background.
         Until then only the id is taken: others may have the e-mail address, the accounts and the credential ids.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        """
+
+    @_abc_1.abstractmethod
+    def DisableUser(
+        self,
+        request: _user_service_pb2.DisableUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_user_service_pb2.DisableUserResponse, _abc.Awaitable[_user_service_pb2.DisableUserResponse]]:
+        """Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+        session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+        is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+        CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+
+        The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+        after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+
+        For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+
+        USER_NOT_FOUND (NOT_FOUND): no user has the id.
+        INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        user is disabled.
+        """
+
+    @_abc_1.abstractmethod
+    def EnableUser(
+        self,
+        request: _user_service_pb2.EnableUserRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_user_service_pb2.EnableUserResponse, _abc.Awaitable[_user_service_pb2.EnableUserResponse]]:
+        """Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+        has not expired is active again.
 
         USER_NOT_FOUND (NOT_FOUND): no user has the id.
         """

@@ -433,6 +433,7 @@ export declare const AccountService: GenService<{
    * scope `accounts:read` too.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+   * USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
    * ACCOUNT_LINKED_TO_ANOTHER_USER (ALREADY_EXISTS): another user has the account.
    * STALE_ETAG (ABORTED): the account has changed since the caller read it with this `etag`, or is not linked any more.
    * SCOPE_MISSING (PERMISSION_DENIED): `etag` is set, and the key lacks the scope `accounts:read`.
@@ -495,6 +496,7 @@ export declare const AccountService: GenService<{
    * (`--providers-file`) that has the token endpoint for the tenant.
    *
    * ACCOUNT_NOT_FOUND (NOT_FOUND): the user has no such account.
+   * USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
    * INVALID_FIELD (INVALID_ARGUMENT): the user has several accounts at the provider, and `provider_account_id` is empty.
    * REFRESH_TOKEN_MISSING (FAILED_PRECONDITION): a refresh is due, and the account has no refresh token.
    * PROVIDER_NOT_CONFIGURED (FAILED_PRECONDITION): a refresh is due, and the file has no such provider for the tenant.

@@ -412,6 +412,7 @@ export declare const AuthenticatorService: GenService<{
    * the same credential id fails.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+   * USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
    * AUTHENTICATOR_ALREADY_EXISTS (ALREADY_EXISTS): the credential id is taken.
    * INVALID_FIELD (INVALID_ARGUMENT): the authenticators of the user would take more than 1 MiB together.
    *

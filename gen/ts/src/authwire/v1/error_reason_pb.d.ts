@@ -471,6 +471,16 @@ export enum ErrorReason {
   CACHES_NOT_CONFIRMED = 47,
 
   /**
+   * FAILED_PRECONDITION: the user is disabled, see UserService.DisableUser. It is the state of the user that forbids the call,
+   * not the API key, so it is not PERMISSION_DENIED.
+   *
+   * Tell the user that access is denied. An operator enables the user with EnableUser.
+   *
+   * @generated from enum value: ERROR_REASON_USER_DISABLED = 48;
+   */
+  USER_DISABLED = 48,
+
+  /**
    * ABORTED: the `etag` of the request is not that of the stored value, because somebody else has changed it since the caller
    * read it. Nothing was written.
    *

@@ -174,6 +174,21 @@ export enum EventKind {
   AUTHENTICATOR_UPDATED = 14,
 
   /**
+   * A user was disabled, or the reason or end of a disabled one was changed. There is an
+   * EVENT_KIND_USER_SESSIONS_REVOKED as well if sessions were deleted.
+   *
+   * @generated from enum value: EVENT_KIND_USER_DISABLED = 15;
+   */
+  USER_DISABLED = 15,
+
+  /**
+   * A user was enabled by a call. The end of a disabled time adds no event.
+   *
+   * @generated from enum value: EVENT_KIND_USER_ENABLED = 16;
+   */
+  USER_ENABLED = 16,
+
+  /**
    * An authenticator was deleted.
    *
    * @generated from enum value: EVENT_KIND_AUTHENTICATOR_DELETED = 19;

@@ -60,12 +60,14 @@ export declare type IntrospectRequest = Message<"authwire.v1.IntrospectRequest">
   strategy: SessionStrategy;
 
   /**
-   * Whether the user of a JWT is read from the database as well. A JWT whose user is not stored, or has been deleted, is
-   * then not active.
+   * Whether the user of a JWT is read from the database. The JWT of a user who is disabled is then not active. Absent: the
+   * user is read for that alone, and a JWT whose user is not stored is active. true: the user is returned too, and a JWT
+   * whose user is not stored, or has been deleted, is not active. false: nothing is read, so JWTs need no database, and the
+   * JWT of a disabled user stays active until it expires.
    *
-   * @generated from field: bool with_user = 6;
+   * @generated from field: optional bool with_user = 6;
    */
-  withUser: boolean;
+  withUser?: boolean | undefined;
 
   /**
    * The claim of a JWT that holds the id of the user, for an application whose callbacks drop `sub`. Its value must be a text
@@ -235,8 +237,8 @@ export declare const IntrospectionService: GenService<{
    * `Authorization: Bearer`. A token that has the five parts of a JWE is read as a JWT with the secrets of the service. Any
    * other token is looked up in the database.
    *
-   * A request without a session, or with a session that has expired, was revoked, is forged or cannot be read, gets a
-   * response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
+   * A request without a session, or with a session that has expired, was revoked, is of a disabled user, is forged or cannot
+   * be read, gets a response that has only `active`, which is false. It is not an error that no user is signed in. Every other failure is an
    * error, and says nothing about the user.
    *
    * A session in the database is read as GetSessionAndUser reads it: it is recorded as seen, deleted if it has expired, and

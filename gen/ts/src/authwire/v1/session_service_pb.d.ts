@@ -691,6 +691,7 @@ export declare const SessionService: GenService<{
    * same token fails.
    *
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
+   * USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
    * SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
    *
    * @generated from rpc authwire.v1.SessionService.CreateSession
@@ -703,7 +704,7 @@ export declare const SessionService: GenService<{
   /**
    * Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
    *
-   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
    *
    * @generated from rpc authwire.v1.SessionService.GetSessionAndUser
    */
@@ -718,6 +719,7 @@ export declare const SessionService: GenService<{
    *
    * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
    * USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
+   * USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
    *
    * @generated from rpc authwire.v1.SessionService.UpdateSession
    */
@@ -758,7 +760,7 @@ export declare const SessionService: GenService<{
    * does. It also requires `sessions:read`, because it returns the user: otherwise a caller that may only write could create
    * a session for any user and read the user with it. The audit log gets a line when the call has extended a session.
    *
-   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
+   * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
    * SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
    *
    * @generated from rpc authwire.v1.SessionService.AccessSession

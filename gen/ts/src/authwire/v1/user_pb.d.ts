@@ -78,6 +78,13 @@ export declare type User = Message<"authwire.v1.User"> & {
   updateTime?: Timestamp | undefined;
 
   /**
+   * Set while the user is disabled, see UserService.DisableUser. Absent: the user is enabled, or the end has passed.
+   *
+   * @generated from field: authwire.v1.Disabled disabled = 9;
+   */
+  disabled?: Disabled | undefined;
+
+  /**
    * Changes whenever a field that UpdateUser can change gets another value. UpdateUserRequest.etag takes it. Clients must
    * not interpret it. The methods of UserService return it. The users of sessions do not have it.
    *
@@ -91,4 +98,38 @@ export declare type User = Message<"authwire.v1.User"> & {
  * Use `create(UserSchema)` to create a new message.
  */
 export declare const UserSchema: GenMessage<User>;
+
+/**
+ * Since when, until when and why a user is disabled.
+ *
+ * @generated from message authwire.v1.Disabled
+ */
+export declare type Disabled = Message<"authwire.v1.Disabled"> & {
+  /**
+   * Since when, to the millisecond.
+   *
+   * @generated from field: google.protobuf.Timestamp disable_time = 1;
+   */
+  disableTime?: Timestamp | undefined;
+
+  /**
+   * Why, for operators. Absent: no reason was given.
+   *
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string | undefined;
+
+  /**
+   * When the user is enabled again without a call, to the millisecond. Absent: not until EnableUser is called.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3;
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.Disabled.
+ * Use `create(DisabledSchema)` to create a new message.
+ */
+export declare const DisabledSchema: GenMessage<Disabled>;
 

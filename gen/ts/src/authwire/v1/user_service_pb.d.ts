@@ -375,6 +375,117 @@ export declare type DeleteUserResponse = Message<"authwire.v1.DeleteUserResponse
 export declare const DeleteUserResponseSchema: GenMessage<DeleteUserResponse>;
 
 /**
+ * Request of UserService.DisableUser.
+ *
+ * @generated from message authwire.v1.DisableUserRequest
+ */
+export declare type DisableUserRequest = Message<"authwire.v1.DisableUserRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * See Disabled.reason. Anyone who may read the user can read it.
+   *
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string | undefined;
+
+  /**
+   * See Disabled.end_time. It must be in the future, by the clock of the database. Fractions of a millisecond are dropped.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Delays the response until no client can use its cached copy of the deleted sessions any more (the option `sessionCache`
+   * of AuthwireAdapter): each client has confirmed the deletion, or its lease has expired. This takes one message to each
+   * client and back, or up to the lease if a client or a process does not answer. false: such clients stop using their
+   * copies within their `maxStaleMs`.
+   *
+   * @generated from field: bool await_caches = 4;
+   */
+  awaitCaches: boolean;
+};
+
+/**
+ * Describes the message authwire.v1.DisableUserRequest.
+ * Use `create(DisableUserRequestSchema)` to create a new message.
+ */
+export declare const DisableUserRequestSchema: GenMessage<DisableUserRequest>;
+
+/**
+ * Response of UserService.DisableUser.
+ *
+ * @generated from message authwire.v1.DisableUserResponse
+ */
+export declare type DisableUserResponse = Message<"authwire.v1.DisableUserResponse"> & {
+  /**
+   * The user, with `disabled`.
+   *
+   * @generated from field: authwire.v1.User user = 1;
+   */
+  user?: User | undefined;
+
+  /**
+   * The number of sessions that were deleted.
+   *
+   * @generated from field: int64 revoked_sessions = 2;
+   */
+  revokedSessions: bigint;
+};
+
+/**
+ * Describes the message authwire.v1.DisableUserResponse.
+ * Use `create(DisableUserResponseSchema)` to create a new message.
+ */
+export declare const DisableUserResponseSchema: GenMessage<DisableUserResponse>;
+
+/**
+ * Request of UserService.EnableUser.
+ *
+ * @generated from message authwire.v1.EnableUserRequest
+ */
+export declare type EnableUserRequest = Message<"authwire.v1.EnableUserRequest"> & {
+  /**
+   * Identifier of the user.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message authwire.v1.EnableUserRequest.
+ * Use `create(EnableUserRequestSchema)` to create a new message.
+ */
+export declare const EnableUserRequestSchema: GenMessage<EnableUserRequest>;
+
+/**
+ * Response of UserService.EnableUser.
+ *
+ * @generated from message authwire.v1.EnableUserResponse
+ */
+export declare type EnableUserResponse = Message<"authwire.v1.EnableUserResponse"> & {
+  /**
+   * The user, without `disabled`.
+   *
+   * @generated from field: authwire.v1.User user = 1;
+   */
+  user?: User | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.EnableUserResponse.
+ * Use `create(EnableUserResponseSchema)` to create a new message.
+ */
+export declare const EnableUserResponseSchema: GenMessage<EnableUserResponse>;
+
+/**
  * Request of UserService.ListUsers. A user must match all filters that are given.
  *
  * @generated from message authwire.v1.ListUsersRequest
@@ -691,6 +802,42 @@ export declare const UserService: GenService<{
     methodKind: "unary";
     input: typeof DeleteUserRequestSchema;
     output: typeof DeleteUserResponseSchema;
+  },
+  /**
+   * Disables a user, who is then signed out everywhere and cannot sign in. Atomic. From the commit on, on every replica, no
+   * session of the user is found: GetSessionAndUser, AccessSession, Introspect and gateways find none, and a JWT of the user
+   * is not active for Introspect and gateways (see IntrospectRequest.with_user). CreateSession, LinkAccount,
+   * CreateAuthenticator and GetAccessToken fail with USER_DISABLED. The user can still be read, changed and deleted.
+   *
+   * The sessions are deleted, so EnableUser does not bring them back. Of thousands of sessions most are deleted in batches
+   * after the user was disabled: a call that fails may have disabled the user, and when it is repeated, it deletes the rest.
+   *
+   * For a user who is disabled already, `reason` and `end_time` are replaced, and Disabled.disable_time stays.
+   *
+   * USER_NOT_FOUND (NOT_FOUND): no user has the id.
+   * INVALID_FIELD (INVALID_ARGUMENT): `end_time` is not in the future.
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+   * user is disabled.
+   *
+   * @generated from rpc authwire.v1.UserService.DisableUser
+   */
+  disableUser: {
+    methodKind: "unary";
+    input: typeof DisableUserRequestSchema;
+    output: typeof DisableUserResponseSchema;
+  },
+  /**
+   * Enables a user who is disabled. A user who is enabled stays so. Atomic. Sessions from before are not restored; a JWT that
+   * has not expired is active again.
+   *
+   * USER_NOT_FOUND (NOT_FOUND): no user has the id.
+   *
+   * @generated from rpc authwire.v1.UserService.EnableUser
+   */
+  enableUser: {
+    methodKind: "unary";
+    input: typeof EnableUserRequestSchema;
+    output: typeof EnableUserResponseSchema;
   },
   /**
    * Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order

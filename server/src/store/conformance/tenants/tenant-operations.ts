@@ -55,6 +55,8 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
     allPages(1, (page) => store.accounts.listByUser(caller, userId, page, { tokens: true })),
   ),
   operation("delete user", name, (store, caller, id) => store.users.delete(caller, id)),
+  operation("disable user", name, (store, caller, id, of) => store.users.disable(caller, id, { reason: of })),
+  operation("enable user", name, (store, caller, id) => store.users.enable(caller, id)),
   operation("link account", fc.record({ userId: name, providerAccountId: name }), (store, caller, account, of) =>
     store.accounts.link(caller, { ...account, provider: "p", type: "oauth", access_token: of, extra: { of } }),
   ),

@@ -61,6 +61,9 @@ export function userChangeContract(context: ContractContext): void {
           provisional_until: null,
           private_extra: null,
           deleted: null,
+          disabled: null,
+          disabled_until: null,
+          disabled_reason: null,
         },
       ])
     })

@@ -44,6 +44,9 @@ export function userContract(context: ContractContext): void {
           provisional_until: null,
           private_extra: null,
           deleted: null,
+          disabled: null,
+          disabled_until: null,
+          disabled_reason: null,
         },
       ])
     })

@@ -15,9 +15,9 @@ import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { withoutSkipped } from "../schema/unreadable-row.js"
 import { checkEtag, staleEtag } from "../stale-etag.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
+import type { RevokeMost } from "../users/revoke-most.js"
+import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
-import { userNotFound } from "../users/user-not-found.js"
-import type { RevokeMost } from "../users/users.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
 /** What describes an access token, and is replaced with it. */
@@ -86,6 +86,7 @@ export function accountStore(
     "userId",
   )
 
+  const { missing } = userChecks(database)
   const removeLeft = leftRows(database, accounts)
 
   /** Inserts the account; returns null if it is linked already. */
@@ -102,7 +103,7 @@ export function accountStore(
       return account
     } catch (error) {
       if (failsBy(error, "duplicate")) return null
-      throw failsBy(error, "no-parent") ? userNotFound() : error
+      throw failsBy(error, "no-parent") ? await missing(caller, account.userId) : error
     }
   }
 

@@ -3,14 +3,15 @@ import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, TokenRefreshStore } from "../../store.js"
 import type { Account, KeptTokens, RefreshableAccount, RefreshState } from "../../types.js"
 import { type Cipher, derivedKey } from "../cipher.js"
-import { currentTime } from "../clock.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Cell, Statements } from "../query/statement.js"
-import { ofPresentUser } from "../schema/deleted-users.js"
+import { currentTime } from "../schema/current-time.js"
+import { isEnabled } from "../schema/disabled-users.js"
 import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { type AccountRow, refreshColumns as columns } from "../schema/rows.js"
+import { userDisabled } from "../users/user-checks.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
 type Refresh = Pick<AccountRow, (typeof columns)[number]>
@@ -40,7 +41,7 @@ export function tokenRefreshStore(
   options: { cipher: Cipher; encryptionKeys: readonly Buffer[]; clock: () => number; eventOf: EventOf },
 ): TokenRefreshStore {
   const { cipher, encryptionKeys, clock, eventOf } = options
-  const { accounts } = database.tables
+  const { accounts, users } = database.tables
   const sealed = sealedAccounts(cipher)
   const markKeys = encryptionKeys.map((key) => derivedKey(key, "Authwire marks of refresh tokens"))
   const marksOf = (refreshToken: string) =>
@@ -50,18 +51,18 @@ export function tokenRefreshStore(
     accounts
       .selectFrom("a")
       .select(
-        [columnsWithTimes(accounts, "a"), ...columns.map((column) => `a.${column}`), currentTime(database.engine)].join(
-          ", ",
-        ),
+        [
+          columnsWithTimes(accounts, "a"),
+          ...columns.map((column) => `a.${column}`),
+          currentTime(database.engine),
+          `CASE WHEN ${isEnabled("u", database.engine)} THEN 1 ELSE 0 END`,
+        ].join(", "),
       )
-  const byKey = accounts.statement(
-    select().where(`${accounts.keyIs("a")} AND ${ofPresentUser(":tenant", "a.userId")}`),
-    ...accounts.key,
-  )
+      .innerJoin(users.entity, "u", "u.tenant = a.tenant AND u.id = a.userId")
+  const byKey = accounts.statement(select().where(accounts.keyIs("a")), ...accounts.key)
   const byUser = accounts.statement(
     select()
       .where("a.tenant = :tenant AND a.userId = :userId AND a.provider = :provider")
-      .andWhere(ofPresentUser(":tenant", ":userId"))
       .orderBy("a.providerAccountId")
       .limit(2),
     "tenant",
@@ -150,8 +151,10 @@ export function tokenRefreshStore(
         const rule = "is required, because the user has several accounts at the provider"
         throw new StoreError("INVALID_FIELD", rule, { field: "provider_account_id" })
       }
-      const [found] = rows.map((cells) => foundOf(caller, cells))
+      const [cells] = rows
+      const found = cells && foundOf(caller, cells)
       if (found === undefined || found.account.userId !== userId) return null
+      if (Number(cells?.at(-1)) === 0) throw userDisabled()
       return refreshableOf(found)
     },
 

@@ -1,7 +1,14 @@
 import { sealedAccounts } from "../accounts/sealed-accounts.js"
 import { createCipher } from "../cipher.js"
 import type { Database } from "../database.js"
-import type { AccountRow, AuthenticatorRow, SessionRow, UserRow, VerificationTokenRow } from "../schema/rows.js"
+import {
+  type AccountRow,
+  type AuthenticatorRow,
+  disabledColumns,
+  type SessionRow,
+  type UserRow,
+  type VerificationTokenRow,
+} from "../schema/rows.js"
 import { newHandle } from "../sessions/session-keys.js"
 import { emailKey } from "../users/email-key.js"
 import { privateExtra } from "../users/private-extra.js"
@@ -43,7 +50,7 @@ export function bulk(
       tenant,
       seal: (row) => timed({ ...row, privateExtra: ofUser.seal(row) }),
       open: (row) => ({ ...row, emailKey: emailKey(row.email), privateExtra: ofUser.open(row) }),
-      hidden: ["created", "updated"],
+      hidden: ["created", "updated", ...disabledColumns],
       apart: ["privateExtra"],
     }),
     accounts: bulkTable(database, accounts, {

@@ -161,7 +161,10 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     [
       "tokenRefreshes.get with an account id",
       (store) => store.tokenRefreshes.get(anyone, account),
-      [{ table: "a", type: "const", key: "PRIMARY" }, mark],
+      [
+        { table: "a", type: "const", key: "PRIMARY" },
+        { table: "u", type: "const", key: "PRIMARY" },
+      ],
     ],
     [
       "authenticators.get",

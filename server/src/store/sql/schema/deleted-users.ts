@@ -1,3 +1,6 @@
+import type { Engine } from "./column-types.js"
+import { isEnabled } from "./disabled-users.js"
+
 /**
  * Conditions about users that are being deleted. A user with many dependent rows is deleted by a mark, the time in
  * `users.deleted`. From then on it does not exist for any call; its rows are deleted later, in batches (see
@@ -17,9 +20,12 @@ export function ofPresentUser(tenant: string, userId: string): string {
 }
 
 /**
- * Returns the value of the user's id in the insert of a row: null if the user is being deleted. The column is not
- * nullable, so the insert fails like that of a row whose user does not exist.
+ * Returns the value of the user's id in the insert of a row: null if the user is being deleted or is disabled. The column
+ * is not nullable, so the insert fails like that of a row whose user does not exist.
  */
-export function presentUser(tenant: string, userId: string): string {
-  return `(SELECT o.id FROM users o WHERE o.tenant = ${tenant} AND o.id = ${userId} AND o.deleted IS NULL)`
+export function presentUser(tenant: string, userId: string, engine: Engine): string {
+  const isPresent = `o.deleted IS NULL AND ${isEnabled("o", engine)}`
+  // The foreign key takes the same lock, but only after PostgreSQL has read the row, which may have changed meanwhile.
+  const lock = engine === "postgres" ? " FOR KEY SHARE" : ""
+  return `(SELECT o.id FROM users o WHERE o.tenant = ${tenant} AND o.id = ${userId} AND ${isPresent}${lock})`
 }

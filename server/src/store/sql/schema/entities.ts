@@ -66,6 +66,9 @@ export function entities(engine: Engine) {
         privateExtra: { name: "private_extra", nullable: true, select: false, ...longText() },
         // TypeORM leaves out rows with this time from every SELECT and join.
         deleted: { name: "deleted", nullable: true, select: false, deleteDate: true, ...time() },
+        disabledSince: { name: "disabled", nullable: true, select: false, ...time() },
+        disabledUntil: { name: "disabled_until", nullable: true, select: false, ...time() },
+        disabledReason: { name: "disabled_reason", nullable: true, select: false, ...text() },
       },
       indices: [
         { name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] },

@@ -24,14 +24,21 @@ interface Timed {
 
 /**
  * A row of `users`. `emailKey` is the normalized address for comparisons; it is unique within a tenant. For
- * `provisionalUntil` see provisional-users.ts, for `privateExtra` private-extra.ts, for `deleted` deleted-users.ts.
+ * `provisionalUntil` see provisional-users.ts, for `privateExtra` private-extra.ts, for `deleted` deleted-users.ts, for
+ * the columns of `disabledColumns` disabled-users.ts.
  */
-export interface UserRow extends User, Timed, Owned {
+export interface UserRow extends Omit<User, "disabled">, Timed, Owned {
   emailKey?: string | undefined
   provisionalUntil?: Date | undefined
   privateExtra?: string | undefined
   deleted?: Date | undefined
+  disabledSince?: Date | undefined
+  disabledUntil?: Date | undefined
+  disabledReason?: string | undefined
 }
+
+/** The columns of a user's row that are set while the user is disabled. */
+export const disabledColumns = ["disabledSince", "disabledUntil", "disabledReason"] as const
 
 /** A row of `accounts`. Only token-refreshes.ts reads and changes the refresh columns. */
 export interface AccountRow extends Account, Timed, Owned {

@@ -11,6 +11,7 @@ import type {
 import type { Tenant } from "../../types.js"
 import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
+import type { Engine } from "./column-types.js"
 import { ofPresentUser, presentUser } from "./deleted-users.js"
 import type { Entities } from "./entities.js"
 import { type OnUnreadable, type RowReader, rowReader } from "./row-reader.js"
@@ -20,6 +21,7 @@ import {
   type AuditRow,
   type AuthenticatorRow,
   type CacheRow,
+  disabledColumns,
   type EventHeadRow,
   type EventRow,
   type IdempotencyKeyRow,
@@ -53,7 +55,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
   readonly insert: Statement<Row>
   /**
    * Creates the insert of a row, for statements that make several changes. Fails with "no-parent" if the row belongs to
-   * a user that is being deleted.
+   * a user that is being deleted or is disabled.
    */
   inserted(row: Row): Change
   /** Returns the statement that inserts `count` rows. */
@@ -72,6 +74,8 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
    * it.
    */
   readonly byKeyForUpdate: Statement<Pick<Row, Key>>
+  /** Creates a statement like `byKeyForUpdate` that selects these columns as well. */
+  withColumnsForUpdate(columns: readonly (keyof Row & string)[]): Statement<Pick<Row, Key>>
   /**
    * Creates deletions of the row with the key that apply only if the row is as it was read: `cells` are those of
    * `columns`. A deletion fails with "unmatched" if the row has changed or is gone. Throws a TypeError for a table with
@@ -112,13 +116,19 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
 }
 
 /** Creates the tables of a data source that was opened with the entities of its engine. */
-export function tables(dataSource: DataSource, entities: Entities, lock: Lock, onUnreadable: OnUnreadable) {
+export function tables(
+  { engine, dataSource, lock }: { engine: Engine; dataSource: DataSource; lock: Lock },
+  entities: Entities,
+  onUnreadable: OnUnreadable,
+) {
   const table = <Row extends ObjectLiteral, Key extends keyof Row & string>(
     entity: EntitySchema<Row>,
     options: TableOptions<Row> = {},
-  ) => tableOf<Row, Key>(dataSource, entity, { lock, onUnreadable }, options)
+  ) => tableOf<Row, Key>(dataSource, entity, { engine, lock, onUnreadable }, options)
   return {
-    users: table<UserRow, "tenant" | "id">(entities.users, { apart: ["privateExtra", "deleted"] }),
+    users: table<UserRow, "tenant" | "id">(entities.users, {
+      apart: ["privateExtra", "deleted", ...disabledColumns],
+    }),
     accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(entities.accounts, {
       apart: refreshColumns,
       isOfUser: true,
@@ -149,7 +159,7 @@ interface TableOptions<Row> {
 function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
   dataSource: DataSource,
   entity: EntitySchema<Row>,
-  { lock, onUnreadable }: { lock: Lock; onUnreadable: OnUnreadable },
+  { engine, lock, onUnreadable }: { engine: Engine; lock: Lock; onUnreadable: OnUnreadable },
   { apart = [], isOfUser = false }: TableOptions<Row>,
 ): Table<Row, Key> {
   const { driver } = dataSource
@@ -199,10 +209,10 @@ function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
       return statement(query().insert().into<Row>(name).values(values), parameters)
     }
   const insertMany = inserting(expressionsOf)
-  /** Expressions of a row for which the insert fails if its user is being deleted. */
+  /** Expressions of a row for which the insert fails if its user is being deleted or is disabled. */
   const guarded = (all: readonly string[], suffix = "") => ({
     ...expressionsOf(all, suffix),
-    ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`) }),
+    ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`, engine) }),
   })
   const insertGuarded = built(query().insert().into<Row>(name).values(guarded(properties)), ...properties)
   const alias = tableName.slice(0, 1)
@@ -224,6 +234,8 @@ function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
     delete: built(deleteFrom().where(keyIs()), ...key),
     byKey,
     byKeyForUpdate: built(lock(selectByKey()), ...key),
+    withColumnsForUpdate: (more) =>
+      built(lock(selectByKey().select([columns(alias), ...more.map((name) => `${alias}.${name}`)].join(", "))), ...key),
     deletedIfUnchanged() {
       const mayChange = selected.filter((column) => column.isUpdate)
       const nullable = mayChange.find((column) => column.isNullable)

@@ -6,6 +6,7 @@ import { type Cell, type Change, itemParameters, type Statements, statement } fr
 import { failsBy } from "../query/statement-error.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import type { SessionRow } from "../schema/rows.js"
+import type { RevokeMost } from "../users/revoke-most.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
 
@@ -44,7 +45,7 @@ const all: Omit<OfUser, "tenant" | "userId"> = {
 
 export interface SessionRevocations extends Pick<SessionStore, "revoke" | "revokeOfUser" | "revokeOfUsers"> {
   /** See RevokeMost. */
-  revokeMost(caller: Caller, userId: string): Promise<number>
+  revokeMost: RevokeMost
 }
 
 /** Creates the revocations of sessions by callers without their tokens. */
@@ -114,14 +115,22 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
   /**
    * Deletes sessions in batches that are committed one by one, the oldest first, until one statement can delete the
    * rest. Returns their number. The caller's transaction is not used, and must not have the turn of the user yet.
+   *
+   * @param first runs before the first batch, if there is one.
    */
-  async function deleteMost(caller: Caller, ofUser: OfUser, event: readonly Change[]): Promise<number> {
+  async function deleteMost(
+    caller: Caller,
+    ofUser: OfUser,
+    event: readonly Change[],
+    first?: () => Promise<unknown>,
+  ): Promise<number> {
     const alone = { ...caller, transaction: undefined }
     const rows = [users.nameOf({ tenant: ofUser.tenant, id: ofUser.userId })]
     let revoked = 0
     for (;;) {
       const [cells] = await database.reads(alone).read(afterMany, ofUser)
       if (cells === undefined) return revoked
+      if (revoked === 0) await first?.()
       const [created, id] = cells as [Cell, Cell]
       const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
       const oldest = { ...ofUser, before }
@@ -203,8 +212,8 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
 
     revokeOfUser,
 
-    revokeMost: (caller, userId) =>
-      deleteMost(caller, { tenant: caller.tenant, userId, ...all }, eventOfUser(caller, userId)),
+    revokeMost: (caller, userId, first) =>
+      deleteMost(caller, { tenant: caller.tenant, userId, ...all }, eventOfUser(caller, userId), first),
 
     async revokeOfUsers(caller, userIds) {
       const { tenant, transaction } = caller

@@ -1,18 +1,19 @@
 import { StoreError } from "../../../errors/store-error.js"
 import type { Caller, SessionStore } from "../../store.js"
 import type { Session } from "../../types.js"
-import { currentTime } from "../clock.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { sharedLookup } from "../query/batched-lookup.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import type { Cell, Statements } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
+import { currentTime } from "../schema/current-time.js"
+import { isEnabled } from "../schema/disabled-users.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { SessionRow } from "../schema/rows.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
+import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
-import { userNotFound } from "../users/user-not-found.js"
 import { lastSeenWriter } from "./last-seen.js"
 import { sessionAccess } from "./session-access.js"
 import { idsOf, keyOfSession as keyOf, newHandle } from "./session-keys.js"
@@ -32,16 +33,16 @@ export function sessionStore(
 ): SessionStore {
   const { tokens, clock, provisional, eventOf, revocations } = options
   const { sessions, users } = database.tables
-  const sessionsOfUsers = () =>
-    sessions.selectFrom("s").innerJoin(users.entity, "u", "u.tenant = s.tenant AND u.id = s.userId")
+  const sessionsOfUsers = (condition = "") =>
+    sessions.selectFrom("s").innerJoin(users.entity, "u", `u.tenant = s.tenant AND u.id = s.userId${condition}`)
   const sessionAndUserByHash = sharedLookup(database, {
-    from: sessionsOfUsers,
+    from: () => sessionsOfUsers(` AND ${isEnabled("u", database.engine)}`),
     columns: `${sessions.columns("s")}, s.lastSeen, ${users.columns("u")}`,
     alias: "s",
     key: ["tokenHash"],
   })
   const sessionByHash = sharedLookup(database, {
-    from: sessionsOfUsers,
+    from: () => sessionsOfUsers(),
     columns: sessions.columns("s"),
     alias: "s",
     key: ["tokenHash"],
@@ -52,6 +53,7 @@ export function sessionStore(
     ...sessions.key,
   )
   const deletedIfUnchanged = sessions.deletedIfUnchanged()
+  const { missing, refusalOf } = userChecks(database)
   const removeLeft = leftRows(database, sessions)
   const lastSeen = lastSeenWriter(database, clock)
   /** The lock name of a session's user, whose row the foreign key locks. */
@@ -95,7 +97,7 @@ export function sessionStore(
           )
           return session
         } catch (error) {
-          if (failsBy(error, "no-parent")) throw userNotFound()
+          if (failsBy(error, "no-parent")) throw await missing(caller, userId)
           if (!failsBy(error, "duplicate")) throw error
           if (await removeLeft(caller, row)) continue
           throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
@@ -122,13 +124,15 @@ export function sessionStore(
         }
         checkJsonSize("extra", session.extra)
         const user = { tenant: caller.tenant, id: session.userId }
-        if (user.id !== stored.userId && (await sql.read(users.byKey, user)).length === 0) throw userNotFound()
+        const refusal = user.id === stored.userId ? undefined : await refusalOf(sql, user)
+        if (refusal !== undefined) throw refusal
         if (patch.userId !== undefined) await sql.change(provisional.ended(caller, patch.userId))
         try {
           const row = { ...rowOf(caller, session), lastSeen: new Date(clock()) }
           await sql.write(sessions.update, row, eventOf(caller, "session.updated", idsOf(session)))
         } catch (error) {
-          throw failsBy(error, "no-parent") ? userNotFound() : error
+          if (!failsBy(error, "no-parent")) throw error
+          throw (await refusalOf(sql, user)) ?? error
         }
         return session
       })

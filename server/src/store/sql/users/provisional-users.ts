@@ -1,9 +1,9 @@
 import type { Caller } from "../../store.js"
-import { currentTime } from "../clock.js"
 import type { Database, Reads } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Change } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
+import { currentTime } from "../schema/current-time.js"
 import type { UserRow } from "../schema/rows.js"
 
 /**

@@ -8,6 +8,7 @@ import { ofPresentUser } from "../schema/deleted-users.js"
 import type { UserRow, VerificationTokenRow } from "../schema/rows.js"
 import type { Table } from "../schema/table.js"
 import { emailKey } from "./email-key.js"
+import type { UserReader } from "./user-reader.js"
 
 /** With more rows in one table, a user is marked, and its rows are deleted in batches by the cleanup. */
 const rowsAtOnce = 1000
@@ -15,7 +16,7 @@ const rowsAtOnce = 1000
 /** Creates the deletion of users. */
 export function userDeletion(
   database: Database,
-  { clock, eventOf }: { clock: () => number; eventOf: EventOf },
+  { clock, reader, eventOf }: { clock: () => number; reader: UserReader; eventOf: EventOf },
 ): UserStore["delete"] {
   const { users, accounts, sessions, authenticators } = database.tables
   const tables = [sessions, accounts, authenticators]
@@ -52,7 +53,7 @@ export function userDeletion(
       async (sql) => {
         // The lock prevents other transactions from adding a session, account or authenticator, because such an
         // insert needs a shared lock on this row for its foreign key.
-        const user = users.first(await sql.read(users.byKeyForUpdate, key))
+        const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
         if (user === null) return null
         await deleteLinks(sql, caller.tenant, user.email)
         const event = eventOf(caller, "user.deleted", { userId: id })

@@ -9,6 +9,7 @@ import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { UserRow } from "../schema/rows.js"
 import { withoutSkipped } from "../schema/unreadable-row.js"
 import { emailKey } from "./email-key.js"
+import type { UserReader } from "./user-reader.js"
 
 // The range of times that every engine supports. All users were created within it.
 const first = new Date("1000-01-01T00:00:00.000Z")
@@ -36,9 +37,12 @@ interface Range extends Wanted {
 }
 
 /** Creates the lists of users, which read the index `users_created`. */
-export function userLists(database: Database, tokens: PageTokens): Pick<UserStore, "list" | "count"> {
+export function userLists(
+  database: Database,
+  { tokens, reader }: { tokens: PageTokens; reader: UserReader },
+): Pick<UserStore, "list" | "count"> {
   const { users } = database.tables
-  const columns = columnsWithTimes(users, "u")
+  const columns = columnsWithTimes(reader, "u")
   const parameters = {
     tenant: ({ tenant }: Wanted) => users.cell("tenant", tenant),
     since: ({ since }: Wanted) => users.cell("created", since),
@@ -85,11 +89,12 @@ export function userLists(database: Database, tokens: PageTokens): Pick<UserStor
     after,
   )
   const countRest = statement<UserRow, Range>(byIndex("COUNT(*)"), after)
-  const userOf = (cells: Cell[]): ListedUser => ({ ...users.row(cells), ...timesOf(users, cells) })
+  const times = (cells: Cell[]) => timesOf(users, cells, reader.width)
+  const userOf = (cells: Cell[]): ListedUser => ({ ...reader.user(cells), ...times(cells) })
   const itemOf = (cells: Cell[]) =>
     users.readableItem(cells, userOf, () => ({
       id: users.valueIn("id", cells),
-      created: timesOf(users, cells).created,
+      created: times(cells).created,
     }))
   const usersWithEmail = async (caller: Caller, wanted: Wanted) => {
     if (wanted.emailKey === undefined) return []

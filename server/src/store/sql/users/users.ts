@@ -16,14 +16,11 @@ import { checkEtag } from "../stale-etag.js"
 import { emailKey } from "./email-key.js"
 import { privateExtra } from "./private-extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
+import type { RevokeMost } from "./revoke-most.js"
 import { userDeletion } from "./user-deletions.js"
+import { userDisabling } from "./user-disabling.js"
 import { userLists } from "./user-lists.js"
-
-/**
- * Deletes sessions of a user in batches that are committed one by one, until it has few enough for one statement.
- * Returns their number.
- */
-export type RevokeMost = (caller: Caller, userId: string) => Promise<number>
+import { userReader } from "./user-reader.js"
 
 export function userStore(
   database: Database,
@@ -38,7 +35,8 @@ export function userStore(
 ): UserStore {
   const { cipher, tokens, clock, provisional, eventOf, revokeMost } = options
   const { users, accounts, sessions } = database.tables
-  const columns = users.columns("u")
+  const reader = userReader(database, clock)
+  const columns = reader.columns("u")
   const userByEmail = users.statement(
     users.selectFrom("u").where("u.tenant = :tenant AND u.emailKey = :emailKey"),
     "tenant",
@@ -58,14 +56,14 @@ export function userStore(
     key: ["provider", "providerAccountId"],
   })
   const withTimes = users.statement(
-    users.selectFrom("u").select(columnsWithTimes(users, "u")).where(users.keyIs("u")),
+    users.selectFrom("u").select(columnsWithTimes(reader, "u")).where(users.keyIs("u")),
     ...users.key,
   )
   const privateById = users.statement(
     users.selectFrom("u").select("u.privateExtra").where(users.keyIs("u")),
     ...users.key,
   )
-  const first = (cells: Cell[] | undefined) => (cells === undefined ? null : users.row(cells))
+  const first = (cells: Cell[] | undefined) => (cells === undefined ? null : reader.user(cells))
   const ofUser = "tenant = :tenant AND userId = :userId"
   const deleteSessions = sessions.statement(sessions.deleteFrom().where(ofUser), "tenant", "userId")
   /** Selects the user with the id, also while it is being deleted. */
@@ -84,8 +82,9 @@ export function userStore(
   }
 
   return {
-    ...userLists(database, tokens),
-    delete: userDeletion(database, { clock, eventOf }),
+    ...userLists(database, { tokens, reader }),
+    ...userDisabling(database, { clock, reader, eventOf, revokeMost }),
+    delete: userDeletion(database, { clock, reader, eventOf }),
 
     async create(caller, user, options) {
       checkJsonSize("extra", user.extra)
@@ -119,7 +118,7 @@ export function userStore(
 
     async getWithTimes(caller, id) {
       const [cells] = await database.reads(caller).read(withTimes, { tenant: caller.tenant, id })
-      return cells === undefined ? null : { ...users.row(cells), ...timesOf(users, cells) }
+      return cells === undefined ? null : { ...reader.user(cells), ...timesOf(users, cells, reader.width) }
     },
 
     async getByEmail(caller, email) {
@@ -130,8 +129,8 @@ export function userStore(
       for (;;) {
         const cells = await byEmail(caller, [users.cell("emailKey", key)])
         if (cells === undefined) return null
-        const holder = users.row(cells)
-        const until = users.value("provisionalUntil", cells[users.width] as Cell)
+        const holder = reader.user(cells)
+        const until = users.value("provisionalUntil", cells[reader.width] as Cell)
         if (!provisional.mayBe(until) || holder.id === checked) return holder
         if (await provisional.isReplaceable(caller, holder.id)) return null
         // Either the user holds the address for good now, or another one has replaced it in between.
@@ -162,7 +161,7 @@ export function userStore(
         caller,
         [users.nameOf(key), ...emailNames(address)],
         async (sql) => {
-          const user = users.first(await sql.read(users.byKeyForUpdate, key))
+          const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
           if (user === null) return null
           checkEtag(options?.etag, userEtag(user))
           const changed = applyPatch(user, patch)

@@ -1,0 +1,99 @@
+import { StoreError } from "../../../errors/store-error.js"
+import type { Caller, UserStore } from "../../store.js"
+import type { Disabled, User } from "../../types.js"
+import type { Database } from "../database.js"
+import type { EventOf } from "../events/event-rows.js"
+import type { Statements } from "../query/statement.js"
+import { disabledColumns } from "../schema/rows.js"
+import type { RevokeMost } from "./revoke-most.js"
+import type { UserReader } from "./user-reader.js"
+
+/**
+ * Creates the methods that disable and enable users. The row of the user is what counts: all reads of sessions join it,
+ * and all inserts for a user check it. The sessions are deleted so that none is active again once the user is enabled.
+ */
+export function userDisabling(
+  database: Database,
+  {
+    clock,
+    reader,
+    eventOf,
+    revokeMost,
+  }: { clock: () => number; reader: UserReader; eventOf: EventOf; revokeMost: RevokeMost },
+): Pick<UserStore, "disable" | "enable"> {
+  const { users, sessions } = database.tables
+  // Somebody else's sign-up with the same address must not replace a disabled user.
+  const columns = [...disabledColumns, "updated", "provisionalUntil"] as const
+  const write = users.statement(users.updateOf(...columns).where(users.keyIs()), ...users.key, ...columns)
+  const deleteSessions = sessions.statement(
+    sessions.deleteFrom().where("tenant = :tenant AND userId = :userId"),
+    "tenant",
+    "userId",
+  )
+
+  /** Disables or enables a user whose row is locked. */
+  async function mark(sql: Statements, caller: Caller, id: string, disabled: Disabled | undefined): Promise<void> {
+    const row = {
+      tenant: caller.tenant,
+      id,
+      disabledSince: disabled?.since,
+      disabledUntil: disabled?.until,
+      disabledReason: disabled?.reason,
+      provisionalUntil: undefined,
+      updated: new Date(clock()),
+    }
+    await sql.write(
+      write,
+      row,
+      eventOf(caller, disabled === undefined ? "user.enabled" : "user.disabled", { userId: id }),
+    )
+  }
+
+  /** Deletes the sessions of a user whose row is locked. Returns their number. */
+  const signOut = (sql: Statements, caller: Caller, id: string): Promise<number> => {
+    const event = eventOf(caller, "user.sessions_revoked", { userId: id })
+    return sql.write(deleteSessions, { tenant: caller.tenant, userId: id }, event)
+  }
+
+  /** Runs work in a transaction that has locked the user. Returns null if there is no such user. */
+  function locked<T>(caller: Caller, id: string, work: (sql: Statements, user: User) => Promise<T>): Promise<T | null> {
+    const key = { tenant: caller.tenant, id }
+    return database.transaction(
+      caller,
+      [users.nameOf(key)],
+      async (sql) => {
+        const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
+        return user === null ? null : work(sql, user)
+      },
+      { isLong: true },
+    )
+  }
+
+  return {
+    async disable(caller, id, { until, reason }) {
+      if (until !== undefined && until.getTime() <= clock()) {
+        throw new StoreError("INVALID_FIELD", "must be in the future", { field: "end_time" })
+      }
+      const disabledFrom = (user: User) => ({ since: user.disabled?.since ?? new Date(clock()), until, reason })
+      // Deleting thousands of sessions takes a while, so the user is disabled before, in a commit of its own.
+      const alone = { ...caller, transaction: undefined }
+      const first = () => locked(alone, id, (sql, user) => mark(sql, alone, id, disabledFrom(user)))
+      const revoked = await revokeMost(caller, id, first)
+      return locked(caller, id, async (sql, user) => {
+        const disabled = disabledFrom(user)
+        await mark(sql, caller, id, disabled)
+        return { ...user, disabled, revokedSessions: revoked + (await signOut(sql, caller, id)) }
+      })
+    },
+
+    enable: (caller, id) =>
+      locked(caller, id, async (sql, user) => {
+        const { disabled, ...enabled } = user
+        if (disabled === undefined) return user
+        await mark(sql, caller, id, undefined)
+        // There are some only if a replica of an earlier version, which does not know disabled users, has created them.
+        await signOut(sql, caller, id)
+        return enabled
+      }),
+  }
+}
