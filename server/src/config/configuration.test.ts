@@ -212,6 +212,7 @@ describe("readConfiguration", () => {
           "users disable",
           "audit",
           "console",
+          "tenants delete",
         ] as const
       ).find((one) => optionsOf(one).some(([other]) => other === name))
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")

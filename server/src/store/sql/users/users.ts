@@ -56,7 +56,7 @@ export function userStore(
     key: ["provider", "providerAccountId"],
   })
   const withTimes = users.statement(
-    users.selectFrom("u").select(columnsWithTimes(users, "u")).where(users.keyIs("u")),
+    users.selectFrom("u").select(columnsWithTimes(reader, "u")).where(users.keyIs("u")),
     ...users.key,
   )
   const privateById = users.statement(
@@ -118,7 +118,7 @@ export function userStore(
 
     async getWithTimes(caller, id) {
       const [cells] = await database.reads(caller).read(withTimes, { tenant: caller.tenant, id })
-      return cells === undefined ? null : { ...users.row(cells), ...timesOf(users, cells) }
+      return cells === undefined ? null : { ...reader.user(cells), ...timesOf(users, cells, reader.width) }
     },
 
     async getByEmail(caller, email) {
