@@ -2,7 +2,7 @@ import type { UserService } from "@authwire/proto"
 import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { UserStore } from "../store/store.js"
-import { fromUser, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
+import { fromUser, toCountFilter, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
 import { found, toPage } from "./wire/values.js"
 
 /** Creates the service for the users of the store. `newId` generates the id of a user that is created without one. */
@@ -36,8 +36,17 @@ export function userService(deps: { users: UserStore; newId: () => string }): Im
       const { items, nextToken } = await users.list(call, toUserFilter(request), toPage(request))
       return { users: items.map(fromUser), nextPageToken: nextToken ?? "" }
     },
+    async batchGetUsers({ ids }, call) {
+      const found = await users.getMany(call, ids)
+      return {
+        users: found.flatMap((user) => (user === null ? [] : fromUser(user))),
+        missingIds: ids.filter((_, index) => found[index] === null),
+        processed: found.length,
+        more: found.length < ids.length,
+      }
+    },
     async countUsers(request, call) {
-      return { count: await users.count(call, toUserFilter(request)) }
+      return { count: await users.count(call, toCountFilter(request)) }
     },
   }
 }

@@ -718,11 +718,12 @@ func (x *DeleteUserResponse) GetUser() *User {
 	return nil
 }
 
-// Request of UserService.ListUsers. A user must match all filters that are given.
+// Request of UserService.ListUsers. A user must match all filters that are given. ListUsers names those that can be given
+// together.
 type ListUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
-	// its users take more than 512 KiB.
+	// its users take more than 512 KiB. With `provider` it may have none, because it ends after this number of accounts.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the page begins: `next_page_token` of the previous page, with the same filters. Empty: the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -733,6 +734,20 @@ type ListUsersRequest struct {
 	CreatedSince *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_since,json=createdSince,proto3,oneof" json:"created_since,omitempty"`
 	// Only users who were created before this moment. Fractions of a millisecond are dropped.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_before,json=createdBefore,proto3,oneof" json:"created_before,omitempty"`
+	// Only users whose address begins with this text. Both are compared in the form of User.email: without white space around
+	// them, and with ASCII letters in lower case. A text that is blank is the beginning of no address.
+	EmailPrefix *string `protobuf:"bytes,6,opt,name=email_prefix,json=emailPrefix,proto3,oneof" json:"email_prefix,omitempty"`
+	// Only users whose name begins with this text. Both are compared in the same form as addresses: `ada l` is the beginning of
+	// `Ada Lovelace`, but `É` is not the beginning of `élan`. A text that is blank is the beginning of no name.
+	NamePrefix *string `protobuf:"bytes,7,opt,name=name_prefix,json=namePrefix,proto3,oneof" json:"name_prefix,omitempty"`
+	// Only users who have an account of this provider. A user whose accounts of the provider change while the pages are read
+	// may be on two of them or on none.
+	Provider *string `protobuf:"bytes,8,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
+	// Only users who have used a session on the day of this moment or later, in UTC. The service records the day on which a
+	// session of the user was last created, read by its token or changed, also after the session is gone. It does not record
+	// the use of a JWT, nor what was used before it recorded this. A user who is seen on another day while the pages are read
+	// may be on two of them.
+	LastSeenSince *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_seen_since,json=lastSeenSince,proto3,oneof" json:"last_seen_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -802,6 +817,34 @@ func (x *ListUsersRequest) GetCreatedBefore() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ListUsersRequest) GetEmailPrefix() string {
+	if x != nil && x.EmailPrefix != nil {
+		return *x.EmailPrefix
+	}
+	return ""
+}
+
+func (x *ListUsersRequest) GetNamePrefix() string {
+	if x != nil && x.NamePrefix != nil {
+		return *x.NamePrefix
+	}
+	return ""
+}
+
+func (x *ListUsersRequest) GetProvider() string {
+	if x != nil && x.Provider != nil {
+		return *x.Provider
+	}
+	return ""
+}
+
+func (x *ListUsersRequest) GetLastSeenSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeenSince
+	}
+	return nil
+}
+
 // Response of UserService.ListUsers.
 type ListUsersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -858,6 +901,125 @@ func (x *ListUsersResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Request of UserService.BatchGetUsers.
+type BatchGetUsersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifiers of the users. An id that is given twice is answered twice.
+	Ids           []string `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetUsersRequest) Reset() {
+	*x = BatchGetUsersRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetUsersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetUsersRequest) ProtoMessage() {}
+
+func (x *BatchGetUsersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetUsersRequest.ProtoReflect.Descriptor instead.
+func (*BatchGetUsersRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *BatchGetUsersRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+// Response of UserService.BatchGetUsers.
+type BatchGetUsersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The users that exist, in the order of their ids in the request.
+	Users []*User `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	// The ids that no user has, in the order of the request.
+	MissingIds []string `protobuf:"bytes,2,rep,name=missing_ids,json=missingIds,proto3" json:"missing_ids,omitempty"`
+	// The number of ids that were processed, counted from the first of the request. At least one.
+	Processed int32 `protobuf:"varint,3,opt,name=processed,proto3" json:"processed,omitempty"`
+	// Whether ids remain, because the users before them are large.
+	More          bool `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetUsersResponse) Reset() {
+	*x = BatchGetUsersResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetUsersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetUsersResponse) ProtoMessage() {}
+
+func (x *BatchGetUsersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetUsersResponse.ProtoReflect.Descriptor instead.
+func (*BatchGetUsersResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *BatchGetUsersResponse) GetUsers() []*User {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *BatchGetUsersResponse) GetMissingIds() []string {
+	if x != nil {
+		return x.MissingIds
+	}
+	return nil
+}
+
+func (x *BatchGetUsersResponse) GetProcessed() int32 {
+	if x != nil {
+		return x.Processed
+	}
+	return 0
+}
+
+func (x *BatchGetUsersResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 // Request of UserService.CountUsers. A user must match all filters that are given.
 type CountUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -874,7 +1036,7 @@ type CountUsersRequest struct {
 
 func (x *CountUsersRequest) Reset() {
 	*x = CountUsersRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +1048,7 @@ func (x *CountUsersRequest) String() string {
 func (*CountUsersRequest) ProtoMessage() {}
 
 func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +1061,7 @@ func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersRequest.ProtoReflect.Descriptor instead.
 func (*CountUsersRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{14}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CountUsersRequest) GetEmail() string {
@@ -934,7 +1096,7 @@ type CountUsersResponse struct {
 
 func (x *CountUsersResponse) Reset() {
 	*x = CountUsersResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +1108,7 @@ func (x *CountUsersResponse) String() string {
 func (*CountUsersResponse) ProtoMessage() {}
 
 func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +1121,7 @@ func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersResponse.ProtoReflect.Descriptor instead.
 func (*CountUsersResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{15}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CountUsersResponse) GetCount() int32 {
@@ -1027,7 +1189,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x11DeleteUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
 	"\x12DeleteUserResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x97\x03\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xe5\x05\n" +
 	"\x10ListUsersRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
@@ -1036,13 +1198,30 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"r\b(\x80\x80\x01\xba\x01\x01\x00R\tpageToken\x12'\n" +
 	"\x05email\x18\x03 \x01(\tB\f\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00H\x00R\x05email\x88\x01\x01\x12h\n" +
 	"\rcreated_since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\fcreatedSince\x88\x01\x01\x12j\n" +
-	"\x0ecreated_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x02R\rcreatedBefore\x88\x01\x01B\b\n" +
+	"\x0ecreated_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x02R\rcreatedBefore\x88\x01\x01\x126\n" +
+	"\femail_prefix\x18\x06 \x01(\tB\x0e\xbaH\vr\t\x10\x01\x18\xc0\x02\xba\x01\x01\x00H\x03R\vemailPrefix\x88\x01\x01\x124\n" +
+	"\vname_prefix\x18\a \x01(\tB\x0e\xbaH\vr\t\x10\x01\x18\x80\x01\xba\x01\x01\x00H\x04R\n" +
+	"namePrefix\x88\x01\x01\x12/\n" +
+	"\bprovider\x18\b \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x05R\bprovider\x88\x01\x01\x12k\n" +
+	"\x0flast_seen_since\x18\t \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x06R\rlastSeenSince\x88\x01\x01B\b\n" +
 	"\x06_emailB\x10\n" +
 	"\x0e_created_sinceB\x11\n" +
-	"\x0f_created_before\"d\n" +
+	"\x0f_created_beforeB\x0f\n" +
+	"\r_email_prefixB\x0e\n" +
+	"\f_name_prefixB\v\n" +
+	"\t_providerB\x12\n" +
+	"\x10_last_seen_since\"d\n" +
 	"\x11ListUsersResponse\x12'\n" +
 	"\x05users\x18\x01 \x03(\v2\x11.authwire.v1.UserR\x05users\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc1\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"B\n" +
+	"\x14BatchGetUsersRequest\x12*\n" +
+	"\x03ids\x18\x01 \x03(\tB\x18\xbaH\x15\x92\x01\x12\b\x01\x10\xf4\x03\"\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x03ids\"\x93\x01\n" +
+	"\x15BatchGetUsersResponse\x12'\n" +
+	"\x05users\x18\x01 \x03(\v2\x11.authwire.v1.UserR\x05users\x12\x1f\n" +
+	"\vmissing_ids\x18\x02 \x03(\tR\n" +
+	"missingIds\x12\x1c\n" +
+	"\tprocessed\x18\x03 \x01(\x05R\tprocessed\x12\x12\n" +
+	"\x04more\x18\x04 \x01(\bR\x04more\"\xc1\x02\n" +
 	"\x11CountUsersRequest\x12'\n" +
 	"\x05email\x18\x01 \x01(\tB\f\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00H\x00R\x05email\x88\x01\x01\x12h\n" +
 	"\rcreated_since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\fcreatedSince\x88\x01\x01\x12j\n" +
@@ -1051,7 +1230,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x0e_created_sinceB\x11\n" +
 	"\x0f_created_before\"*\n" +
 	"\x12CountUsersResponse\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x05R\x05count2\xe6\x06\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count2\xd1\a\n" +
 	"\vUserService\x12m\n" +
 	"\n" +
 	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\xa8\xb8\x18\x01\x12W\n" +
@@ -1066,6 +1245,8 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\n" +
 	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12]\n" +
 	"\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x9a\xb8\x18\n" +
+	"users:read\x90\x02\x01\x12i\n" +
+	"\rBatchGetUsers\x12!.authwire.v1.BatchGetUsersRequest\x1a\".authwire.v1.BatchGetUsersResponse\"\x11\x9a\xb8\x18\n" +
 	"users:read\x90\x02\x01\x12`\n" +
 	"\n" +
 	"CountUsers\x12\x1e.authwire.v1.CountUsersRequest\x1a\x1f.authwire.v1.CountUsersResponse\"\x11\x9a\xb8\x18\n" +
@@ -1084,7 +1265,7 @@ func file_authwire_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_user_service_proto_rawDescData
 }
 
-var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*CreateUserRequest)(nil),        // 0: authwire.v1.CreateUserRequest
 	(*CreateUserResponse)(nil),       // 1: authwire.v1.CreateUserResponse
@@ -1100,51 +1281,57 @@ var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*DeleteUserResponse)(nil),       // 11: authwire.v1.DeleteUserResponse
 	(*ListUsersRequest)(nil),         // 12: authwire.v1.ListUsersRequest
 	(*ListUsersResponse)(nil),        // 13: authwire.v1.ListUsersResponse
-	(*CountUsersRequest)(nil),        // 14: authwire.v1.CountUsersRequest
-	(*CountUsersResponse)(nil),       // 15: authwire.v1.CountUsersResponse
-	(*timestamppb.Timestamp)(nil),    // 16: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),          // 17: google.protobuf.Struct
-	(*User)(nil),                     // 18: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),    // 19: google.protobuf.FieldMask
+	(*BatchGetUsersRequest)(nil),     // 14: authwire.v1.BatchGetUsersRequest
+	(*BatchGetUsersResponse)(nil),    // 15: authwire.v1.BatchGetUsersResponse
+	(*CountUsersRequest)(nil),        // 16: authwire.v1.CountUsersRequest
+	(*CountUsersResponse)(nil),       // 17: authwire.v1.CountUsersResponse
+	(*timestamppb.Timestamp)(nil),    // 18: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),          // 19: google.protobuf.Struct
+	(*User)(nil),                     // 20: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),    // 21: google.protobuf.FieldMask
 }
 var file_authwire_v1_user_service_proto_depIdxs = []int32{
-	16, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	17, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
-	18, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
-	18, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
-	18, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
-	18, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
-	16, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	17, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
-	19, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
-	18, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
-	18, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
-	16, // 11: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	16, // 12: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	18, // 13: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
-	16, // 14: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	16, // 15: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	0,  // 16: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
-	2,  // 17: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
-	4,  // 18: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
-	6,  // 19: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
-	8,  // 20: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
-	10, // 21: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
-	12, // 22: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
-	14, // 23: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
-	1,  // 24: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
-	3,  // 25: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
-	5,  // 26: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
-	7,  // 27: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
-	9,  // 28: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
-	11, // 29: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
-	13, // 30: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
-	15, // 31: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
-	24, // [24:32] is the sub-list for method output_type
-	16, // [16:24] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	18, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	19, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
+	20, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
+	20, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
+	20, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
+	20, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
+	18, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	19, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
+	21, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
+	20, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
+	20, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
+	18, // 11: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	18, // 12: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	18, // 13: authwire.v1.ListUsersRequest.last_seen_since:type_name -> google.protobuf.Timestamp
+	20, // 14: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
+	20, // 15: authwire.v1.BatchGetUsersResponse.users:type_name -> authwire.v1.User
+	18, // 16: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	18, // 17: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	0,  // 18: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
+	2,  // 19: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
+	4,  // 20: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
+	6,  // 21: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
+	8,  // 22: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
+	10, // 23: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
+	12, // 24: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
+	14, // 25: authwire.v1.UserService.BatchGetUsers:input_type -> authwire.v1.BatchGetUsersRequest
+	16, // 26: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
+	1,  // 27: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
+	3,  // 28: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
+	5,  // 29: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
+	7,  // 30: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
+	9,  // 31: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
+	11, // 32: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
+	13, // 33: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
+	15, // 34: authwire.v1.UserService.BatchGetUsers:output_type -> authwire.v1.BatchGetUsersResponse
+	17, // 35: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
+	27, // [27:36] is the sub-list for method output_type
+	18, // [18:27] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_user_service_proto_init() }
@@ -1158,14 +1345,14 @@ func file_authwire_v1_user_service_proto_init() {
 	file_authwire_v1_user_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[8].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[12].OneofWrappers = []any{}
-	file_authwire_v1_user_service_proto_msgTypes[14].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_user_service_proto_rawDesc), len(file_authwire_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

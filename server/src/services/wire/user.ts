@@ -1,4 +1,10 @@
-import type { CreateUserRequest, ListUsersRequest, UpdateUserRequest, UserSchema } from "@authwire/proto"
+import type {
+  CountUsersRequest,
+  CreateUserRequest,
+  ListUsersRequest,
+  UpdateUserRequest,
+  UserSchema,
+} from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type * as domain from "../../store/types.js"
 import { fromExtra, timesOf, toDate, toExtra, unknownPath, type Whole, type WholeMessage } from "./values.js"
@@ -28,9 +34,18 @@ export function toUserPatch(request: UpdateUserRequest): domain.UserPatch {
   return patch
 }
 
-export function toUserFilter(
-  request: Pick<ListUsersRequest, "email" | "createdSince" | "createdBefore">,
-): Whole<domain.UserFilter> {
+export function toUserFilter(request: ListUsersRequest): Whole<domain.UserFilter> {
+  const { emailPrefix, namePrefix, provider, lastSeenSince } = request
+  return {
+    ...toCountFilter(request),
+    emailPrefix,
+    namePrefix,
+    provider,
+    lastSeenSince: lastSeenSince && toDate(lastSeenSince, "last_seen_since"),
+  }
+}
+
+export function toCountFilter(request: ListUsersRequest | CountUsersRequest): Whole<domain.CountFilter> {
   const { email, createdSince, createdBefore } = request
   return {
     email,

@@ -30,6 +30,8 @@ export interface UserRow extends User, Timed, Owned {
   provisionalUntil?: Date | undefined
   privateExtra?: string | undefined
   deleted?: Date | undefined
+  /** The beginning of the UTC day on which a session of the user was last used. Only last-seen.ts writes it. */
+  lastSeenDay?: Date | undefined
 }
 
 /** A row of `accounts`. Only token-refreshes.ts reads and changes the refresh columns. */

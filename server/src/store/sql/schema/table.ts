@@ -117,7 +117,7 @@ export function tables(dataSource: DataSource, entities: Entities, lock: Lock, o
     options: TableOptions<Row> = {},
   ) => tableOf<Row, Key>(dataSource, entity, { lock, onUnreadable }, options)
   return {
-    users: table<UserRow, "tenant" | "id">(entities.users, { apart: ["privateExtra", "deleted"] }),
+    users: table<UserRow, "tenant" | "id">(entities.users, { apart: ["privateExtra", "deleted", "lastSeenDay"] }),
     accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(entities.accounts, {
       apart: refreshColumns,
       isOfUser: true,

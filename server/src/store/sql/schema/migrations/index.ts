@@ -2,9 +2,10 @@ import { tables } from "./0001-tables.js"
 import { privateExtra } from "./0002-private-extra.js"
 import { changedKeys } from "./0003-changed-keys.js"
 import { deletedUsers } from "./0004-deleted-users.js"
+import { findUsers } from "./0008-find-users.js"
 
 /** All migrations, in their order. */
-export const migrations = [tables, privateExtra, changedKeys, deletedUsers]
+export const migrations = [tables, privateExtra, changedKeys, deletedUsers, findUsers]
 
 /**
  * The migrations that builds before the first release had after `0001-tables`, which makes the tables that they made all
