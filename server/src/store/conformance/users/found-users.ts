@@ -209,6 +209,7 @@ export function foundUserContract(context: ContractContext): void {
         await until(async () => (await since(0)).length === 2)
         clock.now = start + day
         await create("created")
+        await until(async () => (await since(1)).length === 1)
         clock.now = start + 2 * day
         await context.store.sessions.getWithUser(caller, sessions.get("read") as string)
         await until(async () => (await since(2)).length === 1)

@@ -16,7 +16,8 @@ const replaced = (text: string, from: string, to: string) => `replace(${text}, $
  * spaces, so it is only asked how many characters there are before the name.
  */
 function serverNameKey(name: string): string {
-  const character = (code: number) => `_utf8mb4 0x${code.toString(16).padStart(2, "0")}`
+  // With literals of control characters, MariaDB did not find some of them.
+  const character = (code: number) => `char(${code} using utf8mb4)`
   const spaces = whiteSpace.reduce((text, code) => replaced(text, character(code), character(32)), name)
   const begin = `char_length(${name}) - char_length(ltrim(${spaces})) + 1`
   return upperCase.reduce(
