@@ -58,6 +58,7 @@ function leadOf({ userId, ip, impersonated }: SessionFilter): Lead {
 export function sessionRanges(database: Database, columns: string): (filter: SessionFilter) => SessionRange {
   const { sessions } = database.tables
   const isPostgres = database.engine === "postgres"
+  const isMariadb = database.engine === "mariadb"
 
   /**
    * Compares columns with parameters of the same names and this suffix, in the order of the columns.
@@ -77,20 +78,22 @@ export function sessionRanges(database: Database, columns: string): (filter: Ses
     return `${row} AND ${expanded}`
   }
 
-  function conditionsOf(lead: Lead) {
+  /** `isSinceApart`: the range includes sessions that are older than the filter allows. */
+  function conditionsOf(lead: Lead): { isAfter: string; whole: string; order: string[]; isSinceApart?: boolean } {
     const order = ["created", "id"]
     if (lead === undefined) return { isAfter: compared(order, "<"), whole: "s.created >= :since", order }
-    if (lead === "impersonator" || isPostgres) {
+    if (lead === "impersonator") {
+      const whole = "s.impersonator >= :impersonatorEnd"
+      return { isAfter: compared([lead, ...order], "<"), whole, order: [lead, ...order], isSinceApart: true }
+    }
+    if (isPostgres) {
       // PostgreSQL plans the statement for any value. With an equality condition it expects few sessions, reads all of them
       // and sorts them. With a range it expects many, and reads them in index order.
-      const all = [lead, ...order]
-      const whole =
-        lead === "impersonator" ? "s.impersonator >= :impersonatorEnd" : `(s.${lead}, s.created) >= (:${lead}, :since)`
-      return { isAfter: compared(all, "<"), whole, order: all }
+      const whole = `(s.${lead}, s.created) >= (:${lead}, :since)`
+      return { isAfter: compared([lead, ...order], "<"), whole, order: [lead, ...order] }
     }
     // For the equality condition MariaDB would read all sessions of the user.
-    const isLead =
-      database.engine === "mariadb" ? `s.${lead} >= :${lead} AND s.${lead} <= :${lead}` : `s.${lead} = :${lead}`
+    const isLead = isMariadb ? `s.${lead} >= :${lead} AND s.${lead} <= :${lead}` : `s.${lead} = :${lead}`
     return { isAfter: `${isLead} AND ${compared(order, "<")}`, whole: "s.created >= :since", order }
   }
 
@@ -113,8 +116,13 @@ export function sessionRanges(database: Database, columns: string): (filter: Ses
 
   function statementOf(what: string, where: string, lead: Lead, { limit, offset }: { limit: number; offset?: number }) {
     const order = lead === undefined ? ["created", "id"] : [lead, "created", "id"]
-    const condition = `s.tenant = :tenant AND ${where}`
+    // For an equality condition alone, MariaDB would read all sessions of the tenant.
+    const isTenant =
+      isMariadb && lead !== "userId" ? "s.tenant >= :tenant AND s.tenant <= :tenant" : "s.tenant = :tenant"
+    const condition = `${isTenant} AND ${where}`
     const select = sessions.selectFrom("s").select(what).where(condition).limit(limit).offset(offset)
+    // Without the hint, the servers may choose another index for the same order.
+    if (lead !== "userId") select.useIndex(`sessions_${lead ?? "created"}`)
     for (const name of order) select.addOrderBy(`s.${name}`, "DESC")
     const used = Object.entries(cells).filter(([name]) => new RegExp(`:${name}\\b`).test(condition))
     return statement<SessionRow, Range>(select, Object.fromEntries(used))
@@ -122,13 +130,13 @@ export function sessionRanges(database: Database, columns: string): (filter: Ses
 
   function rangeFor({ active, provider, ...filter }: SessionFilter): SessionRange {
     const lead = leadOf(filter)
-    const { isAfter, whole, order } = conditionsOf(lead)
+    const { isAfter, whole, order, isSinceApart } = conditionsOf(lead)
     // The CASE prevents the use of other indexes, and for plain comparisons PostgreSQL would estimate few rows.
     const only = (condition: string) => ` AND CASE WHEN ${condition} THEN TRUE ELSE FALSE END`
     const others = [
       active === undefined ? "" : only(`s.expires ${active ? ">=" : "<"} :now`),
       provider === undefined ? "" : only("s.provider = :provider"),
-      lead === "impersonator" ? only("s.created >= :since") : "",
+      isSinceApart ? only("s.created >= :since") : "",
       lead === "userId" ? "" : only(ofPresentUser("s.tenant", "s.userId")),
     ].join("")
     const isFiltered = others !== ""

@@ -35,7 +35,7 @@ export function usersOfProvider(database: Database) {
   const firstAccountId =
     "(SELECT o.provider_account_id FROM accounts o" +
     " WHERE o.tenant = a.tenant AND o.user_id = a.userId AND o.provider = a.provider" +
-    " ORDER BY o.provider_account_id LIMIT 1)"
+    " ORDER BY o.tenant, o.user_id, o.provider, o.provider_account_id LIMIT 1)"
   const following = statement<AccountRow, Wanted>(
     accounts
       .selectFrom("a")
