@@ -115,10 +115,10 @@ export function sessionRanges(database: Database, columns: string): (filter: Ses
   }
 
   function statementOf(what: string, where: string, lead: Lead, { limit, offset }: { limit: number; offset?: number }) {
-    const order = lead === undefined ? ["created", "id"] : [lead, "created", "id"]
     // For an equality condition alone, MariaDB would read all sessions of the tenant.
-    const isTenant =
-      isMariadb && lead !== "userId" ? "s.tenant >= :tenant AND s.tenant <= :tenant" : "s.tenant = :tenant"
+    const isInRange = isMariadb && lead !== "userId"
+    const order = [...(isInRange ? ["tenant"] : []), ...(lead === undefined ? [] : [lead]), "created", "id"]
+    const isTenant = isInRange ? "s.tenant >= :tenant AND s.tenant <= :tenant" : "s.tenant = :tenant"
     const condition = `${isTenant} AND ${where}`
     const select = sessions.selectFrom("s").select(what).where(condition).limit(limit).offset(offset)
     // Without the hint, the servers may choose another index for the same order.
