@@ -55,12 +55,7 @@ describe.each(databaseTargets())("plans of finding on %s", (target) => {
     ["users by address", "users_email_key", (s, page) => s.users.list(many, { emailPrefix: "ad" }, page), 0],
     ["users by name", "users_name_key", (s, page) => s.users.list(many, { namePrefix: "ada " }, page), 0],
     ["users by last use", "users_last_seen_day", (s, page) => s.users.list(many, { lastSeenSince: since }, page), 0],
-    [
-      "users by provider",
-      "PRIMARY",
-      (s, page) => s.users.list(many, { provider: "p" }, page),
-      0,
-    ],
+    ["users by provider", "PRIMARY", (s, page) => s.users.list(many, { provider: "p" }, page), 0],
     ["sessions", "sessions_created", (s, page) => s.sessions.list(many, { createdSince: since }, page), examinedAtOnce],
     ["sessions by address", "sessions_ip", (s, page) => s.sessions.list(many, { ip: "ip" }, page), examinedAtOnce],
     [
