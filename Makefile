@@ -111,7 +111,7 @@ test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/packa
 	@touch $@
 
 screenshots: build next-example-install browser-install ## update the screenshots of the docs
-	AUTHWIRE_SCREENSHOTS=1 AUTHWIRE_TEST_TARGETS=sqlite scripts/test --config jest.long.config.js test/examples/nextjs --testNamePattern 'pictures of the docs'
+	AUTHWIRE_SCREENSHOTS=1 AUTHWIRE_TEST_TARGETS=sqlite scripts/test --config jest.long.config.js test/examples/nextjs test/console --testNamePattern 'pictures of the docs'
 
 gateways-install: ## install Envoy for the tests (needs Python 3.10+; without it, these tests are left out)
 	scripts/gateways/install || echo "no Envoy for the tests of gateways"

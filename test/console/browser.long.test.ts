@@ -9,6 +9,7 @@ import {
   launchChromium,
   type Page,
 } from "@authwire/test-support/applications/chromium.js"
+import { keepScreenshot, writesScreenshots } from "@authwire/test-support/applications/screenshots.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -64,12 +65,15 @@ withChromium("the console in a browser", () => {
     const expires = { seconds: BigInt(Math.floor(Date.now() / 1000) + 86_400), nanos }
     for (const userAgent of [
       "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-      hostile[0] ?? "",
+      writesScreenshots
+        ? "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1"
+        : (hostile[0] ?? ""),
     ]) {
       const session = { sessionToken: crypto.randomUUID(), userId: ada, expires, ip: "192.0.2.1", userAgent }
       await client.sessions.createSession(session)
     }
-    for (const [index, name] of hostile.entries())
+    // Not on the pictures.
+    for (const [index, name] of writesScreenshots ? [] : hostile.entries())
       await create(`eve${index}@example.com`, name, { note: name.slice(0, 500) })
     browser = await launchChromium()
   })
@@ -105,6 +109,37 @@ withChromium("the console in a browser", () => {
         ".map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 120)).join(' | ')))",
     )
   }
+
+  if (writesScreenshots)
+    test("the pictures of the docs", async () => {
+      const people = [
+        "Grace Hopper",
+        "Alan Turing",
+        "Barbara Liskov",
+        "Edsger Dijkstra",
+        "Radia Perlman",
+        "Donald Knuth",
+      ]
+      for (const name of people) {
+        const email = `${name.toLowerCase().replace(" ", ".")}@example.com`
+        await client.adapter.createUser({ id: crypto.randomUUID(), email, name, emailVerified: null })
+      }
+      const views = [
+        ["console-users", "/users?q=", { colorScheme: "light", viewport: { width: 960, height: 640 } }],
+        ["console-user", `/users/${ada}`, { colorScheme: "dark", viewport: { width: 960, height: 780 } }],
+        ["console-phone", "/", { colorScheme: "light", viewport: { width: 390, height: 700 } }],
+      ] as const
+      for (const [name, path, options] of views) {
+        const { page, url, close } = await open(keys.full.text, options)
+        await page.waitForSelector(".figures")
+        await page.goto(url + path)
+        await page.getByRole("heading", { level: 1 }).waitFor()
+        await page.getByRole("status").first().waitFor({ state: "hidden" })
+        await page.waitForTimeout(1000)
+        await keepScreenshot(page, name)
+        await close()
+      }
+    })
 
   test("finds a user by the keyboard, and acts: sign out, edit, unlink, delete", async () => {
     const { page, faults, close } = await open(keys.full.text)

@@ -24,17 +24,15 @@ export function Block({ user, onDone }: { user: User; onDone: () => void }) {
     )
   return (
     <>
-      <p class="buttons">
-        {user.disabled ? (
-          <button type="button" onClick={unblock}>
-            Unblock
-          </button>
-        ) : (
-          <button type="button" class="dangerous" onClick={() => setAsking(true)}>
-            Block
-          </button>
-        )}
-      </p>
+      {user.disabled ? (
+        <button type="button" onClick={unblock}>
+          Unblock
+        </button>
+      ) : (
+        <button type="button" class="dangerous" onClick={() => setAsking(true)}>
+          Block
+        </button>
+      )}
       {error !== "" && <p role="alert">{error}</p>}
       {isAsking && <BlockDialog id={user.id} close={() => setAsking(false)} onDone={onDone} />}
     </>

@@ -89,17 +89,19 @@ export function User({ id }: { id: string }) {
           {one.disabled.reason !== undefined && `: ${plain(one.disabled.reason)}`}
         </p>
       )}
-      <Block user={one} onDone={changed} />
-      {can("users:write") && (
-        <p class="buttons">
-          <button type="button" onClick={() => setEditing(true)}>
-            Edit
-          </button>
-          <button type="button" class="dangerous" onClick={() => setAction(remove)}>
-            Delete
-          </button>
-        </p>
-      )}
+      <div class="buttons">
+        {can("users:write") && (
+          <>
+            <button type="button" onClick={() => setEditing(true)}>
+              Edit
+            </button>
+            <button type="button" class="dangerous" onClick={() => setAction(remove)}>
+              Delete
+            </button>
+          </>
+        )}
+        <Block user={one} onDone={changed} />
+      </div>
       {can("sessions:read") && <Sessions {...part} />}
       {can("users:read") && <Accounts {...part} />}
       {can("authenticators:read") && <Passkeys {...part} />}
