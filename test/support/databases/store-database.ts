@@ -11,29 +11,18 @@ export async function createStoreDatabase(target: DatabaseTarget): Promise<Store
   const stores: SqlStore[] = []
   let retries = 0
   const onRetry = () => {
-    if (target !== "sqlite") retries++
-  }
-  // On SQLite every write meets the lock of another, also those in the background that record when users were last seen.
-  const observer = {
-    waited() {},
-    connected() {},
-    lookedUp() {},
-    ran({ summary }: { summary: string }, _: number, failure: string | undefined) {
-      if (target === "sqlite" && failure !== undefined && !isInBackground(summary)) retries++
-    },
+    retries++
   }
   /** Whether a store runs a write. Without a lock conflict, a write takes almost no time. */
   async function isWriting(): Promise<boolean> {
     if (target === "sqlite") return false
-    return (await activeStatements(database)).some(
-      (sql) => /^(DELETE|INSERT|UPDATE)\b/i.test(sql) && !/SET .?last_seen_day/i.test(sql),
-    )
+    return (await activeStatements(database)).some((sql) => /^(DELETE|INSERT|UPDATE)\b/i.test(sql))
   }
 
   async function openStore(options: Parameters<StoreDatabase["openStore"]>[0] = {}) {
     // The first store of a test uses the cluster member on which `sql` holds its locks.
     const url = database.urlOn(Math.max(0, stores.length - 1))
-    const store = await openSqlStore({ encryptionKeys, url, onRetry, observer, ...options })
+    const store = await openSqlStore({ encryptionKeys, url, onRetry, ...options })
     stores.push(store)
     return store
   }
@@ -60,9 +49,6 @@ export async function createStoreDatabase(target: DatabaseTarget): Promise<Store
 /** The function that the other databases have built in. */
 const hexFunction =
   "CREATE FUNCTION hex(bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT upper(encode($1, 'hex')) $$"
-
-/** Whether a statement on SQLite is that of last-seen.ts. Calls update users in transactions, which wait before that. */
-const isInBackground = (summary: string) => summary === "UPDATE users"
 
 /** The engines return text and times as different types. */
 function plainRow(row: Row): Row {

@@ -34,15 +34,8 @@ export function toSessionOrigin(request: CreateSessionRequest): Whole<domain.Ses
 }
 
 export function toSessionFilter(request: ListSessionsRequest): Whole<domain.SessionFilter> {
-  const { allUsers, active, provider, createdSince, ip, impersonated } = request
-  return {
-    userId: allUsers ? undefined : request.userId,
-    active,
-    provider,
-    createdSince: createdSince && toDate(createdSince, "created_since"),
-    ip,
-    impersonated: impersonated || undefined,
-  }
+  const { userId, active, provider, createdSince } = request
+  return { userId, active, provider, createdSince: createdSince && toDate(createdSince, "created_since") }
 }
 
 export function toKeptSessions(request: RevokeUserSessionsRequest): Whole<domain.KeptSessions> {

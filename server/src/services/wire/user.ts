@@ -1,5 +1,4 @@
 import type {
-  CountUsersRequest,
   CreateUserRequest,
   DisabledSchema,
   DisableUserRequest,
@@ -41,18 +40,9 @@ export function toDisabled({ reason, endTime }: DisableUserRequest): Whole<Omit<
   return { reason, until: endTime && toDate(endTime, "end_time") }
 }
 
-export function toUserFilter(request: ListUsersRequest): Whole<domain.UserFilter> {
-  const { emailPrefix, namePrefix, provider, lastSeenSince } = request
-  return {
-    ...toCountFilter(request),
-    emailPrefix,
-    namePrefix,
-    provider,
-    lastSeenSince: lastSeenSince && toDate(lastSeenSince, "last_seen_since"),
-  }
-}
-
-export function toCountFilter(request: ListUsersRequest | CountUsersRequest): Whole<domain.CountFilter> {
+export function toUserFilter(
+  request: Pick<ListUsersRequest, "email" | "createdSince" | "createdBefore">,
+): Whole<domain.UserFilter> {
   const { email, createdSince, createdBefore } = request
   return {
     email,

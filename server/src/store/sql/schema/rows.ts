@@ -35,8 +35,6 @@ export interface UserRow extends Omit<User, "disabled">, Timed, Owned {
   disabledSince?: Date | undefined
   disabledUntil?: Date | undefined
   disabledReason?: string | undefined
-  /** The beginning of the UTC day on which a session of the user was last used. Only last-seen.ts writes it. */
-  lastSeenDay?: Date | undefined
 }
 
 /** The columns of a user's row that are set while the user is disabled. */

@@ -65,7 +65,7 @@ export function sessionStore(
     if (cells === undefined) return null
     const session = { sessionToken, ...sessions.row(cells) }
     if (session.expires.getTime() >= clock()) {
-      lastSeen.record(key, session.userId, sessions.value("lastSeen", cells[sessions.width] as Cell))
+      lastSeen.record(key, sessions.value("lastSeen", cells[sessions.width] as Cell))
       return { session, user: users.row(cells, sessions.width + 1) }
     }
     try {
@@ -95,7 +95,6 @@ export function sessionStore(
           await database.writes(caller, [userName(caller, userId)], (sql) =>
             sql.change([...provisional.ended(caller, userId), sessions.inserted(row), ...event]),
           )
-          lastSeen.recordUser({ tenant: caller.tenant, id: userId })
           return session
         } catch (error) {
           if (failsBy(error, "no-parent")) throw await missing(caller, userId)
@@ -135,7 +134,6 @@ export function sessionStore(
           if (!failsBy(error, "no-parent")) throw error
           throw (await refusalOf(sql, user)) ?? error
         }
-        lastSeen.recordUser(user)
         return session
       })
     },

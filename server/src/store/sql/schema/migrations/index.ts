@@ -4,20 +4,10 @@ import { changedKeys } from "./0003-changed-keys.js"
 import { deletedUsers } from "./0004-deleted-users.js"
 import { disabledUsers } from "./0005-disabled-users.js"
 import { passkeyNames } from "./0007-passkey-names.js"
-import { findUsers } from "./0008-find-users.js"
 import { auditEntries } from "./0009-audit-entries.js"
 
 /** All migrations, in their order. */
-export const migrations = [
-  tables,
-  privateExtra,
-  changedKeys,
-  deletedUsers,
-  disabledUsers,
-  passkeyNames,
-  findUsers,
-  auditEntries,
-]
+export const migrations = [tables, privateExtra, changedKeys, deletedUsers, disabledUsers, passkeyNames, auditEntries]
 
 /**
  * The migrations that builds before the first release had after `0001-tables`, which makes the tables that they made all
