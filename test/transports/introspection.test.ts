@@ -97,6 +97,7 @@ describe("health and reflection", () => {
           "envoy.service.auth.v3.Authorization",
           "authwire.v1.EventService",
           "authwire.v1.ApiKeyService",
+          "authwire.v1.AuditService",
           "authwire.v1.PipelineService",
           "grpc.health.v1.Health",
           "grpc.reflection.v1.ServerReflection",
