@@ -35,11 +35,11 @@ function width(type: unknown, length: unknown): { bytes: number; characters: num
   }
 }
 
-// Every string that a request stores, with its column. Session and verification tokens are stored only as hashes.
+// Every string that a request stores, with its column. Session and verification tokens are stored only as hashes, and an etag is only compared.
 const strings = writes.flatMap(([message, table]) =>
   message.fields
     .filter((field) => field.fieldKind === "scalar" && field.scalar === ScalarType.STRING)
-    .filter((field) => !["session_token", "token"].includes(field.name))
+    .filter((field) => !["session_token", "token", "etag"].includes(field.name))
     .map((field) => ({ field, columns: Object.values(table.options.columns) })),
 )
 

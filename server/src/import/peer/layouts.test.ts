@@ -4,7 +4,7 @@ import { fields } from "./layouts.js"
 
 /** What the service adds to a resource, besides the properties of the contract. The tables of adapters do not have it. */
 const ofTheService: Readonly<Record<string, readonly string[]>> = {
-  users: ["extra", "create_time", "update_time", "etag"],
+  users: ["extra", "create_time", "update_time", "etag", "disabled"],
   accounts: ["extra", "create_time", "update_time", "etag"],
   sessions: "extra id create_time last_seen_time ip user_agent auth_method provider impersonator".split(" "),
   verificationTokens: [],

@@ -14,7 +14,7 @@ describe("the schema", () => {
     const without: DescMethod[] = [SessionService.method.accessSession]
     const writes = ownMethods.filter(
       (method) =>
-        scopeOf(method)?.endsWith(":write") &&
+        /:(write|disable)$/.test(scopeOf(method) ?? "") &&
         method.idempotency !== Level.NO_SIDE_EFFECTS &&
         !without.includes(method),
     )
