@@ -39,7 +39,7 @@ function withSizes(page, text) {
   return text.replaceAll(/!\[([^\]]*)\]\(([\w./-]+\.png)\)/g, (_, label, path) => {
     // The header of a PNG: width and height in pixels.
     const header = readFileSync(join(root, dirname(page), path)).subarray(16, 24)
-    return `<img src="${path}" alt="${label}" width="${header.readUInt32BE(0)}" height="${header.readUInt32BE(4)}" loading="lazy">`
+    return `<img src="${path.startsWith(".") ? path : `./${path}`}" alt="${label}" width="${header.readUInt32BE(0)}" height="${header.readUInt32BE(4)}" loading="lazy">`
   })
 }
 
