@@ -122,7 +122,7 @@ async fn run() -> Result<ExitCode, Box<dyn Error>> {
 
 /// Prints the claims of a token. Auth.js uses the name of the cookie as the salt.
 async fn decode(mut authwire: Authwire, token: &str, cookie: &str) -> Result<(), Box<dyn Error>> {
-    let request = DecodeRequest { token: token.into(), salt: cookie.into(), secrets: vec![] };
+    let request = DecodeRequest { token: token.into(), salt: cookie.into(), secrets: vec![], ..Default::default() };
     let answer = authwire.tokens.decode(call(request)).await.map_err(|status| match reason(&status).as_str() {
         "TOKEN_EXPIRED" => "the token has expired".into(),
         why @ ("TOKEN_MALFORMED" | "TOKEN_ALGORITHM_NOT_ALLOWED" | "NO_MATCHING_SECRET") => {

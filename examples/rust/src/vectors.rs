@@ -65,7 +65,7 @@ pub async fn run(authwire: Authwire, file: &str) -> Result<ExitCode, Box<dyn Err
             continue;
         }
         let want = vector.payload.or(vector.code.map(Into::into)).unwrap_or_default();
-        let request = DecodeRequest { token: vector.token, salt: vector.salt, secrets: vector.secrets };
+        let request = DecodeRequest { token: vector.token, salt: vector.salt, secrets: vector.secrets, ..Default::default() };
         let got = match authwire.tokens.clone().decode(call(request)).await {
             Ok(answer) => json_value(Kind::StructValue(answer.into_inner().payload.unwrap_or_default())),
             Err(status) => reason(&status).into(),
@@ -80,6 +80,7 @@ pub async fn run(authwire: Authwire, file: &str) -> Result<ExitCode, Box<dyn Err
             salt: vector.salt,
             secrets: vector.secrets,
             raw: vector.raw,
+            ..Default::default()
         };
         let got = match authwire.tokens.clone().get_token(call(request)).await.map(|answer| answer.into_inner().result)
         {
