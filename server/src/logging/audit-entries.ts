@@ -3,8 +3,9 @@ import type { AuditEntryStore } from "../rpc/interceptors/audit.js"
 import type { AuditStore } from "../store/store.js"
 import type { AuditEntry } from "../store/types.js"
 
-/** The most entries that wait, and the most that one statement stores. */
-const maxWaiting = 10_000
+/** The most entries that wait, in all and of one tenant, and the most that one statement stores. */
+export const maxWaiting = 10_000
+export const maxWaitingOfTenant = 7_500
 const atOnce = 100
 
 /**
@@ -13,6 +14,7 @@ const atOnce = 100
  */
 export function auditEntries(audit: AuditStore, log: Logger): AuditEntryStore & { stop(): Promise<void> } {
   const waiting: { tenant: string; entry: AuditEntry }[] = []
+  const waitingOf = new Map<string, number>()
   let storing: Promise<void> | undefined
   let lost = 0
 
@@ -22,6 +24,9 @@ export function auditEntries(audit: AuditStore, log: Logger): AuditEntryStore & 
       if (tenant === undefined) break
       const end = waiting.findIndex((one) => one.tenant !== tenant)
       const batch = waiting.splice(0, Math.min(atOnce, end === -1 ? waiting.length : end))
+      const left = (waitingOf.get(tenant) ?? 0) - batch.length
+      if (left > 0) waitingOf.set(tenant, left)
+      else waitingOf.delete(tenant)
       try {
         await audit.add(
           { tenant },
@@ -40,8 +45,12 @@ export function auditEntries(audit: AuditStore, log: Logger): AuditEntryStore & 
   return {
     together: audit.together,
     keep(tenant, entry) {
-      if (waiting.length === maxWaiting) lost++
-      else waiting.push({ tenant, entry })
+      const own = waitingOf.get(tenant) ?? 0
+      if (waiting.length === maxWaiting || own === maxWaitingOfTenant) lost++
+      else {
+        waiting.push({ tenant, entry })
+        waitingOf.set(tenant, own + 1)
+      }
       storing ??= store()
     },
     /** Resolves when no entry waits any more. */
