@@ -26,7 +26,7 @@ export default defineConfig({
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
   },
   themeConfig: {
-    logo: { src: "/logo.svg", alt: "" },
+    logo: { src: "/logo.svg", alt: "", width: 24, height: 24 },
     search: { provider: "local" },
     socialLinks: [{ icon: "github", link: "https://github.com/authwire/authwire" }],
     nav: [

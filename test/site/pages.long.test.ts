@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { extname, join } from "node:path"
+import { setTimeout } from "node:timers/promises"
 import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
 import { type Browser, hasChromium, launchChromium, type Page } from "@authwire/test-support/applications/chromium.js"
@@ -64,6 +65,8 @@ able("the site", () => {
         const body = readFileSync(file)
         // Pages that the browser fetches in advance are not part of this one.
         if (!route.request().headers()["sec-purpose"]) sent += compressed(file, body)
+        // As over a slow network, pictures arrive when the texts around them are on the screen.
+        if ([".svg", ".png"].includes(extname(file))) await setTimeout(500)
         return route.fulfill({ body, contentType: types[extname(file)] ?? "application/octet-stream" })
       })
       const page = await context.newPage()
