@@ -55,7 +55,13 @@ describe("docs/other-languages.md", () => {
         expect([prepare?.language, program?.language, start?.language, rest]).toEqual(["sh", fence, "sh", []])
         // With the settings and caches of the languages.
         const { NODE_OPTIONS: _, ...inherited } = process.env as Record<string, string>
-        const own = { ...inherited, CARGO_TARGET_DIR: `${root}/build/languages/rust` }
+        // The program of the page has the name of the example, so it is built into a folder of its own. What Cargo compiles
+        // on the way is shared.
+        const own = {
+          ...inherited,
+          CARGO_BUILD_BUILD_DIR: `${root}/build/languages/rust`,
+          CARGO_TARGET_DIR: join(folder, "rust"),
+        }
         const { code: preparation } = prepare as Block
         await runBlock(preparation, folder, own)
         const into = join(folder, String(/\bcd (\S+)/.exec(preparation)?.[1]))
