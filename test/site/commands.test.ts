@@ -14,7 +14,7 @@ const printed: readonly [page: string, block: number, output: RegExp][] = [
   ["docs/extending-sessions.md", 2, /"id": "u"/],
   ["docs/gateways.md", 0, /^awk_/],
   ["docs/introspection.md", 1, /^awk_/],
-  ["docs/moving.md", 1, /0001-tables/],
+  ["docs/moving.md", 1, /0001-first-release/],
   ["docs/moving.md", 2, /users/],
   ["docs/moving.md", 4, /users/],
   ["docs/operating.md", 0, /"SERVING"[\s\S]*ready/],

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys } from "../../conformance/context.js"
 import {
   applyMigrations,
@@ -11,7 +11,6 @@ import {
   pendingMigrations,
   revertLastMigration,
 } from "../index.js"
-import { merged } from "./migrations/index.js"
 import { migration } from "./migrations/migration.js"
 
 const names = readdirSync(new URL("./migrations", import.meta.url))
@@ -230,45 +229,6 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     expect([isNow(user?.created), isNow(user?.updated)]).toEqual([true, true])
     await empty.query("DELETE FROM sessions")
     await empty.query("DELETE FROM users")
-  })
-
-  describe("the tables of a build before the first release", () => {
-    const [, ...later] = names
-    const recorded = merged.map((name, index) => ({
-      timestamp: index + 2,
-      name: `${name}-${`${index + 2}`.padStart(13, "0")}`,
-    }))
-    let ofTheFirst: string[]
-    /** Reverts all migrations but the first, and records those that such a build had after it. */
-    const record = async (count: number) => {
-      for (const _ of later) await revertLastMigration(database)
-      ofTheFirst = await tablesThere()
-      for (const { timestamp, name } of recorded.slice(0, count)) {
-        await empty.query("INSERT INTO authwire_migrations (timestamp, name) VALUES (?, ?)", [timestamp, name])
-      }
-    }
-    afterEach(async () => {
-      for (const { name } of recorded) await empty.query("DELETE FROM authwire_migrations WHERE name = ?", [name])
-      await applyMigrations(database)
-    })
-
-    test("are those of the first migration if it had all of its own; only that build reverts them", async () => {
-      await record(merged.length)
-      expect(await pendingMigrations(database)).toEqual(later)
-      expect((await migrationStatus(database)).every(({ known }) => known)).toBe(true)
-      expect(await applyMigrations(database)).toEqual(later)
-      for (const name of [...later].reverse()) expect(await revertLastMigration(database)).toBe(name)
-      await expect(revertLastMigration(database)).rejects.toThrow("revert them with it")
-      expect(await tablesThere()).toEqual(ofTheFirst)
-    })
-
-    test("are rejected if it lacked some, and nothing is changed", async () => {
-      await record(8)
-      for (const use of [pendingMigrations, applyMigrations]) {
-        await expect(use(database)).rejects.toThrow("without 0010-token-refreshes, 0011-caches")
-      }
-      expect(await tablesThere()).toEqual(ofTheFirst)
-    })
   })
 
   // This example has the form of the next migration of the folder.

@@ -1,11 +1,11 @@
 import { MigrationExecutor, type MigrationInterface } from "typeorm"
 import type { Database } from "../database.js"
 import { StatementError } from "../query/statement-error.js"
-import { merged } from "./migrations/index.js"
-import type { Compatibility } from "./migrations/migration.js"
+import { isBeforeFirstRelease, missingBeforeFirstRelease } from "./migrations/before-first-release/index.js"
+import { type Compatibility, nameOf } from "./migrations/migration.js"
 
 export interface MigrationState {
-  /** The number and name of the migration's file, such as `0001-tables`. */
+  /** The number and name of the migration's file, such as `0001-first-release`. */
   name: string
   /** Whether the migration is applied to the database. */
   applied: boolean
@@ -25,8 +25,8 @@ export function migrationStatus(database: Database): Promise<MigrationState[]> {
     const migrations: (MigrationInterface & { previousVersion?: Compatibility })[] = database.dataSource.migrations
     const known = new Map(migrations.map((migration) => [nameOf(migration), migration.previousVersion]))
     const executed = (await executor.getExecutedMigrations()).map(nameOf)
-    checkMerged(executed)
-    const applied = executed.filter((name) => !merged.includes(name))
+    checkEarlierTables(executed)
+    const applied = executed.filter((name) => !isBeforeFirstRelease(name))
     return [...new Set([...known.keys(), ...applied])].sort().map((name) => ({
       name,
       applied: applied.includes(name),
@@ -50,7 +50,7 @@ export function applyMigrations(database: Database): Promise<string[]> {
   return database.withSchemaLock(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
     executor.transaction = transactionOf(database)
-    checkMerged((await executor.getExecutedMigrations()).map(nameOf))
+    checkEarlierTables((await executor.getExecutedMigrations()).map(nameOf))
     return (await executor.executePendingMigrations()).map(nameOf)
   })
 }
@@ -62,7 +62,7 @@ export function revertLastMigration(database: Database): Promise<string | undefi
     executor.transaction = transactionOf(database)
     const [last] = await executor.getExecutedMigrations()
     if (last === undefined) return undefined
-    if (merged.includes(nameOf(last))) {
+    if (isBeforeFirstRelease(nameOf(last))) {
       throw new StatementError("fault", "a build before the first release has made these tables: revert them with it")
     }
     await executor.undoLastMigration()
@@ -71,10 +71,9 @@ export function revertLastMigration(database: Database): Promise<string | undefi
 }
 
 /** Throws if the tables are those of a build before the first release that had not all of its migrations. */
-function checkMerged(executed: readonly string[]): void {
-  if (!executed.some((name) => merged.includes(name)) && !executed.includes("0001-tables")) return
-  const missing = merged.filter((name) => !executed.includes(name))
-  if (missing.length === 0 || missing.length === merged.length) return
+function checkEarlierTables(executed: readonly string[]): void {
+  const missing = missingBeforeFirstRelease(executed)
+  if (missing.length === 0) return
   throw new StatementError(
     "fault",
     `a build before the first release has made these tables, without ${missing.join(", ")}: apply these with it first`,
@@ -87,8 +86,4 @@ function checkMerged(executed: readonly string[]): void {
  */
 function transactionOf({ engine }: Database): "each" | "none" {
   return engine === "postgres" ? "each" : "none"
-}
-
-function nameOf({ name = "" }: { name?: string }): string {
-  return name.replace(/-\d{13}$/, "")
 }

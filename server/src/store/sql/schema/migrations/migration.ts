@@ -29,7 +29,7 @@ type Part = { table: string; column: string } | { table: string; index: string }
 export type MigrationSteps = Change & ({ makes: Part } | { server: Work; down: { server: Work } })
 
 interface Change {
-  /** The number and name of the file, such as `0001-tables`. */
+  /** The number and name of the file, such as `0001-first-release`. */
   name: string
   /** What the migration means for replicas of the previous version, which may still run. */
   previousVersion: Compatibility
@@ -116,4 +116,9 @@ async function run(
   if (typeof steps === "function") return steps(runner)
   if (isServer && makes !== undefined && (await isThere(runner, makes)) === (direction === "up")) return
   for (const statement of [steps].flat()) await runner.query(statement)
+}
+
+/** Returns the number and name of the file of a migration, from the name under which TypeORM records it. */
+export function nameOf({ name = "" }: { name?: string }): string {
+  return name.replace(/-\d{13}$/, "")
 }

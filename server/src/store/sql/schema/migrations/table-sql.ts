@@ -11,6 +11,8 @@ export interface Dialect {
   /** Text of up to 16 MiB, such as JSON. */
   readonly longText: string
   readonly time: string
+  /** The time of a row's last change. */
+  readonly changed: string
   readonly double: string
   readonly uint32: string
   readonly boolean: string
@@ -22,6 +24,8 @@ export interface Dialect {
   readonly now: string
   /** 32 random hexadecimal digits. */
   readonly handle: string
+  /** The statements that make the database set `changed` of API keys, where the type alone does not. */
+  readonly triggers: readonly string[]
 }
 
 const exact = (type: string) => `${type} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
@@ -35,6 +39,7 @@ export const serverDialect: Dialect = {
   text: exact("TEXT"),
   longText: exact("MEDIUMTEXT"),
   time: "DATETIME(3)",
+  changed: "DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)",
   double: "DOUBLE",
   uint32: "INT UNSIGNED",
   boolean: "TINYINT(1)",
@@ -42,9 +47,13 @@ export const serverDialect: Dialect = {
   counted: "BIGINT AUTO_INCREMENT PRIMARY KEY",
   now: "CURRENT_TIMESTAMP(3)",
   handle: "(HEX(RANDOM_BYTES(16)))",
+  triggers: [],
 }
 
 const quoted = (name: string) => `"${name}"`
+
+const sqliteNow = "(strftime('%Y-%m-%d %H:%M:%f', 'now'))"
+const setChanged = `BEGIN UPDATE api_keys SET changed = ${sqliteNow} WHERE id = NEW.id; END`
 
 export const sqliteDialect: Dialect = {
   quote: quoted,
@@ -54,13 +63,19 @@ export const sqliteDialect: Dialect = {
   text: "text",
   longText: "text",
   time: "datetime",
+  // The triggers set it. SQLite could not add a column whose default is an expression.
+  changed: "datetime DEFAULT '1000-01-01 00:00:00.000'",
   double: "double",
   uint32: "integer",
   boolean: "boolean",
   whole: "integer",
   counted: "integer PRIMARY KEY AUTOINCREMENT",
-  now: "(strftime('%Y-%m-%d %H:%M:%f', 'now'))",
+  now: sqliteNow,
   handle: "(hex(randomblob(16)))",
+  triggers: [
+    `CREATE TRIGGER api_keys_inserted AFTER INSERT ON api_keys ${setChanged}`,
+    `CREATE TRIGGER api_keys_updated AFTER UPDATE ON api_keys WHEN NEW.changed IS OLD.changed ${setChanged}`,
+  ],
 }
 
 const ordered = (type: string) => `${type} COLLATE "C"`
@@ -73,6 +88,7 @@ export const postgresDialect: Dialect = {
   text: ordered("text"),
   longText: ordered("text"),
   time: "timestamptz(3)",
+  changed: "timestamptz(3) DEFAULT now()",
   double: "double precision",
   uint32: "bigint",
   boolean: "boolean",
@@ -80,6 +96,12 @@ export const postgresDialect: Dialect = {
   counted: "bigserial PRIMARY KEY",
   now: "now()",
   handle: "upper(replace(gen_random_uuid()::text, '-', ''))",
+  triggers: [
+    "CREATE FUNCTION authwire_api_key_changed() RETURNS trigger LANGUAGE plpgsql AS" +
+      " $$ BEGIN NEW.changed := clock_timestamp(); RETURN NEW; END $$",
+    "CREATE TRIGGER api_keys_changed BEFORE INSERT OR UPDATE ON api_keys" +
+      " FOR EACH ROW EXECUTE FUNCTION authwire_api_key_changed()",
+  ],
 }
 
 type Names = readonly string[]

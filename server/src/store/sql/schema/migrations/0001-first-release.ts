@@ -1,9 +1,12 @@
+import type { QueryRunner } from "typeorm"
+import { convertEarlierTables } from "./before-first-release/index.js"
 import { createTables, migration } from "./migration.js"
 import { createTable, type Dialect, postgresDialect, serverDialect, sqliteDialect, type TableSql } from "./table-sql.js"
 
 /** The tables. A table that is referenced comes before those that reference it. */
 function tablesOf(dialect: Dialect) {
-  const { key, hash, string, text, longText, time, double, uint32, boolean, whole, counted, now, handle } = dialect
+  const { key, hash, string, text, longText, time, changed, double, uint32, boolean, whole, counted, now, handle } =
+    dialect
   const created = `${time} DEFAULT ${now}`
   const ofUser = (name: string) => ({ name, columns: ["tenant", "user_id"], table: "users", key: ["tenant", "id"] })
   return {
@@ -16,10 +19,15 @@ function tablesOf(dialect: Dialect) {
         name: text,
         image: longText,
         provisional_until: time,
+        private_extra: longText,
+        disabled: time,
+        disabled_until: time,
+        disabled_reason: text,
+        deleted: time,
       },
       key: ["tenant", "id"],
       unique: { users_email_key: ["tenant", "email_key"] },
-      indexes: { users_created: ["tenant", "created", "id"] },
+      indexes: { users_created: ["tenant", "created", "id"], users_deleted: ["deleted"] },
     },
 
     accounts: {
@@ -96,19 +104,19 @@ function tablesOf(dialect: Dialect) {
         created,
         updated: created,
       },
-      nullable: { transports: text },
+      nullable: { transports: text, display_name: string(100), last_used: time },
       key: ["tenant", "credential_id"],
-      indexes: { authenticators_user_id: ["tenant", "user_id"] },
+      indexes: { authenticators_user_id: ["tenant", "user_id", "credential_id"] },
       reference: ofUser("authenticators_user_id_fkey"),
     },
 
     tenants: { columns: { name: key(63), created: time }, key: ["name"] },
 
     api_keys: {
-      columns: { id: key(32), name: string(255), tenant: key(63), scopes: longText, created: time },
+      columns: { id: key(32), name: string(255), tenant: key(63), scopes: longText, created: time, changed },
       nullable: { secret_hash: hash, certificate_name: key(512), expires: time, revoked: time },
       key: ["id"],
-      indexes: { api_keys_tenant: ["tenant"] },
+      indexes: { api_keys_tenant: ["tenant"], api_keys_changed: ["changed", "id"] },
       reference: { name: "api_keys_tenant_fkey", columns: ["tenant"], table: "tenants", key: ["name"] },
     },
 
@@ -124,6 +132,18 @@ function tablesOf(dialect: Dialect) {
       columns: { id: counted, tenant: key(63), kind: key(32), created: time },
       nullable: { sequence: whole, user_id: key(255), session_id: key(32), provider: key(255) },
       indexes: { events_sequence: ["sequence", "id"], events_tenant: ["tenant", "sequence"] },
+    },
+
+    audit_entries: {
+      columns: { id: counted, tenant: key(63), created: time, method: key(128), details: longText },
+      nullable: { key_id: key(63), subject: key(128) },
+      indexes: {
+        audit_entries_created: ["created"],
+        audit_entries_tenant: ["tenant", "created", "id"],
+        audit_entries_subject: ["tenant", "subject", "created", "id"],
+        audit_entries_key: ["tenant", "key_id", "created", "id"],
+        audit_entries_method: ["tenant", "method", "created", "id"],
+      },
     },
 
     event_head: { columns: { name: key(63), sequence: whole, history: key(32) }, key: ["name"] },
@@ -150,6 +170,7 @@ function statementsOf(dialect: Dialect, options?: { prefix: string; options: str
     ...Object.entries<TableSql>(tablesOf(dialect)).flatMap(([name, table]) =>
       createTable(dialect, name, table, options),
     ),
+    ...dialect.triggers,
     `INSERT INTO ${nameOf("tenants")} (name, created) VALUES ('default', ${dialect.now})`,
     `INSERT INTO ${nameOf("event_head")} (name, sequence, history) VALUES ('events', 0, ${dialect.handle})`,
   ]
@@ -158,13 +179,20 @@ function statementsOf(dialect: Dialect, options?: { prefix: string; options: str
 /** The names of the tables. A table that references others comes before them. */
 const names = Object.keys(tablesOf(serverDialect)).reverse()
 
-/** A table that is dropped last, identified by a column that a table of users of another service does not have. */
-const made = { table: "users", column: "email_key" }
-
 const drops = names.map((name) => `DROP TABLE ${name}`)
 
+async function createAll(runner: QueryRunner, dialect: Dialect): Promise<void> {
+  if (await convertEarlierTables(runner, "up")) return
+  for (const statement of statementsOf(dialect)) await runner.query(statement)
+}
+
+async function dropAll(runner: QueryRunner, statements: readonly string[]): Promise<void> {
+  if (await convertEarlierTables(runner, "down")) return
+  for (const statement of statements) await runner.query(statement)
+}
+
 /**
- * Creates the tables.
+ * Creates the tables, or completes those of a build before the first release.
  *
  * Every row of callers' data belongs to a tenant, and each of its keys begins with the tenant.
  *
@@ -199,23 +227,40 @@ const drops = names.map((name) => `DROP TABLE ${name}`)
  * `event_head` has the last sequence, and a random id by which a cursor recognizes its database. The index of sequences
  * finds the events without one, the next events of all tenants, and the oldest events, which are cleaned up.
  *
- * The indexes of `expires` and of `created` of idempotency keys serve the cleanup.
+ * The private properties of users are sealed like the tokens of accounts. They have a column of their own, so that no
+ * statement reads them that is not meant to. A user with `deleted` is gone for every reader, and the cleanup deletes the
+ * rows: in one transaction, those of a user with many sessions exceed the timeout of a statement.
+ *
+ * `changed` of an API key is the time of its last change, by which processes read only the keys that have changed. The
+ * database itself sets it, because keys are also changed by hand.
+ *
+ * Each list of audit entries has an index that ends with its order. `details` is JSON: what no list selects by.
+ *
+ * The indexes of `expires`, `deleted`, and `created` of idempotency keys and audit entries serve the cleanup.
  */
-export const tables = migration({
-  name: "0001-tables",
-  previousVersion: { compatible: true, reason: "there is none before it" },
-  makes: made,
-  server: (runner) =>
-    createTables(runner, {
+export const firstRelease = migration({
+  name: "0001-first-release",
+  previousVersion: {
+    compatible: true,
+    reason: "a build before the first release does not use what is new; a disabled user can sign in through it",
+  },
+  server: async (runner) => {
+    if (await convertEarlierTables(runner, "up")) return
+    await createTables(runner, {
       tables: names,
-      makes: made,
+      makes: { table: "users", column: "email_key" },
       statements: statementsOf(serverDialect, {
         prefix: "authwire_new_",
         options: "ENGINE = InnoDB ROW_FORMAT = DYNAMIC",
       }),
-    }),
-  sqlite: statementsOf(sqliteDialect),
-  postgres: statementsOf(postgresDialect),
-  // MariaDB drops the tables one after the other and may be interrupted in between.
-  down: { server: `DROP TABLE IF EXISTS ${names.join(", ")}`, postgres: drops, sqlite: drops },
+    })
+  },
+  sqlite: (runner) => createAll(runner, sqliteDialect),
+  postgres: (runner) => createAll(runner, postgresDialect),
+  down: {
+    // MariaDB drops the tables one after the other and may be interrupted in between.
+    server: (runner) => dropAll(runner, [`DROP TABLE IF EXISTS ${names.join(", ")}`]),
+    sqlite: (runner) => dropAll(runner, drops),
+    postgres: (runner) => dropAll(runner, [...drops, "DROP FUNCTION authwire_api_key_changed()"]),
+  },
 })

@@ -1,4 +1,4 @@
-import { migration } from "./migration.js"
+import { migration } from "../migration.js"
 
 const down = "ALTER TABLE users DROP COLUMN disabled, DROP COLUMN disabled_until, DROP COLUMN disabled_reason"
 

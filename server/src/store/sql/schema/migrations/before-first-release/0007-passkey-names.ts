@@ -1,4 +1,4 @@
-import { migration } from "./migration.js"
+import { migration } from "../migration.js"
 
 const [rebuilt, former] = ["tenant, user_id, credential_id", "tenant, user_id"]
 

@@ -1,5 +1,5 @@
-import { createTables, migration } from "./migration.js"
-import { createTable, type Dialect, postgresDialect, serverDialect, sqliteDialect } from "./table-sql.js"
+import { createTables, migration } from "../migration.js"
+import { createTable, type Dialect, postgresDialect, serverDialect, sqliteDialect } from "../table-sql.js"
 
 const makes = { table: "audit_entries", column: "details" }
 
