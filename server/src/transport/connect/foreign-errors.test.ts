@@ -16,11 +16,27 @@ function ruleOf(json: JsonValue): string | undefined {
   throw new Error("the request can be read")
 }
 
-test("an unknown field is named by the message that lacks it, whatever the field is called", () => {
-  const rule = "has a field that authwire.v1.CreateUserRequest does not have"
-  expect(ruleOf({ emial: "a" })).toBe(rule)
-  expect(ruleOf({ 'a" is unknown': 1 })).toBe(rule)
-  expect(ruleOf({ 'message x.Y from JSON: key "': 1 })).toBe(rule)
+test("an unknown field is named if its name consists of words, and otherwise only the message that lacks it", () => {
+  for (const name of ["emial", "email_adress", "emailVerifiedAt"]) {
+    expect(ruleOf({ [name]: "a" })).toBe(`has the field ${name}, which authwire.v1.CreateUserRequest does not have`)
+  }
+  const others = [
+    'a" is unknown',
+    'message x.Y from JSON: key "',
+    "",
+    "a b",
+    "é",
+    "awk_3f9a",
+    "a".repeat(50),
+    "0",
+    "__proto",
+  ]
+  for (const name of others) {
+    expect([name, ruleOf({ [name]: 1 })]).toEqual([
+      name,
+      "has a field that authwire.v1.CreateUserRequest does not have",
+    ])
+  }
 })
 
 // With a pattern that may begin anywhere, this takes minutes.

@@ -65,8 +65,7 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   }
   if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(code)) return undefined
   const field = unreadableField(rawMessage, input)
-  const owner = messageWithoutField(rawMessage)
-  const problem = owner ? `has a field that ${owner} does not have` : `is not a well-formed ${input.typeName}`
+  const problem = unknownField(rawMessage) ?? `is not a well-formed ${input.typeName}`
   const description = field === undefined ? problem : "cannot be read"
   return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
 }
@@ -83,13 +82,18 @@ function unreadableField(message: string, input: DescMessage): string | undefine
 }
 
 /**
- * Returns the name of the message in whose JSON Protobuf-ES found an unknown field. The name of that field is arbitrary
- * input, and so may be the rest of every error message: the pattern is anchored, so that a long one costs no more than
- * its beginning.
+ * Returns what is wrong if Protobuf-ES found an unknown field in the JSON of a message. The name of the field is
+ * arbitrary input, perhaps a token, so it is told only if it consists of words, as misspelled names do. The pattern is
+ * anchored, so that a long message costs no more than its beginning.
  */
-function messageWithoutField(message: string): string | undefined {
+function unknownField(message: string): string | undefined {
   if (!message.endsWith('" is unknown')) return undefined
-  return /^cannot decode message ([\w.]+) from JSON: key "/.exec(message)?.[1]
+  const [, owner, end = ""] = /^cannot decode message ([\w.]+) from JSON: key "(.{0,60})/.exec(message) ?? []
+  if (owner === undefined) return undefined
+  const [, name] = /^([a-z]+(?:_[a-z]+){0,5})" is unknown$/i.exec(end) ?? []
+  return name === undefined
+    ? `has a field that ${owner} does not have`
+    : `has the field ${name}, which ${owner} does not have`
 }
 
 type Replace = (error: ConnectError | undefined) => ConnectError | undefined
