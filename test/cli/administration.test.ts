@@ -59,7 +59,10 @@ describe("authwire users", () => {
     expect(stdout).toMatch(/^id +email +name +created\nann +Ann@example\.com +Ann \?\[2J +\d{4}-\S+Z\n$/)
     const json = await command(["users", "find", "ann@example.com", "--json"])
     expect(jsonOf(json.stdout)).toMatchObject([{ id: "ann", email: "Ann@example.com" }])
-    expect((await command(["users", "find", "nobody@example.com", "--json"])).stdout).toBe("")
+    for (const options of [[], ["--json"]]) {
+      const nobody = await command(["users", "find", "nobody@example.com", ...options])
+      expect(nobody).toMatchObject({ code: 0, stdout: "", stderr: "found nothing\n" })
+    }
   })
 
   test("show prints a user and its accounts without their tokens", async () => {

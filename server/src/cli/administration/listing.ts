@@ -20,8 +20,8 @@ export interface ListingOptions<Desc extends DescMessage> {
 }
 
 /**
- * Prints the first items of a list: as lines of JSON page by page, or as one table. Says if the list has more items than
- * `limit`.
+ * Prints the first items of a list: as lines of JSON page by page, or as one table. Says if the list is empty, or has
+ * more items than `limit`.
  */
 export async function printList<Desc extends DescMessage>(
   { limit, json }: { limit: number; json: boolean },
@@ -40,7 +40,8 @@ export async function printList<Desc extends DescMessage>(
     count += page.items.length
     pageToken = page.nextPageToken
   } while (pageToken !== "" && count < limit)
-  if (!json) await print(table(Object.keys(columns), rows))
+  if (rows.length > 0) await print(table(Object.keys(columns), rows))
+  if (count === 0) say("found nothing\n")
   if (pageToken !== "") say(`there are more than ${count}: use a higher --limit\n`)
 }
 
