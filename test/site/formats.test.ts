@@ -31,7 +31,7 @@ describe("the files and values of the pages", () => {
     const database = await createDatabase("sqlite")
     try {
       await migrate(database)
-      expect(await database.query(code("docs/operating.md", 4))).toEqual([])
+      expect(await database.query(code("docs/operating.md", 3))).toEqual([])
     } finally {
       await database.drop()
     }
