@@ -32,7 +32,7 @@ export interface List<Item, Page> extends AsyncIterable<Item> {
 /** The list methods of the client of users. */
 export interface UserLists {
   /**
-   * Lists the users that match the filters, in the order of their creation. `pageSize` is the number of users per call,
+   * Lists the users that match the filters, in the order that ListUsers describes. `pageSize` is the number of users per call,
    * 50 by default. `pageToken` is the position at which the list begins. The timeout of a call applies to each page.
    *
    * @example
@@ -41,6 +41,8 @@ export interface UserLists {
    * ```
    */
   list(request?: MessageInitShape<typeof ListUsersRequestSchema>, options?: CallOptions): List<User, ListUsersResponse>
+  /** Returns the users with these ids, any number of them, by as many calls as are needed. Leaves out ids that no user has. */
+  getMany(ids: readonly string[], options?: CallOptions): Promise<User[]>
 }
 
 /** The list methods of the client of accounts. */
@@ -58,7 +60,7 @@ export interface AccountLists {
 /** The list methods of the client of sessions. */
 export interface SessionLists {
   /**
-   * Lists the sessions of a user that match the filters, the newest first. A page may be empty although others follow, because
+   * Lists the sessions of a user, or of all with `allUsers`, that match the filters, the newest first. A page may be empty although others follow, because
    * the service examines a limited number of sessions for it.
    */
   list(
@@ -85,6 +87,15 @@ export function withLists({ users, accounts, sessions, authenticators, ...others
         (pageToken) => users.listUsers({ ...request, pageToken }, options),
         (page) => page.users,
       ),
+    async getMany(ids, options) {
+      const found: User[] = []
+      for (let from = 0; from < ids.length; ) {
+        const { users: some, processed } = await users.batchGetUsers({ ids: ids.slice(from, from + 500) }, options)
+        found.push(...some)
+        from += Math.max(processed, 1)
+      }
+      return found
+    },
   }
   const accountLists: AccountLists = {
     listByUser: (request, options) =>

@@ -4,7 +4,7 @@ import { AccountType, type User } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
-import { timestampMs } from "@bufbuild/protobuf/wkt"
+import { timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -45,6 +45,8 @@ describe("lists", () => {
   const tokensOnly = staticKey(["accounts:read"])
   const both = staticKey(["users:read", "accounts:read"])
   const all = staticKey(["all"])
+  const sessionsOnly = staticKey(["sessions:read"])
+  const later = timestampFromDate(new Date(Date.now() + 86_400_000))
   const other = staticKey(["all"], { tenant: "other" })
   const clients: AuthwireClient[] = []
 
@@ -57,7 +59,7 @@ describe("lists", () => {
 
   beforeAll(async () => {
     database = await createDatabase(target)
-    const entries = [reader, tokensOnly, both, all, other].map(({ entry }) => entry)
+    const entries = [reader, tokensOnly, both, all, sessionsOnly, other].map(({ entry }) => entry)
     const env = { AUTHWIRE_API_KEYS: JSON.stringify(entries) }
     server = await startServer({ databaseUrl: database.url, keys: false, env })
     const { users, accounts } = clientOf(all)
@@ -105,6 +107,35 @@ describe("lists", () => {
     expect(namesOf(await itemsOf(rest))).toEqual(emails.slice(7))
     // The same list again, from its beginning.
     expect(namesOf(await itemsOf(rest))).toEqual(emails.slice(7))
+  })
+
+  test("users are found by filters and by ids, and sessions of all users only with users:read", async () => {
+    const { users } = clientOf(reader)
+    expect(namesOf(await itemsOf(users.list({ emailPrefix: " USER-00", pageSize: 3 })))).toEqual(emails.slice(0, 10))
+    expect(namesOf(await itemsOf(users.list({ provider: "a" })))).toEqual(emails.slice(0, 1))
+    expect(await failureOf(users.listUsers({ provider: "a", namePrefix: "u" }))).toMatchObject({
+      ...badToken,
+      fields: ["provider"],
+    })
+    const ids = [...emails, "nobody", ...emails, ...emails, ...emails, ...emails]
+    expect(namesOf(await users.getMany(ids))).toEqual(ids.filter((id) => id !== "nobody"))
+    expect((await users.batchGetUsers({ ids: ["nobody"] })).missingIds).toEqual(["nobody"])
+    const { sessions } = clientOf(all)
+    await sessions.createSession({ sessionToken: "t", userId: emails[1] as string, expires: later, ip: "203.0.113.7" })
+    for (const filter of [{}, { ip: "203.0.113.7" }]) {
+      const found = await itemsOf(sessions.list({ allUsers: true, ...filter }))
+      expect(found.map(({ userId }) => userId)).toEqual([emails[1]])
+    }
+    expect(await itemsOf(clientOf(other).sessions.list({ allUsers: true }))).toEqual([])
+    const invalid = { ...badToken, fields: ["user_id"] }
+    expect(await failureOf(sessions.listSessions({}))).toEqual(invalid)
+    expect(await failureOf(sessions.listSessions({ allUsers: true, userId: "u" }))).toEqual(invalid)
+    const withoutUsers = clientOf(sessionsOnly).sessions
+    expect(await failureOf(withoutUsers.listSessions({ allUsers: true }))).toMatchObject({
+      reason: "SCOPE_MISSING",
+      scope: "users:read",
+    })
+    await sessions.deleteSession({ sessionToken: "t" })
   })
 
   test("a page is requested only when its first item is read", async () => {

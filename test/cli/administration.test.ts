@@ -65,6 +65,22 @@ describe("authwire users", () => {
     }
   })
 
+  test("find lists all whose address begins with the text; if there are none, those whose name does", async () => {
+    const others = [
+      { id: "find1", email: "Zed@one.example", name: "Xaver" },
+      { id: "find2", email: "zed@two.example", name: "xaveria" },
+      { id: "find3", email: "x@three.example", name: "Zed" },
+    ]
+    for (const one of others) await authwire.client.users.createUser(one)
+    const found = async (...args: string[]) => {
+      const { stdout } = await command(["users", "find", ...args, "--json"])
+      return jsonOf(stdout).map(({ id }) => id)
+    }
+    expect(await found("ZED")).toEqual(["find1", "find2"])
+    expect(await found("xav")).toEqual(["find1", "find2"])
+    expect(await found("xav", "--limit=1")).toEqual(["find1"])
+  })
+
   test("show prints a user and its accounts without their tokens", async () => {
     const { stdout } = await command(["users", "show", "ann"])
     expect(stdout).toMatch(/^accounts +github \(7\)$/m)

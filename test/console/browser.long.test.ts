@@ -146,7 +146,7 @@ withChromium("the console in a browser", () => {
     await page.waitForSelector(".figures")
     await page.keyboard.press("/")
     await page.waitForSelector("[data-focus]:focus")
-    await page.keyboard.type("ADA@example.com")
+    await page.keyboard.type("ADA@ex")
     await page.getByText("eve0@example.com").waitFor({ state: "hidden" })
     await page.getByRole("link", { name: "Ada" }).waitFor()
     await page.keyboard.press("ArrowDown")

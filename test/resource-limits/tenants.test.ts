@@ -145,7 +145,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
       return ({ tenant }) => {
         const tokenHash = Buffer.alloc(32)
         tokenHash.writeUInt32BE(count++)
-        return writer.record({ tenant, tokenHash }, undefined)
+        return writer.record({ tenant, tokenHash, userId: "u" }, undefined)
       }
     },
   },

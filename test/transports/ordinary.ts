@@ -54,6 +54,7 @@ export const ordinary: readonly Ordinary[] = [
   one(UserService.method.getUserByEmail, { email: "Zoë.Ünïcode@example.com" }),
   one(UserService.method.listUsers, { email, createdBefore: expires, pageSize: 1 }),
   one(UserService.method.exportUser, { userId, pageSize: 1 }),
+  one(UserService.method.batchGetUsers, { ids: [userId, "nobody \u{1f98a}", userId] }),
   one(UserService.method.countUsers, { email, createdBefore: expires }),
   one(UserService.method.updateUser, { id: userId, name: "", updateMask: { paths: ["name", "image"] } }),
   one(AccountService.method.linkAccount, {

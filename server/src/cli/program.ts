@@ -106,7 +106,12 @@ export async function runProgram(given: readonly string[], { environment, versio
 
   addGroup("users", "Find, show, disable, enable, export or delete users of a running service.")
   const users = () => import("./administration/users.js")
-  add("users find", "Find users by their e-mail address.", async () => (await users()).findUsers, "<EMAIL>")
+  add(
+    "users find",
+    "Find users by the beginning of their e-mail address or name.",
+    async () => (await users()).findUsers,
+    "<TEXT>",
+  )
   add("users show", "Show a user and its accounts.", async () => (await users()).showUser, "<ID>")
   add(
     "users disable",

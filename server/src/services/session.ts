@@ -41,6 +41,7 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
       return { session: fromSession(session), user: fromUserWithoutEtag(user), extended }
     },
     async listSessions(request, call) {
+      if (request.allUsers) requireScope(call.identity, "users:read")
       const { items, nextToken } = await sessions.list(call, toSessionFilter(request), toPage(request))
       return { sessions: items.map(fromSession), nextPageToken: nextToken ?? "" }
     },

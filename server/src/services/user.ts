@@ -3,7 +3,7 @@ import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { Store } from "../store/store.js"
 import { userExport } from "./user-export.js"
-import { fromUser, toDisabled, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
+import { fromUser, toCountFilter, toDisabled, toUser, toUserFilter, toUserPatch } from "./wire/user.js"
 import { found, toPage } from "./wire/values.js"
 
 /** Creates the service for the users of the store. `newId` generates the id of a user that is created without one. */
@@ -53,8 +53,17 @@ export function userService({
       const { items, nextToken } = await users.list(call, toUserFilter(request), toPage(request))
       return { users: items.map(fromUser), nextPageToken: nextToken ?? "" }
     },
+    async batchGetUsers({ ids }, call) {
+      const found = await users.getMany(call, ids)
+      return {
+        users: found.flatMap((user) => (user === null ? [] : fromUser(user))),
+        missingIds: ids.filter((_, index) => found[index] === null),
+        processed: found.length,
+        more: found.length < ids.length,
+      }
+    },
     async countUsers(request, call) {
-      return { count: await users.count(call, toUserFilter(request)) }
+      return { count: await users.count(call, toCountFilter(request)) }
     },
     exportUser: userExport(store),
   }

@@ -17,9 +17,11 @@ import { sessionAccessContract } from "./conformance/sessions/session-access.js"
 import { sessionListContract } from "./conformance/sessions/session-lists.js"
 import { sessionContract } from "./conformance/sessions/sessions.js"
 import { signOutContract } from "./conformance/sessions/sign-outs.js"
+import { tenantSessionContract } from "./conformance/sessions/tenant-sessions.js"
 import { apiKeyContract } from "./conformance/tenants/api-keys.js"
 import { callerContract } from "./conformance/tenants/callers.js"
 import { tenantContract } from "./conformance/tenants/tenants.js"
+import { foundUserContract } from "./conformance/users/found-users.js"
 import { provisionalUserContract } from "./conformance/users/provisional-users.js"
 import { userChangeContract } from "./conformance/users/user-changes.js"
 import { userDeletionContract } from "./conformance/users/user-deletions.js"
@@ -67,6 +69,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("users", () => userContract(context))
     describe("users", () => userChangeContract(context))
     describe("users", () => userListContract(context))
+    describe("users", () => foundUserContract(context))
     describe("users", () => userDeletionContract(context))
     describe("users", () => userDisablingContract(context))
     describe("accounts", () => accountContract(context))
@@ -74,6 +77,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("sessions", () => sessionContract(context))
     describe("sessions", () => sessionAccessContract(context))
     describe("sessions", () => sessionListContract(context))
+    describe("sessions", () => tenantSessionContract(context))
     describe("sessions", () => signOutContract(context))
     describe("times of rows", () => rowTimeContract(context))
     describe("token refreshes", () => tokenRefreshContract(context))

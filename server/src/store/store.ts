@@ -9,6 +9,7 @@ import type {
   AuditFilter,
   Authenticator,
   CachingProcess,
+  CountFilter,
   Disabled,
   EventHistory,
   EventPosition,
@@ -214,13 +215,26 @@ export interface UserStore {
   disable(caller: Caller, id: string, options: Omit<Disabled, "since">): Promise<(User & Revocation) | null>
   /** Enables the user, if it is disabled. */
   enable(caller: Caller, id: string): Promise<User | null>
-  /** Returns a page of users in the order of creation, and by the bytes of the id within a millisecond. See Pages. */
+  /**
+   * Returns a page of users. See Pages. Users are in the order of creation, or of what a condition of the filter is about:
+   * the compared form of the address or of the name, the id of the first account of the provider, the day, since when they
+   * are disabled. Users that are equal by that are in the byte order of their ids. A page of a provider's users ends after `size`
+   * accounts, and one with `disabled` after `size` users with or without it, so it may have fewer users, or none. Throws INVALID_FIELD for two conditions that no index serves together.
+   *
+   * A user is seen when a session of it is created, changed or read. The day of a read is recorded in the background, with the
+   * session's last use: it is lost if the database does not accept that write.
+   */
   list(caller: Caller, filter: UserFilter, page: PageRequest): Promise<Page<ListedUser>>
   /**
    * Returns the number of users that match the filter. Reads an index entry for each user in the time range, 5,000 at a
    * time. Users that are created or deleted meanwhile may be counted or not.
    */
-  count(caller: Caller, filter: UserFilter): Promise<number>
+  count(caller: Caller, filter: CountFilter): Promise<number>
+  /**
+   * Returns the users with these ids, in their order; null for an id that no user has. Ends before the users exceed
+   * 512 KiB, but not before the first id.
+   */
+  getMany(caller: Caller, ids: readonly string[]): Promise<(User | null)[]>
 }
 
 export interface AccountStore {
@@ -335,10 +349,10 @@ export interface SessionStore {
    */
   access(caller: Caller, sessionToken: string, extension: SessionExtension): Promise<AccessedSession | null>
   /**
-   * Returns a page of the user's sessions, the newest first, and in the reverse byte order of the ids within a
-   * millisecond; an empty page for an unknown user. See Pages; in addition, a page of a list with a
-   * filter ends after 10,000 sessions were examined for it, with the items found so far, which may be none. Expired
-   * sessions are listed until they are cleaned up.
+   * Returns a page of sessions of a user or of all, the newest first, and in the reverse byte order of the ids within a
+   * millisecond; an empty page for an unknown user. See Pages; in addition, a page of a list of all users or with `active` or
+   * `provider` ends after 10,000 sessions were examined for it, with the items found so far, which may be none. Expired sessions
+   * are listed until they are cleaned up. Throws INVALID_FIELD for two conditions that are not offered together.
    */
   list(caller: Caller, filter: SessionFilter, page: PageRequest): Promise<Page<ListedSession>>
   /** Returns the session with this id, expired or not. */

@@ -50,14 +50,28 @@ export interface Times {
 /** A user as returned by lists. */
 export interface ListedUser extends User, Times {}
 
-/** A filter of users. A user matches if it satisfies every condition that is given. */
-export interface UserFilter {
+/** A filter of users that are counted. A user matches if it satisfies every condition that is given. */
+export interface CountFilter {
   /** Only the user with this address. Addresses are compared as by getByEmail. */
   email?: string | undefined
   /** Only users that were created at this time or later. */
   createdSince?: Date | undefined
   /** Only users that were created before this time. */
   createdBefore?: Date | undefined
+}
+
+/** A filter of users. Each of these conditions is given alone, except `disabled: false`, which goes with every other. */
+export interface UserFilter extends CountFilter {
+  /** Only users whose address begins with this text. Both are compared as addresses are. */
+  emailPrefix?: string | undefined
+  /** Only users whose name begins with this text, at most 128 characters. Both are compared as addresses are. */
+  namePrefix?: string | undefined
+  /** Only users that have an account of this provider. */
+  provider?: string | undefined
+  /** Only users that were seen on the UTC day of this time or later. */
+  lastSeenSince?: Date | undefined
+  /** true: only users that are disabled now; false: only those that are not. */
+  disabled?: boolean | undefined
 }
 
 /** A request for one page of a list. */
@@ -172,9 +186,14 @@ export interface ListedSession extends Omit<Session, "sessionToken">, SessionOri
   lastSeen?: Date | undefined
 }
 
-/** A filter of a user's sessions. A session matches if it satisfies every condition that is given. */
+/** A filter of sessions. A session matches if it satisfies every condition that is given. */
 export interface SessionFilter {
-  userId: string
+  /** Undefined: the sessions of all users, without the conditions `active` and `provider`. */
+  userId?: string | undefined
+  /** Only sessions with this address of the client. Only without `userId`. */
+  ip?: string | undefined
+  /** Only sessions with an `impersonator`. Only without `userId` and `ip`. */
+  impersonated?: true | undefined
   /** true: only sessions that have not expired; false: only those that have. */
   active?: boolean | undefined
   /** Only sessions that began at this provider. */

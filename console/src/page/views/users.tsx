@@ -57,8 +57,8 @@ export function Users() {
         data-focus
         type="search"
         class="search"
-        aria-label="Find a user by e-mail address or id"
-        placeholder="E-mail address or id…   ( / )"
+        aria-label="Search users by e-mail address, name or id"
+        placeholder="E-mail address, name or id…   ( / )"
         value={typed}
         onInput={(event) => setTyped(event.currentTarget.value)}
         autocomplete="off"
@@ -117,15 +117,25 @@ export function nameOf(user: User): string {
   return shortened(user.name || user.email || user.id)
 }
 
-/** Returns the user with an address or an id, or without a search a page of all users. */
+/** Returns a page of the users whose address or name begins with a text, or whose id it is. */
 async function find(
   search: string,
   pageToken: string,
   signal: AbortSignal,
 ): Promise<{ users: User[]; nextPageToken: string }> {
   if (search === "") return users.listUsers({ pageSize, pageToken }, { signal })
-  const byEmail = await users.listUsers({ pageSize, email: search, pageToken }, { signal })
-  if (byEmail.users.length > 0 || search.includes("@")) return byEmail
+  // The token of a page of names has a mark, so that the next page is one of names too.
+  if (pageToken.startsWith(ofNames)) return byName(search, pageToken.slice(ofNames.length), signal)
+  const byEmail = await users.listUsers({ pageSize, emailPrefix: search, pageToken }, { signal })
+  if (byEmail.users.length > 0 || pageToken !== "") return byEmail
   const byId = await users.getUser({ id: search }, { signal }).catch(() => undefined)
-  return { users: byId?.user === undefined ? [] : [byId.user], nextPageToken: "" }
+  if (byId?.user !== undefined) return { users: [byId.user], nextPageToken: "" }
+  return byName(search, "", signal)
+}
+
+const ofNames = "name "
+
+async function byName(namePrefix: string, pageToken: string, signal: AbortSignal) {
+  const { users: found, nextPageToken } = await users.listUsers({ pageSize, namePrefix, pageToken }, { signal })
+  return { users: found, nextPageToken: nextPageToken === "" ? "" : ofNames + nextPageToken }
 }

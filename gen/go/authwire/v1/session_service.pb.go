@@ -703,12 +703,12 @@ func (x *AccessSessionResponse) GetExtended() bool {
 // Request of SessionService.ListSessions.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Identifier of the user.
+	// Identifier of the user. Empty only with `all_users`.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The maximum number of sessions of the page. 0: 50. A page may have fewer, or none, even if it is not the last, because it
 	// ends before its sessions take more than 512 KiB in the database, and after 10,000 sessions were examined for it.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// Where the page begins: `next_page_token` of the previous page, of the same user with the same filters. Empty: the first
+	// Where the page begins: `next_page_token` of the previous page, of the same user or all, with the same filters. Empty: the first
 	// page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// true: only sessions that have not expired. false: only sessions that have expired. Absent: all.
@@ -716,7 +716,13 @@ type ListSessionsRequest struct {
 	// Only sessions that were created by a sign-in with this provider. Absent: all.
 	Provider *string `protobuf:"bytes,5,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
 	// Only sessions that were created at this moment or later. Fractions of a millisecond are dropped. Absent: all.
-	CreatedSince  *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_since,json=createdSince,proto3" json:"created_since,omitempty"`
+	CreatedSince *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_since,json=createdSince,proto3" json:"created_since,omitempty"`
+	// Whether the sessions of all users of the tenant are listed.
+	AllUsers bool `protobuf:"varint,7,opt,name=all_users,json=allUsers,proto3" json:"all_users,omitempty"`
+	// Only sessions with this Session.ip, as it was stated when the session was created. Requires `all_users`. Absent: all.
+	Ip *string `protobuf:"bytes,8,opt,name=ip,proto3,oneof" json:"ip,omitempty"`
+	// Whether only sessions with a Session.impersonator are listed. Requires `all_users`.
+	Impersonated  bool `protobuf:"varint,9,opt,name=impersonated,proto3" json:"impersonated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -791,6 +797,27 @@ func (x *ListSessionsRequest) GetCreatedSince() *timestamppb.Timestamp {
 		return x.CreatedSince
 	}
 	return nil
+}
+
+func (x *ListSessionsRequest) GetAllUsers() bool {
+	if x != nil {
+		return x.AllUsers
+	}
+	return false
+}
+
+func (x *ListSessionsRequest) GetIp() string {
+	if x != nil && x.Ip != nil {
+		return *x.Ip
+	}
+	return ""
+}
+
+func (x *ListSessionsRequest) GetImpersonated() bool {
+	if x != nil {
+		return x.Impersonated
+	}
+	return false
 }
 
 // Response of SessionService.ListSessions.
@@ -1363,9 +1390,9 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\x15AccessSessionResponse\x12.\n" +
 	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\x12%\n" +
 	"\x04user\x18\x02 \x01(\v2\x11.authwire.v1.UserR\x04user\x12\x1a\n" +
-	"\bextended\x18\x03 \x01(\bR\bextended\"\xe0\x02\n" +
-	"\x13ListSessionsRequest\x12'\n" +
-	"\auser_id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12'\n" +
+	"\bextended\x18\x03 \x01(\bR\bextended\"\xe8\x04\n" +
+	"\x13ListSessionsRequest\x12%\n" +
+	"\auser_id\x18\x01 \x01(\tB\f\xbaH\tr\a(\xff\x01\xba\x01\x01\x00R\x06userId\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
 	"\n" +
@@ -1373,9 +1400,15 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"r\b(\x80\x80\x01\xba\x01\x01\x00R\tpageToken\x12\x1b\n" +
 	"\x06active\x18\x04 \x01(\bH\x00R\x06active\x88\x01\x01\x12/\n" +
 	"\bprovider\x18\x05 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x01R\bprovider\x88\x01\x01\x12c\n" +
-	"\rcreated_since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\fcreatedSinceB\t\n" +
+	"\rcreated_since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\fcreatedSince\x12\x1b\n" +
+	"\tall_users\x18\a \x01(\bR\ballUsers\x12\"\n" +
+	"\x02ip\x18\b \x01(\tB\r\xbaH\n" +
+	"r\b\x10\x01\x18@\xba\x01\x01\x00H\x02R\x02ip\x88\x01\x01\x12\"\n" +
+	"\fimpersonated\x18\t \x01(\bR\fimpersonated:\x9b\x01\xbaH\x97\x01\x1a\x94\x01\n" +
+	"!user_id.required_unless_all_users\x12Guser_id is required, unless all_users is set, and then it must be empty\x1a&this.all_users == (this.user_id == '')B\t\n" +
 	"\a_activeB\v\n" +
-	"\t_provider\"p\n" +
+	"\t_providerB\x05\n" +
+	"\x03_ip\"p\n" +
 	"\x14ListSessionsResponse\x120\n" +
 	"\bsessions\x18\x01 \x03(\v2\x14.authwire.v1.SessionR\bsessions\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +

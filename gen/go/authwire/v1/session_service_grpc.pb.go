@@ -84,12 +84,20 @@ type SessionServiceClient interface {
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
 	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
 	AccessSession(ctx context.Context, in *AccessSessionRequest, opts ...grpc.CallOption) (*AccessSessionResponse, error)
-	// Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
-	// reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
-	// the cleanup deletes them. Returns none for an unknown user. With `active` or `provider`, at most 10,000 sessions of the
-	// user are examined for a page. It may then be empty although others follow: the last page is the one without a token.
+	// Returns sessions page by page: those of a user, or with `all_users` those of the tenant. The newest come first, and
+	// sessions created in the same millisecond are in the reverse byte order of their ids. They have no tokens, because only the
+	// user has these. Expired sessions are listed until the cleanup deletes them. Returns none for an unknown user. There is no
+	// total.
 	//
-	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	// At most 10,000 sessions are examined for a page: of the user with `active` or `provider`, of the tenant with `all_users`,
+	// of the address with `ip`. It may then be empty although others follow: the last page is the one without a token. Few
+	// sessions are impersonated, so give `created_since` with `impersonated`.
+	//
+	// With `all_users` the call also requires `users:read`, because it shows which users there are.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+	// in common: `ip` or `impersonated` is a filter of all users, `active` and `provider` are filters of a user.
+	// SCOPE_MISSING (PERMISSION_DENIED): `all_users` is set, and the key lacks the scope `users:read`.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
 	// Returns the session with an id, even if it has expired. It has no token.
 	//
@@ -277,12 +285,20 @@ type SessionServiceServer interface {
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, it has expired, or its user is disabled.
 	// SCOPE_MISSING (PERMISSION_DENIED): the API key has `sessions:write`, but not `sessions:read`.
 	AccessSession(context.Context, *AccessSessionRequest) (*AccessSessionResponse, error)
-	// Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
-	// reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
-	// the cleanup deletes them. Returns none for an unknown user. With `active` or `provider`, at most 10,000 sessions of the
-	// user are examined for a page. It may then be empty although others follow: the last page is the one without a token.
+	// Returns sessions page by page: those of a user, or with `all_users` those of the tenant. The newest come first, and
+	// sessions created in the same millisecond are in the reverse byte order of their ids. They have no tokens, because only the
+	// user has these. Expired sessions are listed until the cleanup deletes them. Returns none for an unknown user. There is no
+	// total.
 	//
-	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	// At most 10,000 sessions are examined for a page: of the user with `active` or `provider`, of the tenant with `all_users`,
+	// of the address with `ip`. It may then be empty although others follow: the last page is the one without a token. Few
+	// sessions are impersonated, so give `created_since` with `impersonated`.
+	//
+	// With `all_users` the call also requires `users:read`, because it shows which users there are.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+	// in common: `ip` or `impersonated` is a filter of all users, `active` and `provider` are filters of a user.
+	// SCOPE_MISSING (PERMISSION_DENIED): `all_users` is set, and the key lacks the scope `users:read`.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
 	// Returns the session with an id, even if it has expired. It has no token.
 	//

@@ -950,11 +950,13 @@ func (x *EnableUserResponse) GetUser() *User {
 	return nil
 }
 
-// Request of UserService.ListUsers. A user must match all filters that are given.
+// Request of UserService.ListUsers. A user must match all filters that are given. ListUsers names those that can be given
+// together.
 type ListUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
-	// its users take more than 512 KiB.
+	// its users take more than 512 KiB. With `provider` or
+	// `disabled` it may have none, because it ends after this number of accounts, or of users who may or may not be disabled.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the page begins: `next_page_token` of the previous page, with the same filters. Empty: the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -965,6 +967,23 @@ type ListUsersRequest struct {
 	CreatedSince *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=created_since,json=createdSince,proto3,oneof" json:"created_since,omitempty"`
 	// Only users who were created before this moment. Fractions of a millisecond are dropped.
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=created_before,json=createdBefore,proto3,oneof" json:"created_before,omitempty"`
+	// Only users whose address begins with this text. Both are compared in the form of User.email: without white space around
+	// them, and with ASCII letters in lower case. A text that is blank is the beginning of no address.
+	EmailPrefix *string `protobuf:"bytes,6,opt,name=email_prefix,json=emailPrefix,proto3,oneof" json:"email_prefix,omitempty"`
+	// Only users whose name begins with this text. Both are compared in the same form as addresses: `ada l` is the beginning of
+	// `Ada Lovelace`, but `É` is not the beginning of `élan`. A text that is blank is the beginning of no name.
+	NamePrefix *string `protobuf:"bytes,7,opt,name=name_prefix,json=namePrefix,proto3,oneof" json:"name_prefix,omitempty"`
+	// Only users who have an account of this provider. A user whose accounts of the provider change while the pages are read
+	// may be on two of them or on none.
+	Provider *string `protobuf:"bytes,8,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
+	// Only users who have used a session on the day of this moment or later, in UTC. The service records the day on which a
+	// session of the user was last created, read by its token or changed, also after the session is gone. It does not record
+	// the use of a JWT, nor what was used before it recorded this. A user who is seen on another day while the pages are read
+	// may be on two of them.
+	LastSeenSince *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_seen_since,json=lastSeenSince,proto3,oneof" json:"last_seen_since,omitempty"`
+	// true: only users who are disabled (User.disabled). false: only users who are not. Users whose end_time has passed are not.
+	// Absent: both.
+	Disabled      *bool `protobuf:"varint,10,opt,name=disabled,proto3,oneof" json:"disabled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1034,6 +1053,41 @@ func (x *ListUsersRequest) GetCreatedBefore() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ListUsersRequest) GetEmailPrefix() string {
+	if x != nil && x.EmailPrefix != nil {
+		return *x.EmailPrefix
+	}
+	return ""
+}
+
+func (x *ListUsersRequest) GetNamePrefix() string {
+	if x != nil && x.NamePrefix != nil {
+		return *x.NamePrefix
+	}
+	return ""
+}
+
+func (x *ListUsersRequest) GetProvider() string {
+	if x != nil && x.Provider != nil {
+		return *x.Provider
+	}
+	return ""
+}
+
+func (x *ListUsersRequest) GetLastSeenSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeenSince
+	}
+	return nil
+}
+
+func (x *ListUsersRequest) GetDisabled() bool {
+	if x != nil && x.Disabled != nil {
+		return *x.Disabled
+	}
+	return false
+}
+
 // Response of UserService.ListUsers.
 type ListUsersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1090,6 +1144,125 @@ func (x *ListUsersResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Request of UserService.BatchGetUsers.
+type BatchGetUsersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifiers of the users. An id that is given twice is answered twice.
+	Ids           []string `protobuf:"bytes,1,rep,name=ids,proto3" json:"ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetUsersRequest) Reset() {
+	*x = BatchGetUsersRequest{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetUsersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetUsersRequest) ProtoMessage() {}
+
+func (x *BatchGetUsersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetUsersRequest.ProtoReflect.Descriptor instead.
+func (*BatchGetUsersRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *BatchGetUsersRequest) GetIds() []string {
+	if x != nil {
+		return x.Ids
+	}
+	return nil
+}
+
+// Response of UserService.BatchGetUsers.
+type BatchGetUsersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The users that exist, in the order of their ids in the request.
+	Users []*User `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	// The ids that no user has, in the order of the request.
+	MissingIds []string `protobuf:"bytes,2,rep,name=missing_ids,json=missingIds,proto3" json:"missing_ids,omitempty"`
+	// The number of ids that were processed, counted from the first of the request. At least one.
+	Processed int32 `protobuf:"varint,3,opt,name=processed,proto3" json:"processed,omitempty"`
+	// Whether ids remain, because the users before them are large.
+	More          bool `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetUsersResponse) Reset() {
+	*x = BatchGetUsersResponse{}
+	mi := &file_authwire_v1_user_service_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetUsersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetUsersResponse) ProtoMessage() {}
+
+func (x *BatchGetUsersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_user_service_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetUsersResponse.ProtoReflect.Descriptor instead.
+func (*BatchGetUsersResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *BatchGetUsersResponse) GetUsers() []*User {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+func (x *BatchGetUsersResponse) GetMissingIds() []string {
+	if x != nil {
+		return x.MissingIds
+	}
+	return nil
+}
+
+func (x *BatchGetUsersResponse) GetProcessed() int32 {
+	if x != nil {
+		return x.Processed
+	}
+	return 0
+}
+
+func (x *BatchGetUsersResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 // Request of UserService.CountUsers. A user must match all filters that are given.
 type CountUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1106,7 +1279,7 @@ type CountUsersRequest struct {
 
 func (x *CountUsersRequest) Reset() {
 	*x = CountUsersRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[18]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1291,7 @@ func (x *CountUsersRequest) String() string {
 func (*CountUsersRequest) ProtoMessage() {}
 
 func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[18]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1304,7 @@ func (x *CountUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersRequest.ProtoReflect.Descriptor instead.
 func (*CountUsersRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{18}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CountUsersRequest) GetEmail() string {
@@ -1166,7 +1339,7 @@ type CountUsersResponse struct {
 
 func (x *CountUsersResponse) Reset() {
 	*x = CountUsersResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[19]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1351,7 @@ func (x *CountUsersResponse) String() string {
 func (*CountUsersResponse) ProtoMessage() {}
 
 func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[19]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1364,7 @@ func (x *CountUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountUsersResponse.ProtoReflect.Descriptor instead.
 func (*CountUsersResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{19}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CountUsersResponse) GetCount() int32 {
@@ -1217,7 +1390,7 @@ type ExportUserRequest struct {
 
 func (x *ExportUserRequest) Reset() {
 	*x = ExportUserRequest{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[20]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1402,7 @@ func (x *ExportUserRequest) String() string {
 func (*ExportUserRequest) ProtoMessage() {}
 
 func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[20]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1415,7 @@ func (x *ExportUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserRequest.ProtoReflect.Descriptor instead.
 func (*ExportUserRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{20}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExportUserRequest) GetUserId() string {
@@ -1287,7 +1460,7 @@ type ExportUserResponse struct {
 
 func (x *ExportUserResponse) Reset() {
 	*x = ExportUserResponse{}
-	mi := &file_authwire_v1_user_service_proto_msgTypes[21]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1472,7 @@ func (x *ExportUserResponse) String() string {
 func (*ExportUserResponse) ProtoMessage() {}
 
 func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_user_service_proto_msgTypes[21]
+	mi := &file_authwire_v1_user_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1485,7 @@ func (x *ExportUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportUserResponse.ProtoReflect.Descriptor instead.
 func (*ExportUserResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{21}
+	return file_authwire_v1_user_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExportUserResponse) GetUser() *User {
@@ -1430,7 +1603,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x11EnableUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
 	"\x12EnableUserResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x97\x03\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x93\x06\n" +
 	"\x10ListUsersRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
@@ -1439,13 +1612,33 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"r\b(\x80\x80\x01\xba\x01\x01\x00R\tpageToken\x12'\n" +
 	"\x05email\x18\x03 \x01(\tB\f\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00H\x00R\x05email\x88\x01\x01\x12h\n" +
 	"\rcreated_since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\fcreatedSince\x88\x01\x01\x12j\n" +
-	"\x0ecreated_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x02R\rcreatedBefore\x88\x01\x01B\b\n" +
+	"\x0ecreated_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x02R\rcreatedBefore\x88\x01\x01\x126\n" +
+	"\femail_prefix\x18\x06 \x01(\tB\x0e\xbaH\vr\t\x10\x01\x18\xc0\x02\xba\x01\x01\x00H\x03R\vemailPrefix\x88\x01\x01\x124\n" +
+	"\vname_prefix\x18\a \x01(\tB\x0e\xbaH\vr\t\x10\x01\x18\x80\x01\xba\x01\x01\x00H\x04R\n" +
+	"namePrefix\x88\x01\x01\x12/\n" +
+	"\bprovider\x18\b \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x05R\bprovider\x88\x01\x01\x12k\n" +
+	"\x0flast_seen_since\x18\t \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x06R\rlastSeenSince\x88\x01\x01\x12\x1f\n" +
+	"\bdisabled\x18\n" +
+	" \x01(\bH\aR\bdisabled\x88\x01\x01B\b\n" +
 	"\x06_emailB\x10\n" +
 	"\x0e_created_sinceB\x11\n" +
-	"\x0f_created_before\"d\n" +
+	"\x0f_created_beforeB\x0f\n" +
+	"\r_email_prefixB\x0e\n" +
+	"\f_name_prefixB\v\n" +
+	"\t_providerB\x12\n" +
+	"\x10_last_seen_sinceB\v\n" +
+	"\t_disabled\"d\n" +
 	"\x11ListUsersResponse\x12'\n" +
 	"\x05users\x18\x01 \x03(\v2\x11.authwire.v1.UserR\x05users\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc1\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"B\n" +
+	"\x14BatchGetUsersRequest\x12*\n" +
+	"\x03ids\x18\x01 \x03(\tB\x18\xbaH\x15\x92\x01\x12\b\x01\x10\xf4\x03\"\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x03ids\"\x93\x01\n" +
+	"\x15BatchGetUsersResponse\x12'\n" +
+	"\x05users\x18\x01 \x03(\v2\x11.authwire.v1.UserR\x05users\x12\x1f\n" +
+	"\vmissing_ids\x18\x02 \x03(\tR\n" +
+	"missingIds\x12\x1c\n" +
+	"\tprocessed\x18\x03 \x01(\x05R\tprocessed\x12\x12\n" +
+	"\x04more\x18\x04 \x01(\bR\x04more\"\xc1\x02\n" +
 	"\x11CountUsersRequest\x12'\n" +
 	"\x05email\x18\x01 \x01(\tB\f\xbaH\tr\a\x18\xc0\x02\xba\x01\x01\x00H\x00R\x05email\x88\x01\x01\x12h\n" +
 	"\rcreated_since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\fcreatedSince\x88\x01\x01\x12j\n" +
@@ -1468,7 +1661,8 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\baccounts\x18\x03 \x03(\v2\x14.authwire.v1.AccountR\baccounts\x120\n" +
 	"\bsessions\x18\x04 \x03(\v2\x14.authwire.v1.SessionR\bsessions\x12*\n" +
 	"\x06events\x18\x05 \x03(\v2\x12.authwire.v1.EventR\x06events\x12&\n" +
-	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken2\xc0\t\n" +
+	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken2\xab\n" +
+	"\n" +
 	"\vUserService\x12m\n" +
 	"\n" +
 	"CreateUser\x12\x1e.authwire.v1.CreateUserRequest\x1a\x1f.authwire.v1.CreateUserResponse\"\x1e\x9a\xb8\x18\vusers:write\xa2\xb8\x18\auser.id\xa8\xb8\x18\x01\x12W\n" +
@@ -1486,6 +1680,8 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\n" +
 	"EnableUser\x12\x1e.authwire.v1.EnableUserRequest\x1a\x1f.authwire.v1.EnableUserResponse\"\x1e\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12]\n" +
 	"\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x9a\xb8\x18\n" +
+	"users:read\x90\x02\x01\x12i\n" +
+	"\rBatchGetUsers\x12!.authwire.v1.BatchGetUsersRequest\x1a\".authwire.v1.BatchGetUsersResponse\"\x11\x9a\xb8\x18\n" +
 	"users:read\x90\x02\x01\x12`\n" +
 	"\n" +
 	"CountUsers\x12\x1e.authwire.v1.CountUsersRequest\x1a\x1f.authwire.v1.CountUsersResponse\"\x11\x9a\xb8\x18\n" +
@@ -1506,7 +1702,7 @@ func file_authwire_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_user_service_proto_rawDescData
 }
 
-var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_authwire_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*CreateUserRequest)(nil),        // 0: authwire.v1.CreateUserRequest
 	(*CreateUserResponse)(nil),       // 1: authwire.v1.CreateUserResponse
@@ -1526,71 +1722,77 @@ var file_authwire_v1_user_service_proto_goTypes = []any{
 	(*EnableUserResponse)(nil),       // 15: authwire.v1.EnableUserResponse
 	(*ListUsersRequest)(nil),         // 16: authwire.v1.ListUsersRequest
 	(*ListUsersResponse)(nil),        // 17: authwire.v1.ListUsersResponse
-	(*CountUsersRequest)(nil),        // 18: authwire.v1.CountUsersRequest
-	(*CountUsersResponse)(nil),       // 19: authwire.v1.CountUsersResponse
-	(*ExportUserRequest)(nil),        // 20: authwire.v1.ExportUserRequest
-	(*ExportUserResponse)(nil),       // 21: authwire.v1.ExportUserResponse
-	(*timestamppb.Timestamp)(nil),    // 22: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),          // 23: google.protobuf.Struct
-	(*User)(nil),                     // 24: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),    // 25: google.protobuf.FieldMask
-	(*Authenticator)(nil),            // 26: authwire.v1.Authenticator
-	(*Account)(nil),                  // 27: authwire.v1.Account
-	(*Session)(nil),                  // 28: authwire.v1.Session
-	(*Event)(nil),                    // 29: authwire.v1.Event
+	(*BatchGetUsersRequest)(nil),     // 18: authwire.v1.BatchGetUsersRequest
+	(*BatchGetUsersResponse)(nil),    // 19: authwire.v1.BatchGetUsersResponse
+	(*CountUsersRequest)(nil),        // 20: authwire.v1.CountUsersRequest
+	(*CountUsersResponse)(nil),       // 21: authwire.v1.CountUsersResponse
+	(*ExportUserRequest)(nil),        // 22: authwire.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),       // 23: authwire.v1.ExportUserResponse
+	(*timestamppb.Timestamp)(nil),    // 24: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),          // 25: google.protobuf.Struct
+	(*User)(nil),                     // 26: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),    // 27: google.protobuf.FieldMask
+	(*Authenticator)(nil),            // 28: authwire.v1.Authenticator
+	(*Account)(nil),                  // 29: authwire.v1.Account
+	(*Session)(nil),                  // 30: authwire.v1.Session
+	(*Event)(nil),                    // 31: authwire.v1.Event
 }
 var file_authwire_v1_user_service_proto_depIdxs = []int32{
-	22, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	23, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
-	24, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
-	24, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
-	24, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
-	24, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
-	22, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
-	23, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
-	25, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
-	24, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
-	24, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
-	22, // 11: authwire.v1.DisableUserRequest.end_time:type_name -> google.protobuf.Timestamp
-	24, // 12: authwire.v1.DisableUserResponse.user:type_name -> authwire.v1.User
-	24, // 13: authwire.v1.EnableUserResponse.user:type_name -> authwire.v1.User
-	22, // 14: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	22, // 15: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	24, // 16: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
-	22, // 17: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
-	22, // 18: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
-	24, // 19: authwire.v1.ExportUserResponse.user:type_name -> authwire.v1.User
-	26, // 20: authwire.v1.ExportUserResponse.authenticators:type_name -> authwire.v1.Authenticator
-	27, // 21: authwire.v1.ExportUserResponse.accounts:type_name -> authwire.v1.Account
-	28, // 22: authwire.v1.ExportUserResponse.sessions:type_name -> authwire.v1.Session
-	29, // 23: authwire.v1.ExportUserResponse.events:type_name -> authwire.v1.Event
-	0,  // 24: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
-	2,  // 25: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
-	4,  // 26: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
-	6,  // 27: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
-	8,  // 28: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
-	10, // 29: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
-	12, // 30: authwire.v1.UserService.DisableUser:input_type -> authwire.v1.DisableUserRequest
-	14, // 31: authwire.v1.UserService.EnableUser:input_type -> authwire.v1.EnableUserRequest
-	16, // 32: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
-	18, // 33: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
-	20, // 34: authwire.v1.UserService.ExportUser:input_type -> authwire.v1.ExportUserRequest
-	1,  // 35: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
-	3,  // 36: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
-	5,  // 37: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
-	7,  // 38: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
-	9,  // 39: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
-	11, // 40: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
-	13, // 41: authwire.v1.UserService.DisableUser:output_type -> authwire.v1.DisableUserResponse
-	15, // 42: authwire.v1.UserService.EnableUser:output_type -> authwire.v1.EnableUserResponse
-	17, // 43: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
-	19, // 44: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
-	21, // 45: authwire.v1.UserService.ExportUser:output_type -> authwire.v1.ExportUserResponse
-	35, // [35:46] is the sub-list for method output_type
-	24, // [24:35] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	24, // 0: authwire.v1.CreateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	25, // 1: authwire.v1.CreateUserRequest.extra:type_name -> google.protobuf.Struct
+	26, // 2: authwire.v1.CreateUserResponse.user:type_name -> authwire.v1.User
+	26, // 3: authwire.v1.GetUserResponse.user:type_name -> authwire.v1.User
+	26, // 4: authwire.v1.GetUserByEmailResponse.user:type_name -> authwire.v1.User
+	26, // 5: authwire.v1.GetUserByAccountResponse.user:type_name -> authwire.v1.User
+	24, // 6: authwire.v1.UpdateUserRequest.email_verified:type_name -> google.protobuf.Timestamp
+	25, // 7: authwire.v1.UpdateUserRequest.extra:type_name -> google.protobuf.Struct
+	27, // 8: authwire.v1.UpdateUserRequest.update_mask:type_name -> google.protobuf.FieldMask
+	26, // 9: authwire.v1.UpdateUserResponse.user:type_name -> authwire.v1.User
+	26, // 10: authwire.v1.DeleteUserResponse.user:type_name -> authwire.v1.User
+	24, // 11: authwire.v1.DisableUserRequest.end_time:type_name -> google.protobuf.Timestamp
+	26, // 12: authwire.v1.DisableUserResponse.user:type_name -> authwire.v1.User
+	26, // 13: authwire.v1.EnableUserResponse.user:type_name -> authwire.v1.User
+	24, // 14: authwire.v1.ListUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	24, // 15: authwire.v1.ListUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	24, // 16: authwire.v1.ListUsersRequest.last_seen_since:type_name -> google.protobuf.Timestamp
+	26, // 17: authwire.v1.ListUsersResponse.users:type_name -> authwire.v1.User
+	26, // 18: authwire.v1.BatchGetUsersResponse.users:type_name -> authwire.v1.User
+	24, // 19: authwire.v1.CountUsersRequest.created_since:type_name -> google.protobuf.Timestamp
+	24, // 20: authwire.v1.CountUsersRequest.created_before:type_name -> google.protobuf.Timestamp
+	26, // 21: authwire.v1.ExportUserResponse.user:type_name -> authwire.v1.User
+	28, // 22: authwire.v1.ExportUserResponse.authenticators:type_name -> authwire.v1.Authenticator
+	29, // 23: authwire.v1.ExportUserResponse.accounts:type_name -> authwire.v1.Account
+	30, // 24: authwire.v1.ExportUserResponse.sessions:type_name -> authwire.v1.Session
+	31, // 25: authwire.v1.ExportUserResponse.events:type_name -> authwire.v1.Event
+	0,  // 26: authwire.v1.UserService.CreateUser:input_type -> authwire.v1.CreateUserRequest
+	2,  // 27: authwire.v1.UserService.GetUser:input_type -> authwire.v1.GetUserRequest
+	4,  // 28: authwire.v1.UserService.GetUserByEmail:input_type -> authwire.v1.GetUserByEmailRequest
+	6,  // 29: authwire.v1.UserService.GetUserByAccount:input_type -> authwire.v1.GetUserByAccountRequest
+	8,  // 30: authwire.v1.UserService.UpdateUser:input_type -> authwire.v1.UpdateUserRequest
+	10, // 31: authwire.v1.UserService.DeleteUser:input_type -> authwire.v1.DeleteUserRequest
+	12, // 32: authwire.v1.UserService.DisableUser:input_type -> authwire.v1.DisableUserRequest
+	14, // 33: authwire.v1.UserService.EnableUser:input_type -> authwire.v1.EnableUserRequest
+	16, // 34: authwire.v1.UserService.ListUsers:input_type -> authwire.v1.ListUsersRequest
+	18, // 35: authwire.v1.UserService.BatchGetUsers:input_type -> authwire.v1.BatchGetUsersRequest
+	20, // 36: authwire.v1.UserService.CountUsers:input_type -> authwire.v1.CountUsersRequest
+	22, // 37: authwire.v1.UserService.ExportUser:input_type -> authwire.v1.ExportUserRequest
+	1,  // 38: authwire.v1.UserService.CreateUser:output_type -> authwire.v1.CreateUserResponse
+	3,  // 39: authwire.v1.UserService.GetUser:output_type -> authwire.v1.GetUserResponse
+	5,  // 40: authwire.v1.UserService.GetUserByEmail:output_type -> authwire.v1.GetUserByEmailResponse
+	7,  // 41: authwire.v1.UserService.GetUserByAccount:output_type -> authwire.v1.GetUserByAccountResponse
+	9,  // 42: authwire.v1.UserService.UpdateUser:output_type -> authwire.v1.UpdateUserResponse
+	11, // 43: authwire.v1.UserService.DeleteUser:output_type -> authwire.v1.DeleteUserResponse
+	13, // 44: authwire.v1.UserService.DisableUser:output_type -> authwire.v1.DisableUserResponse
+	15, // 45: authwire.v1.UserService.EnableUser:output_type -> authwire.v1.EnableUserResponse
+	17, // 46: authwire.v1.UserService.ListUsers:output_type -> authwire.v1.ListUsersResponse
+	19, // 47: authwire.v1.UserService.BatchGetUsers:output_type -> authwire.v1.BatchGetUsersResponse
+	21, // 48: authwire.v1.UserService.CountUsers:output_type -> authwire.v1.CountUsersResponse
+	23, // 49: authwire.v1.UserService.ExportUser:output_type -> authwire.v1.ExportUserResponse
+	38, // [38:50] is the sub-list for method output_type
+	26, // [26:38] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_user_service_proto_init() }
@@ -1609,14 +1811,14 @@ func file_authwire_v1_user_service_proto_init() {
 	file_authwire_v1_user_service_proto_msgTypes[8].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[12].OneofWrappers = []any{}
 	file_authwire_v1_user_service_proto_msgTypes[16].OneofWrappers = []any{}
-	file_authwire_v1_user_service_proto_msgTypes[18].OneofWrappers = []any{}
+	file_authwire_v1_user_service_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_user_service_proto_rawDesc), len(file_authwire_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	UserService_DisableUser_FullMethodName      = "/authwire.v1.UserService/DisableUser"
 	UserService_EnableUser_FullMethodName       = "/authwire.v1.UserService/EnableUser"
 	UserService_ListUsers_FullMethodName        = "/authwire.v1.UserService/ListUsers"
+	UserService_BatchGetUsers_FullMethodName    = "/authwire.v1.UserService/BatchGetUsers"
 	UserService_CountUsers_FullMethodName       = "/authwire.v1.UserService/CountUsers"
 	UserService_ExportUser_FullMethodName       = "/authwire.v1.UserService/ExportUser"
 )
@@ -99,13 +100,29 @@ type UserServiceClient interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	EnableUser(ctx context.Context, in *EnableUserRequest, opts ...grpc.CallOption) (*EnableUserResponse, error)
-	// Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
-	// of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
-	// one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
-	// it begins.
+	// Returns users page by page. The pages are read one after another, not at one moment: a user who exists the whole time and
+	// does not change is on exactly one of them. The cost of a page depends on the users on it, not on where it begins.
 	//
-	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	// The order depends on the filter, because each filter has an index:
+	//   - none, or `created_since` and `created_before`: by creation. A user who is created meanwhile comes last.
+	//   - `email_prefix`: by the bytes of the address in the form in which addresses are compared (see User.email).
+	//   - `name_prefix`: by the bytes of the name in the same form.
+	//   - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
+	//   - `last_seen_since`: by the day of the last use.
+	//   - `disabled` = true: by the time since when they are disabled.
+	//
+	// Users who are equal by that are in the byte order of their ids.
+	//
+	// There is no total in the response. CountUsers counts the users of an address or of a time of creation.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+	// in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
 	ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error)
+	// Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
+	// does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
+	// those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
+	// not before the first id; then the caller makes another call with the ids after the first `processed`.
+	BatchGetUsers(ctx context.Context, in *BatchGetUsersRequest, opts ...grpc.CallOption) (*BatchGetUsersResponse, error)
 	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
 	// a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
 	CountUsers(ctx context.Context, in *CountUsersRequest, opts ...grpc.CallOption) (*CountUsersResponse, error)
@@ -216,6 +233,16 @@ func (c *userServiceClient) ListUsers(ctx context.Context, in *ListUsersRequest,
 	return out, nil
 }
 
+func (c *userServiceClient) BatchGetUsers(ctx context.Context, in *BatchGetUsersRequest, opts ...grpc.CallOption) (*BatchGetUsersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchGetUsersResponse)
+	err := c.cc.Invoke(ctx, UserService_BatchGetUsers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *userServiceClient) CountUsers(ctx context.Context, in *CountUsersRequest, opts ...grpc.CallOption) (*CountUsersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CountUsersResponse)
@@ -303,13 +330,29 @@ type UserServiceServer interface {
 	//
 	// USER_NOT_FOUND (NOT_FOUND): no user has the id.
 	EnableUser(context.Context, *EnableUserRequest) (*EnableUserResponse, error)
-	// Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
-	// of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
-	// one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
-	// it begins.
+	// Returns users page by page. The pages are read one after another, not at one moment: a user who exists the whole time and
+	// does not change is on exactly one of them. The cost of a page depends on the users on it, not on where it begins.
 	//
-	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	// The order depends on the filter, because each filter has an index:
+	//   - none, or `created_since` and `created_before`: by creation. A user who is created meanwhile comes last.
+	//   - `email_prefix`: by the bytes of the address in the form in which addresses are compared (see User.email).
+	//   - `name_prefix`: by the bytes of the name in the same form.
+	//   - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
+	//   - `last_seen_since`: by the day of the last use.
+	//   - `disabled` = true: by the time since when they are disabled.
+	//
+	// Users who are equal by that are in the byte order of their ids.
+	//
+	// There is no total in the response. CountUsers counts the users of an address or of a time of creation.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+	// in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
 	ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error)
+	// Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
+	// does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
+	// those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
+	// not before the first id; then the caller makes another call with the ids after the first `processed`.
+	BatchGetUsers(context.Context, *BatchGetUsersRequest) (*BatchGetUsersResponse, error)
 	// Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
 	// a time, between which other calls have their turns. It is not the number of one moment if users are created meanwhile.
 	CountUsers(context.Context, *CountUsersRequest) (*CountUsersResponse, error)
@@ -356,6 +399,9 @@ func (UnimplementedUserServiceServer) EnableUser(context.Context, *EnableUserReq
 }
 func (UnimplementedUserServiceServer) ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListUsers not implemented")
+}
+func (UnimplementedUserServiceServer) BatchGetUsers(context.Context, *BatchGetUsersRequest) (*BatchGetUsersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchGetUsers not implemented")
 }
 func (UnimplementedUserServiceServer) CountUsers(context.Context, *CountUsersRequest) (*CountUsersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CountUsers not implemented")
@@ -546,6 +592,24 @@ func _UserService_ListUsers_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _UserService_BatchGetUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchGetUsersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UserServiceServer).BatchGetUsers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UserService_BatchGetUsers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UserServiceServer).BatchGetUsers(ctx, req.(*BatchGetUsersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _UserService_CountUsers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CountUsersRequest)
 	if err := dec(in); err != nil {
@@ -624,6 +688,10 @@ var UserService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListUsers",
 			Handler:    _UserService_ListUsers_Handler,
+		},
+		{
+			MethodName: "BatchGetUsers",
+			Handler:    _UserService_BatchGetUsers_Handler,
 		},
 		{
 			MethodName: "CountUsers",

@@ -20,22 +20,25 @@ const columns = {
   created: ({ createTime }: User) => timeOf(createTime),
 }
 
-/** `authwire users find EMAIL`. Throws StartError. */
+/** `authwire users find TEXT`: by the beginning of the address, or if there is none, of the name. Throws StartError. */
 export async function findUsers(
   configuration: Configuration<"users find">,
   output: CommandOutput,
-  email: string,
+  text: string,
 ): Promise<undefined> {
-  await withService(configuration, ({ users }) =>
-    printList(configuration, output, {
+  await withService(configuration, async ({ users }) => {
+    const byEmail = { emailPrefix: text }
+    const { users: found } = await users.listUsers({ ...byEmail, pageSize: 1 })
+    const filter = found.length > 0 ? byEmail : { namePrefix: text }
+    await printList(configuration, output, {
       schema: UserSchema,
       columns,
       async read(page) {
-        const { users: items, nextPageToken } = await users.listUsers({ ...page, email })
+        const { users: items, nextPageToken } = await users.listUsers({ ...page, ...filter })
         return { items, nextPageToken }
       },
-    }),
-  )
+    })
+  })
 }
 
 /** `authwire users show ID`. Throws StartError. */

@@ -34,8 +34,15 @@ export function toSessionOrigin(request: CreateSessionRequest): Whole<domain.Ses
 }
 
 export function toSessionFilter(request: ListSessionsRequest): Whole<domain.SessionFilter> {
-  const { userId, active, provider, createdSince } = request
-  return { userId, active, provider, createdSince: createdSince && toDate(createdSince, "created_since") }
+  const { allUsers, active, provider, createdSince, ip, impersonated } = request
+  return {
+    userId: allUsers ? undefined : request.userId,
+    active,
+    provider,
+    createdSince: createdSince && toDate(createdSince, "created_since"),
+    ip,
+    impersonated: impersonated || undefined,
+  }
 }
 
 export function toKeptSessions(request: RevokeUserSessionsRequest): Whole<domain.KeptSessions> {

@@ -1,4 +1,5 @@
 import type {
+  CountUsersRequest,
   CreateUserRequest,
   DisabledSchema,
   DisableUserRequest,
@@ -40,9 +41,19 @@ export function toDisabled({ reason, endTime }: DisableUserRequest): Whole<Omit<
   return { reason, until: endTime && toDate(endTime, "end_time") }
 }
 
-export function toUserFilter(
-  request: Pick<ListUsersRequest, "email" | "createdSince" | "createdBefore">,
-): Whole<domain.UserFilter> {
+export function toUserFilter(request: ListUsersRequest): Whole<domain.UserFilter> {
+  const { emailPrefix, namePrefix, provider, lastSeenSince, disabled } = request
+  return {
+    ...toCountFilter(request),
+    emailPrefix,
+    namePrefix,
+    provider,
+    lastSeenSince: lastSeenSince && toDate(lastSeenSince, "last_seen_since"),
+    disabled,
+  }
+}
+
+export function toCountFilter(request: ListUsersRequest | CountUsersRequest): Whole<domain.CountFilter> {
   const { email, createdSince, createdBefore } = request
   return {
     email,

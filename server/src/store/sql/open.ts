@@ -145,7 +145,7 @@ export function sqlStore(
     users: userStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
     accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
-    sessions: sessionStore(database, { tokens, clock, provisional, eventOf, revocations }),
+    sessions: sessionStore(database, { tokens, clock, eventOf, revocations }),
     verificationTokens: verificationTokenStore(database, eventOf),
     authenticators: authenticatorStore(database, { tokens, clock, provisional, eventOf }),
     tenants: tenantStore(database),

@@ -416,20 +416,29 @@ class ListSessionsRequest(_message.Message):
     ACTIVE_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     CREATED_SINCE_FIELD_NUMBER: _builtins.int
+    ALL_USERS_FIELD_NUMBER: _builtins.int
+    IP_FIELD_NUMBER: _builtins.int
+    IMPERSONATED_FIELD_NUMBER: _builtins.int
     user_id: _builtins.str
-    """Identifier of the user."""
+    """Identifier of the user. Empty only with `all_users`."""
     page_size: _builtins.int
     """The maximum number of sessions of the page. 0: 50. A page may have fewer, or none, even if it is not the last, because it
     ends before its sessions take more than 512 KiB in the database, and after 10,000 sessions were examined for it.
     """
     page_token: _builtins.str
-    """Where the page begins: `next_page_token` of the previous page, of the same user with the same filters. Empty: the first
+    """Where the page begins: `next_page_token` of the previous page, of the same user or all, with the same filters. Empty: the first
     page.
     """
     active: _builtins.bool
     """true: only sessions that have not expired. false: only sessions that have expired. Absent: all."""
     provider: _builtins.str
     """Only sessions that were created by a sign-in with this provider. Absent: all."""
+    all_users: _builtins.bool
+    """Whether the sessions of all users of the tenant are listed."""
+    ip: _builtins.str
+    """Only sessions with this Session.ip, as it was stated when the session was created. Requires `all_users`. Absent: all."""
+    impersonated: _builtins.bool
+    """Whether only sessions with a Session.impersonator are listed. Requires `all_users`."""
     @_builtins.property
     def created_since(self) -> _timestamp_pb2.Timestamp:
         """Only sessions that were created at this moment or later. Fractions of a millisecond are dropped. Absent: all."""
@@ -443,17 +452,24 @@ class ListSessionsRequest(_message.Message):
         active: _builtins.bool | None = ...,
         provider: _builtins.str | None = ...,
         created_since: _timestamp_pb2.Timestamp | None = ...,
+        all_users: _builtins.bool = ...,
+        ip: _builtins.str | None = ...,
+        impersonated: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_active", b"_active", "_provider", b"_provider", "active", b"active", "created_since", b"created_since", "provider", b"provider"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_active", b"_active", "_ip", b"_ip", "_provider", b"_provider", "active", b"active", "created_since", b"created_since", "ip", b"ip", "provider", b"provider"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active", b"_active", "_provider", b"_provider", "active", b"active", "created_since", b"created_since", "page_size", b"page_size", "page_token", b"page_token", "provider", b"provider", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_active", b"_active", "_ip", b"_ip", "_provider", b"_provider", "active", b"active", "all_users", b"all_users", "created_since", b"created_since", "impersonated", b"impersonated", "ip", b"ip", "page_size", b"page_size", "page_token", b"page_token", "provider", b"provider", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__active: _TypeAlias = _typing.Literal["active"]  # noqa: Y015
     _WhichOneofArgType__active: _TypeAlias = _typing.Literal["_active", b"_active"]  # noqa: Y015
+    _WhichOneofReturnType__ip: _TypeAlias = _typing.Literal["ip"]  # noqa: Y015
+    _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
     _WhichOneofReturnType__provider: _TypeAlias = _typing.Literal["provider"]  # noqa: Y015
     _WhichOneofArgType__provider: _TypeAlias = _typing.Literal["_provider", b"_provider"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__active) -> _WhichOneofReturnType__active | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__provider) -> _WhichOneofReturnType__provider | None: ...
 

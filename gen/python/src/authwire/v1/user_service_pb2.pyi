@@ -541,7 +541,9 @@ Global___EnableUserResponse: _TypeAlias = EnableUserResponse  # noqa: Y015
 
 @_typing.final
 class ListUsersRequest(_message.Message):
-    """Request of UserService.ListUsers. A user must match all filters that are given."""
+    """Request of UserService.ListUsers. A user must match all filters that are given. ListUsers names those that can be given
+    together.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -550,15 +552,37 @@ class ListUsersRequest(_message.Message):
     EMAIL_FIELD_NUMBER: _builtins.int
     CREATED_SINCE_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    EMAIL_PREFIX_FIELD_NUMBER: _builtins.int
+    NAME_PREFIX_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    LAST_SEEN_SINCE_FIELD_NUMBER: _builtins.int
+    DISABLED_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
-    its users take more than 512 KiB.
+    its users take more than 512 KiB. With `provider` or
+    `disabled` it may have none, because it ends after this number of accounts, or of users who may or may not be disabled.
     """
     page_token: _builtins.str
     """Where the page begins: `next_page_token` of the previous page, with the same filters. Empty: the first page."""
     email: _builtins.str
     """Only the user with this address. User.email says when two addresses are the same. An address that is blank after
     trimming belongs to no user.
+    """
+    email_prefix: _builtins.str
+    """Only users whose address begins with this text. Both are compared in the form of User.email: without white space around
+    them, and with ASCII letters in lower case. A text that is blank is the beginning of no address.
+    """
+    name_prefix: _builtins.str
+    """Only users whose name begins with this text. Both are compared in the same form as addresses: `ada l` is the beginning of
+    `Ada Lovelace`, but `É` is not the beginning of `élan`. A text that is blank is the beginning of no name.
+    """
+    provider: _builtins.str
+    """Only users who have an account of this provider. A user whose accounts of the provider change while the pages are read
+    may be on two of them or on none.
+    """
+    disabled: _builtins.bool
+    """true: only users who are disabled (User.disabled). false: only users who are not. Users whose end_time has passed are not.
+    Absent: both.
     """
     @_builtins.property
     def created_since(self) -> _timestamp_pb2.Timestamp:
@@ -568,6 +592,14 @@ class ListUsersRequest(_message.Message):
     def created_before(self) -> _timestamp_pb2.Timestamp:
         """Only users who were created before this moment. Fractions of a millisecond are dropped."""
 
+    @_builtins.property
+    def last_seen_since(self) -> _timestamp_pb2.Timestamp:
+        """Only users who have used a session on the day of this moment or later, in UTC. The service records the day on which a
+        session of the user was last created, read by its token or changed, also after the session is gone. It does not record
+        the use of a JWT, nor what was used before it recorded this. A user who is seen on another day while the pages are read
+        may be on two of them.
+        """
+
     def __init__(
         self,
         *,
@@ -576,23 +608,48 @@ class ListUsersRequest(_message.Message):
         email: _builtins.str | None = ...,
         created_since: _timestamp_pb2.Timestamp | None = ...,
         created_before: _timestamp_pb2.Timestamp | None = ...,
+        email_prefix: _builtins.str | None = ...,
+        name_prefix: _builtins.str | None = ...,
+        provider: _builtins.str | None = ...,
+        last_seen_since: _timestamp_pb2.Timestamp | None = ...,
+        disabled: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_email", b"_email", "created_before", b"created_before", "created_since", b"created_since", "email", b"email"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_disabled", b"_disabled", "_email", b"_email", "_email_prefix", b"_email_prefix", "_last_seen_since", b"_last_seen_since", "_name_prefix", b"_name_prefix", "_provider", b"_provider", "created_before", b"created_before", "created_since", b"created_since", "disabled", b"disabled", "email", b"email", "email_prefix", b"email_prefix", "last_seen_since", b"last_seen_since", "name_prefix", b"name_prefix", "provider", b"provider"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_email", b"_email", "created_before", b"created_before", "created_since", b"created_since", "email", b"email", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_disabled", b"_disabled", "_email", b"_email", "_email_prefix", b"_email_prefix", "_last_seen_since", b"_last_seen_since", "_name_prefix", b"_name_prefix", "_provider", b"_provider", "created_before", b"created_before", "created_since", b"created_since", "disabled", b"disabled", "email", b"email", "email_prefix", b"email_prefix", "last_seen_since", b"last_seen_since", "name_prefix", b"name_prefix", "page_size", b"page_size", "page_token", b"page_token", "provider", b"provider"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
     _WhichOneofReturnType__created_since: _TypeAlias = _typing.Literal["created_since"]  # noqa: Y015
     _WhichOneofArgType__created_since: _TypeAlias = _typing.Literal["_created_since", b"_created_since"]  # noqa: Y015
+    _WhichOneofReturnType__disabled: _TypeAlias = _typing.Literal["disabled"]  # noqa: Y015
+    _WhichOneofArgType__disabled: _TypeAlias = _typing.Literal["_disabled", b"_disabled"]  # noqa: Y015
     _WhichOneofReturnType__email: _TypeAlias = _typing.Literal["email"]  # noqa: Y015
     _WhichOneofArgType__email: _TypeAlias = _typing.Literal["_email", b"_email"]  # noqa: Y015
+    _WhichOneofReturnType__email_prefix: _TypeAlias = _typing.Literal["email_prefix"]  # noqa: Y015
+    _WhichOneofArgType__email_prefix: _TypeAlias = _typing.Literal["_email_prefix", b"_email_prefix"]  # noqa: Y015
+    _WhichOneofReturnType__last_seen_since: _TypeAlias = _typing.Literal["last_seen_since"]  # noqa: Y015
+    _WhichOneofArgType__last_seen_since: _TypeAlias = _typing.Literal["_last_seen_since", b"_last_seen_since"]  # noqa: Y015
+    _WhichOneofReturnType__name_prefix: _TypeAlias = _typing.Literal["name_prefix"]  # noqa: Y015
+    _WhichOneofArgType__name_prefix: _TypeAlias = _typing.Literal["_name_prefix", b"_name_prefix"]  # noqa: Y015
+    _WhichOneofReturnType__provider: _TypeAlias = _typing.Literal["provider"]  # noqa: Y015
+    _WhichOneofArgType__provider: _TypeAlias = _typing.Literal["_provider", b"_provider"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__created_since) -> _WhichOneofReturnType__created_since | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__disabled) -> _WhichOneofReturnType__disabled | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__email) -> _WhichOneofReturnType__email | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__email_prefix) -> _WhichOneofReturnType__email_prefix | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__last_seen_since) -> _WhichOneofReturnType__last_seen_since | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__name_prefix) -> _WhichOneofReturnType__name_prefix | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider) -> _WhichOneofReturnType__provider | None: ...
 
 Global___ListUsersRequest: _TypeAlias = ListUsersRequest  # noqa: Y015
 
@@ -625,6 +682,68 @@ class ListUsersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListUsersResponse: _TypeAlias = ListUsersResponse  # noqa: Y015
+
+@_typing.final
+class BatchGetUsersRequest(_message.Message):
+    """Request of UserService.BatchGetUsers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Identifiers of the users. An id that is given twice is answered twice."""
+
+    def __init__(
+        self,
+        *,
+        ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchGetUsersRequest: _TypeAlias = BatchGetUsersRequest  # noqa: Y015
+
+@_typing.final
+class BatchGetUsersResponse(_message.Message):
+    """Response of UserService.BatchGetUsers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USERS_FIELD_NUMBER: _builtins.int
+    MISSING_IDS_FIELD_NUMBER: _builtins.int
+    PROCESSED_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    processed: _builtins.int
+    """The number of ids that were processed, counted from the first of the request. At least one."""
+    more: _builtins.bool
+    """Whether ids remain, because the users before them are large."""
+    @_builtins.property
+    def users(self) -> _containers.RepeatedCompositeFieldContainer[_user_pb2.User]:
+        """The users that exist, in the order of their ids in the request."""
+
+    @_builtins.property
+    def missing_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The ids that no user has, in the order of the request."""
+
+    def __init__(
+        self,
+        *,
+        users: _abc.Iterable[_user_pb2.User] | None = ...,
+        missing_ids: _abc.Iterable[_builtins.str] | None = ...,
+        processed: _builtins.int = ...,
+        more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["missing_ids", b"missing_ids", "more", b"more", "processed", b"processed", "users", b"users"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BatchGetUsersResponse: _TypeAlias = BatchGetUsersResponse  # noqa: Y015
 
 @_typing.final
 class CountUsersRequest(_message.Message):

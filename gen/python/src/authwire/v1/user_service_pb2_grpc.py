@@ -82,6 +82,11 @@ class UserServiceStub:
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.ListUsersRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_user__service__pb2.ListUsersResponse.FromString,
                 _registered_method=True)
+        self.BatchGetUsers = channel.unary_unary(
+                '/authwire.v1.UserService/BatchGetUsers',
+                request_serializer=authwire_dot_v1_dot_user__service__pb2.BatchGetUsersRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_user__service__pb2.BatchGetUsersResponse.FromString,
+                _registered_method=True)
         self.CountUsers = channel.unary_unary(
                 '/authwire.v1.UserService/CountUsers',
                 request_serializer=authwire_dot_v1_dot_user__service__pb2.CountUsersRequest.SerializeToString,
@@ -200,12 +205,32 @@ class UserServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListUsers(self, request, context):
-        """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
-        of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
-        one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
-        it begins.
+        """Returns users page by page. The pages are read one after another, not at one moment: a user who exists the whole time and
+        does not change is on exactly one of them. The cost of a page depends on the users on it, not on where it begins.
 
-        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        The order depends on the filter, because each filter has an index:
+        - none, or `created_since` and `created_before`: by creation. A user who is created meanwhile comes last.
+        - `email_prefix`: by the bytes of the address in the form in which addresses are compared (see User.email).
+        - `name_prefix`: by the bytes of the name in the same form.
+        - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
+        - `last_seen_since`: by the day of the last use.
+        - `disabled` = true: by the time since when they are disabled.
+        Users who are equal by that are in the byte order of their ids.
+
+        There is no total in the response. CountUsers counts the users of an address or of a time of creation.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+        in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchGetUsers(self, request, context):
+        """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
+        does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
+        those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
+        not before the first id; then the caller makes another call with the ids after the first `processed`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -278,6 +303,11 @@ def add_UserServiceServicer_to_server(servicer, server):
                     servicer.ListUsers,
                     request_deserializer=authwire_dot_v1_dot_user__service__pb2.ListUsersRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_user__service__pb2.ListUsersResponse.SerializeToString,
+            ),
+            'BatchGetUsers': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchGetUsers,
+                    request_deserializer=authwire_dot_v1_dot_user__service__pb2.BatchGetUsersRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_user__service__pb2.BatchGetUsersResponse.SerializeToString,
             ),
             'CountUsers': grpc.unary_unary_rpc_method_handler(
                     servicer.CountUsers,
@@ -536,6 +566,33 @@ class UserService:
             '/authwire.v1.UserService/ListUsers',
             authwire_dot_v1_dot_user__service__pb2.ListUsersRequest.SerializeToString,
             authwire_dot_v1_dot_user__service__pb2.ListUsersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchGetUsers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.UserService/BatchGetUsers',
+            authwire_dot_v1_dot_user__service__pb2.BatchGetUsersRequest.SerializeToString,
+            authwire_dot_v1_dot_user__service__pb2.BatchGetUsersResponse.FromString,
             options,
             channel_credentials,
             insecure,

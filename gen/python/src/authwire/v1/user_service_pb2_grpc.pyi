@@ -104,12 +104,28 @@ class UserServiceStub:
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
     ListUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.ListUsersRequest, _user_service_pb2.ListUsersResponse]
-    """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
-    of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
-    one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
-    it begins.
+    """Returns users page by page. The pages are read one after another, not at one moment: a user who exists the whole time and
+    does not change is on exactly one of them. The cost of a page depends on the users on it, not on where it begins.
 
-    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    The order depends on the filter, because each filter has an index:
+      - none, or `created_since` and `created_before`: by creation. A user who is created meanwhile comes last.
+      - `email_prefix`: by the bytes of the address in the form in which addresses are compared (see User.email).
+      - `name_prefix`: by the bytes of the name in the same form.
+      - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
+      - `last_seen_since`: by the day of the last use.
+      - `disabled` = true: by the time since when they are disabled.
+    Users who are equal by that are in the byte order of their ids.
+
+    There is no total in the response. CountUsers counts the users of an address or of a time of creation.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+    in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+    """
+    BatchGetUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.BatchGetUsersRequest, _user_service_pb2.BatchGetUsersResponse]
+    """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
+    does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
+    those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
+    not before the first id; then the caller makes another call with the ids after the first `processed`.
     """
     CountUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]
     """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
@@ -200,12 +216,28 @@ class UserServiceAsyncStub(UserServiceStub):
     USER_NOT_FOUND (NOT_FOUND): no user has the id.
     """
     ListUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.ListUsersRequest, _user_service_pb2.ListUsersResponse]  # type: ignore[assignment]
-    """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
-    of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
-    one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
-    it begins.
+    """Returns users page by page. The pages are read one after another, not at one moment: a user who exists the whole time and
+    does not change is on exactly one of them. The cost of a page depends on the users on it, not on where it begins.
 
-    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    The order depends on the filter, because each filter has an index:
+      - none, or `created_since` and `created_before`: by creation. A user who is created meanwhile comes last.
+      - `email_prefix`: by the bytes of the address in the form in which addresses are compared (see User.email).
+      - `name_prefix`: by the bytes of the name in the same form.
+      - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
+      - `last_seen_since`: by the day of the last use.
+      - `disabled` = true: by the time since when they are disabled.
+    Users who are equal by that are in the byte order of their ids.
+
+    There is no total in the response. CountUsers counts the users of an address or of a time of creation.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+    in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+    """
+    BatchGetUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.BatchGetUsersRequest, _user_service_pb2.BatchGetUsersResponse]  # type: ignore[assignment]
+    """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
+    does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
+    those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
+    not before the first id; then the caller makes another call with the ids after the first `processed`.
     """
     CountUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.CountUsersRequest, _user_service_pb2.CountUsersResponse]  # type: ignore[assignment]
     """Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at
@@ -347,12 +379,34 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _user_service_pb2.ListUsersRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_user_service_pb2.ListUsersResponse, _abc.Awaitable[_user_service_pb2.ListUsersResponse]]:
-        """Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
-        of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
-        one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
-        it begins.
+        """Returns users page by page. The pages are read one after another, not at one moment: a user who exists the whole time and
+        does not change is on exactly one of them. The cost of a page depends on the users on it, not on where it begins.
 
-        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        The order depends on the filter, because each filter has an index:
+          - none, or `created_since` and `created_before`: by creation. A user who is created meanwhile comes last.
+          - `email_prefix`: by the bytes of the address in the form in which addresses are compared (see User.email).
+          - `name_prefix`: by the bytes of the name in the same form.
+          - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
+          - `last_seen_since`: by the day of the last use.
+          - `disabled` = true: by the time since when they are disabled.
+        Users who are equal by that are in the byte order of their ids.
+
+        There is no total in the response. CountUsers counts the users of an address or of a time of creation.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+        in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+        """
+
+    @_abc_1.abstractmethod
+    def BatchGetUsers(
+        self,
+        request: _user_service_pb2.BatchGetUsersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_user_service_pb2.BatchGetUsersResponse, _abc.Awaitable[_user_service_pb2.BatchGetUsersResponse]]:
+        """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
+        does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
+        those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
+        not before the first id; then the caller makes another call with the ids after the first `processed`.
         """
 
     @_abc_1.abstractmethod

@@ -372,7 +372,7 @@ export declare const AccessSessionResponseSchema: GenMessage<AccessSessionRespon
  */
 export declare type ListSessionsRequest = Message<"authwire.v1.ListSessionsRequest"> & {
   /**
-   * Identifier of the user.
+   * Identifier of the user. Empty only with `all_users`.
    *
    * @generated from field: string user_id = 1;
    */
@@ -387,7 +387,7 @@ export declare type ListSessionsRequest = Message<"authwire.v1.ListSessionsReque
   pageSize: number;
 
   /**
-   * Where the page begins: `next_page_token` of the previous page, of the same user with the same filters. Empty: the first
+   * Where the page begins: `next_page_token` of the previous page, of the same user or all, with the same filters. Empty: the first
    * page.
    *
    * @generated from field: string page_token = 3;
@@ -414,6 +414,27 @@ export declare type ListSessionsRequest = Message<"authwire.v1.ListSessionsReque
    * @generated from field: google.protobuf.Timestamp created_since = 6;
    */
   createdSince?: Timestamp | undefined;
+
+  /**
+   * Whether the sessions of all users of the tenant are listed.
+   *
+   * @generated from field: bool all_users = 7;
+   */
+  allUsers: boolean;
+
+  /**
+   * Only sessions with this Session.ip, as it was stated when the session was created. Requires `all_users`. Absent: all.
+   *
+   * @generated from field: optional string ip = 8;
+   */
+  ip?: string | undefined;
+
+  /**
+   * Whether only sessions with a Session.impersonator are listed. Requires `all_users`.
+   *
+   * @generated from field: bool impersonated = 9;
+   */
+  impersonated: boolean;
 };
 
 /**
@@ -771,12 +792,20 @@ export declare const SessionService: GenService<{
     output: typeof AccessSessionResponseSchema;
   },
   /**
-   * Returns the sessions of a user page by page, the newest first. Sessions created in the same millisecond are in the
-   * reverse byte order of their ids. They have no tokens, because only the user has these. Expired sessions are listed until
-   * the cleanup deletes them. Returns none for an unknown user. With `active` or `provider`, at most 10,000 sessions of the
-   * user are examined for a page. It may then be empty although others follow: the last page is the one without a token.
+   * Returns sessions page by page: those of a user, or with `all_users` those of the tenant. The newest come first, and
+   * sessions created in the same millisecond are in the reverse byte order of their ids. They have no tokens, because only the
+   * user has these. Expired sessions are listed until the cleanup deletes them. Returns none for an unknown user. There is no
+   * total.
    *
-   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+   * At most 10,000 sessions are examined for a page: of the user with `active` or `provider`, of the tenant with `all_users`,
+   * of the address with `ip`. It may then be empty although others follow: the last page is the one without a token. Few
+   * sessions are impersonated, so give `created_since` with `impersonated`.
+   *
+   * With `all_users` the call also requires `users:read`, because it shows which users there are.
+   *
+   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+   * in common: `ip` or `impersonated` is a filter of all users, `active` and `provider` are filters of a user.
+   * SCOPE_MISSING (PERMISSION_DENIED): `all_users` is set, and the key lacks the scope `users:read`.
    *
    * @generated from rpc authwire.v1.SessionService.ListSessions
    */

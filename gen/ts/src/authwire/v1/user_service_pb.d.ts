@@ -486,14 +486,16 @@ export declare type EnableUserResponse = Message<"authwire.v1.EnableUserResponse
 export declare const EnableUserResponseSchema: GenMessage<EnableUserResponse>;
 
 /**
- * Request of UserService.ListUsers. A user must match all filters that are given.
+ * Request of UserService.ListUsers. A user must match all filters that are given. ListUsers names those that can be given
+ * together.
  *
  * @generated from message authwire.v1.ListUsersRequest
  */
 export declare type ListUsersRequest = Message<"authwire.v1.ListUsersRequest"> & {
   /**
    * The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
-   * its users take more than 512 KiB.
+   * its users take more than 512 KiB. With `provider` or
+   * `disabled` it may have none, because it ends after this number of accounts, or of users who may or may not be disabled.
    *
    * @generated from field: int32 page_size = 1;
    */
@@ -527,6 +529,48 @@ export declare type ListUsersRequest = Message<"authwire.v1.ListUsersRequest"> &
    * @generated from field: optional google.protobuf.Timestamp created_before = 5;
    */
   createdBefore?: Timestamp | undefined;
+
+  /**
+   * Only users whose address begins with this text. Both are compared in the form of User.email: without white space around
+   * them, and with ASCII letters in lower case. A text that is blank is the beginning of no address.
+   *
+   * @generated from field: optional string email_prefix = 6;
+   */
+  emailPrefix?: string | undefined;
+
+  /**
+   * Only users whose name begins with this text. Both are compared in the same form as addresses: `ada l` is the beginning of
+   * `Ada Lovelace`, but `É` is not the beginning of `élan`. A text that is blank is the beginning of no name.
+   *
+   * @generated from field: optional string name_prefix = 7;
+   */
+  namePrefix?: string | undefined;
+
+  /**
+   * Only users who have an account of this provider. A user whose accounts of the provider change while the pages are read
+   * may be on two of them or on none.
+   *
+   * @generated from field: optional string provider = 8;
+   */
+  provider?: string | undefined;
+
+  /**
+   * Only users who have used a session on the day of this moment or later, in UTC. The service records the day on which a
+   * session of the user was last created, read by its token or changed, also after the session is gone. It does not record
+   * the use of a JWT, nor what was used before it recorded this. A user who is seen on another day while the pages are read
+   * may be on two of them.
+   *
+   * @generated from field: optional google.protobuf.Timestamp last_seen_since = 9;
+   */
+  lastSeenSince?: Timestamp | undefined;
+
+  /**
+   * true: only users who are disabled (User.disabled). false: only users who are not. Users whose end_time has passed are not.
+   * Absent: both.
+   *
+   * @generated from field: optional bool disabled = 10;
+   */
+  disabled?: boolean | undefined;
 };
 
 /**
@@ -562,6 +606,67 @@ export declare type ListUsersResponse = Message<"authwire.v1.ListUsersResponse">
  * Use `create(ListUsersResponseSchema)` to create a new message.
  */
 export declare const ListUsersResponseSchema: GenMessage<ListUsersResponse>;
+
+/**
+ * Request of UserService.BatchGetUsers.
+ *
+ * @generated from message authwire.v1.BatchGetUsersRequest
+ */
+export declare type BatchGetUsersRequest = Message<"authwire.v1.BatchGetUsersRequest"> & {
+  /**
+   * Identifiers of the users. An id that is given twice is answered twice.
+   *
+   * @generated from field: repeated string ids = 1;
+   */
+  ids: string[];
+};
+
+/**
+ * Describes the message authwire.v1.BatchGetUsersRequest.
+ * Use `create(BatchGetUsersRequestSchema)` to create a new message.
+ */
+export declare const BatchGetUsersRequestSchema: GenMessage<BatchGetUsersRequest>;
+
+/**
+ * Response of UserService.BatchGetUsers.
+ *
+ * @generated from message authwire.v1.BatchGetUsersResponse
+ */
+export declare type BatchGetUsersResponse = Message<"authwire.v1.BatchGetUsersResponse"> & {
+  /**
+   * The users that exist, in the order of their ids in the request.
+   *
+   * @generated from field: repeated authwire.v1.User users = 1;
+   */
+  users: User[];
+
+  /**
+   * The ids that no user has, in the order of the request.
+   *
+   * @generated from field: repeated string missing_ids = 2;
+   */
+  missingIds: string[];
+
+  /**
+   * The number of ids that were processed, counted from the first of the request. At least one.
+   *
+   * @generated from field: int32 processed = 3;
+   */
+  processed: number;
+
+  /**
+   * Whether ids remain, because the users before them are large.
+   *
+   * @generated from field: bool more = 4;
+   */
+  more: boolean;
+};
+
+/**
+ * Describes the message authwire.v1.BatchGetUsersResponse.
+ * Use `create(BatchGetUsersResponseSchema)` to create a new message.
+ */
+export declare const BatchGetUsersResponseSchema: GenMessage<BatchGetUsersResponse>;
 
 /**
  * Request of UserService.CountUsers. A user must match all filters that are given.
@@ -840,12 +945,22 @@ export declare const UserService: GenService<{
     output: typeof EnableUserResponseSchema;
   },
   /**
-   * Returns users page by page, in the order of their creation. Users created in the same millisecond are in the byte order
-   * of their ids. The pages are read one after another, not at one moment: a user who exists the whole time is on exactly
-   * one of them, and a user who is created meanwhile comes last. The cost of a page depends on the users on it, not on where
-   * it begins.
+   * Returns users page by page. The pages are read one after another, not at one moment: a user who exists the whole time and
+   * does not change is on exactly one of them. The cost of a page depends on the users on it, not on where it begins.
    *
-   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+   * The order depends on the filter, because each filter has an index:
+   *   - none, or `created_since` and `created_before`: by creation. A user who is created meanwhile comes last.
+   *   - `email_prefix`: by the bytes of the address in the form in which addresses are compared (see User.email).
+   *   - `name_prefix`: by the bytes of the name in the same form.
+   *   - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
+   *   - `last_seen_since`: by the day of the last use.
+   *   - `disabled` = true: by the time since when they are disabled.
+   * Users who are equal by that are in the byte order of their ids.
+   *
+   * There is no total in the response. CountUsers counts the users of an address or of a time of creation.
+   *
+   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
+   * in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
    *
    * @generated from rpc authwire.v1.UserService.ListUsers
    */
@@ -853,6 +968,19 @@ export declare const UserService: GenService<{
     methodKind: "unary";
     input: typeof ListUsersRequestSchema;
     output: typeof ListUsersResponseSchema;
+  },
+  /**
+   * Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
+   * does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
+   * those that are left. The users are not read at one moment. A response ends before its users take more than 512 KiB, but
+   * not before the first id; then the caller makes another call with the ids after the first `processed`.
+   *
+   * @generated from rpc authwire.v1.UserService.BatchGetUsers
+   */
+  batchGetUsers: {
+    methodKind: "unary";
+    input: typeof BatchGetUsersRequestSchema;
+    output: typeof BatchGetUsersResponseSchema;
   },
   /**
    * Returns the number of users. It reads one index entry for each user whom the time filters of the request match, 5,000 at

@@ -50,6 +50,15 @@ export const operations: fc.Arbitrary<Operation> = fc.oneof(
   operation("list users", fc.record({ email }), (store, caller, filter) =>
     allPages(1, (page) => store.users.list(caller, filter, page)),
   ),
+  operation("find users", fc.constantFrom("a", "b"), async (store, caller, text) => [
+    await allPages(1, (page) => store.users.list(caller, { emailPrefix: text }, page)),
+    await allPages(1, (page) => store.users.list(caller, { provider: "p" }, page)),
+    await store.users.getMany(caller, [text, "none"]),
+  ]),
+  operation("list sessions of all users", fc.constant(undefined), async (store, caller) => {
+    const pages = await allPages(1, (page) => store.sessions.list(caller, {}, page))
+    return pages.map(([session]) => JSON.stringify({ ...session, id: undefined })).sort()
+  }),
   operation("count users", fc.record({ email }), (store, caller, filter) => store.users.count(caller, filter)),
   operation("list accounts", name, (store, caller, userId) =>
     allPages(1, (page) => store.accounts.listByUser(caller, userId, page, { tokens: true })),

@@ -14,7 +14,9 @@ import {
 } from "../context.js"
 
 export function userChangeContract(context: ContractContext): void {
-  const rowsOf = (id: string) => context.database.sql("SELECT * FROM users WHERE id = ?", [id])
+  // Only some engines have the column name_key. They compute it, and the tests of lists show its effect.
+  const rowsOf = async (id: string) =>
+    (await context.database.sql("SELECT * FROM users WHERE id = ?", [id])).map(({ name_key: _, ...row }) => row)
 
   describe("update", () => {
     const everything = () =>
@@ -64,6 +66,7 @@ export function userChangeContract(context: ContractContext): void {
           disabled: null,
           disabled_until: null,
           disabled_reason: null,
+          last_seen_day: null,
         },
       ])
     })

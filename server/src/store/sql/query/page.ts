@@ -4,7 +4,7 @@ import type { Cell } from "./statement.js"
 export const rowsPerStatement = 16
 
 /** The most bytes that the rows of a page may take. The message is then smaller than the default limit of gRPC clients. */
-const maxPageBytes = 512 * 1024
+export const maxPageBytes = 512 * 1024
 
 /**
  * The most entries of an index that one statement of a filtered list examines, whatever it finds. On SQLite, where a statement blocks

@@ -12,3 +12,16 @@ const present: Record<Engine, string> = {
 export function currentTime(engine: Engine): string {
   return present[engine]
 }
+
+/** The beginning of the current day in UTC. */
+const today: Record<Engine, string> = {
+  mysql: "UTC_DATE()",
+  mariadb: "UTC_DATE()",
+  postgres: "date_trunc('day', clock_timestamp(), 'UTC')",
+  sqlite: "strftime('%Y-%m-%d %H:%M:%f', 'now', 'start of day')",
+}
+
+/** Returns the time at which the current day of the database began, in UTC, as an SQL expression. Its cell is that of a time column. */
+export function currentDay(engine: Engine): string {
+  return today[engine]
+}

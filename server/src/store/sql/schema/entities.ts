@@ -47,6 +47,9 @@ export function entities(engine: Engine) {
     updated: { name: "updated", select: false, ...timeOfInsert(), update: true },
   } as const
   const ofRefresh = { nullable: true, select: false }
+  const isServer = engine === "mysql" || engine === "mariadb"
+  /** MySQL and MariaDB compute it (see name-key.ts). TypeORM would need a table of its own to know that. */
+  const computed = { nullable: true, select: false, insert: false, update: false }
   const tenant = { name: "tenant", primary: true, select: false, ...key(63) } as const
   return {
     users: new EntitySchema<UserRow>({
@@ -69,11 +72,17 @@ export function entities(engine: Engine) {
         disabledSince: { name: "disabled", nullable: true, select: false, ...time() },
         disabledUntil: { name: "disabled_until", nullable: true, select: false, ...time() },
         disabledReason: { name: "disabled_reason", nullable: true, select: false, ...text() },
+        lastSeenDay: { name: "last_seen_day", nullable: true, select: false, ...time() },
+        ...(isServer && { nameKey: { name: "name_key", ...computed, ...key(512) } }),
       },
       indices: [
         { name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] },
         { name: "users_created", columns: ["tenant", "created", "id"] },
         { name: "users_deleted", columns: ["deleted"] },
+        // The other engines index an expression, which entities cannot declare.
+        { name: "users_name_key", columns: ["tenant", ...(isServer ? ["nameKey"] : []), "id"], synchronize: isServer },
+        { name: "users_last_seen_day", columns: ["tenant", "lastSeenDay", "id"] },
+        { name: "users_disabled", columns: ["tenant", "disabledSince", "id"] },
       ],
     }),
 
@@ -127,6 +136,8 @@ export function entities(engine: Engine) {
         { name: "sessions_id", unique: true, columns: ["tenant", "id"] },
         { name: "sessions_user_id", columns: ["tenant", "userId", "created", "id"] },
         { name: "sessions_expires", columns: ["expires"] },
+        { name: "sessions_created", columns: ["tenant", "created", "id", "impersonator"] },
+        { name: "sessions_ip", columns: ["tenant", "ip", "created", "id"] },
       ],
       foreignKeys: [ofUser("sessions_user_id_fkey")],
     }),

@@ -56,6 +56,21 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     return names.filter((name) => name !== "authwire_migrations").sort()
   }
 
+  /**
+   * Returns the statements with which TypeORM would make the tables those of the entities. It compares computed columns only
+   * with a table of its own, so the only such column becomes an ordinary one first.
+   */
+  const differences = async () => {
+    if (isInnoDb) {
+      const computed = `SELECT column_name AS name FROM information_schema.columns
+        WHERE table_schema = DATABASE() AND extra LIKE '%GENERATED%' AND extra NOT LIKE 'DEFAULT%'`
+      expect(await empty.query(computed)).toEqual([{ name: "name_key" }])
+      await empty.query("ALTER TABLE users MODIFY COLUMN name_key VARBINARY(512) NULL")
+    }
+    const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log()
+    return upQueries.map(({ query }) => query)
+  }
+
   const revertAll = async () => {
     while ((await revertLastMigration(database)) !== undefined);
   }
@@ -94,8 +109,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
 
   test("create exactly the tables that the entities declare", async () => {
     await applyMigrations(database)
-    const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log()
-    expect(upQueries.map(({ query }) => query)).toEqual([])
+    expect(await differences()).toEqual([])
   })
 
   // TypeORM does not compare collations.
@@ -193,8 +207,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
         expect(await applyMigrations(database)).toEqual([name])
         expect(await pendingMigrations(database)).toEqual([])
       }
-      const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log()
-      expect(upQueries).toEqual([])
+      expect(await differences()).toEqual([])
       expect(await empty.query("SELECT name FROM tenants")).toHaveLength(1)
       for (const name of [...names].reverse()) {
         const last = database.dataSource.migrations.find((one) => one.name?.startsWith(name))

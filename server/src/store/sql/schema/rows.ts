@@ -35,6 +35,8 @@ export interface UserRow extends Omit<User, "disabled">, Timed, Owned {
   disabledSince?: Date | undefined
   disabledUntil?: Date | undefined
   disabledReason?: string | undefined
+  /** The beginning of the UTC day on which a session of the user was last used. Only seen-users.ts writes it. */
+  lastSeenDay?: Date | undefined
 }
 
 /** The columns of a user's row that are set while the user is disabled. */

@@ -127,7 +127,7 @@ export function tables(
   ) => tableOf<Row, Key>(dataSource, entity, { engine, lock, onUnreadable }, options)
   return {
     users: table<UserRow, "tenant" | "id">(entities.users, {
-      apart: ["privateExtra", "deleted", ...disabledColumns],
+      apart: ["privateExtra", "deleted", "lastSeenDay", ...disabledColumns],
     }),
     accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(entities.accounts, {
       apart: refreshColumns,

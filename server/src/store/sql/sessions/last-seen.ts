@@ -3,6 +3,8 @@ import { sharedLimits, sharesOf } from "../../../util/shared-limits.js"
 import type { Database } from "../database.js"
 import { itemParameters, type Statement, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
+import { seenUsers } from "../users/seen-users.js"
+import { startOfDay } from "../users/start-of-day.js"
 
 /** The minimum time between two writes of a session's `last_seen` by all processes together, in milliseconds. */
 const againAfterMs = 60_000
@@ -24,24 +26,31 @@ const timeoutMs = 5_000
 
 type Key = Pick<SessionRow, "tenant" | "tokenHash">
 
-/** Records when sessions were last seen, in the background: no call waits for it, and its failures are ignored. */
+/** A session that was seen. `isNewDay`: it was last seen on an earlier day, so its user may have been too. */
+type Seen = Key & Pick<SessionRow, "userId"> & { isNewDay: boolean }
+
+/**
+ * Records when sessions were last seen, and on which day their users were, in the background: no call waits for it, and its
+ * failures are ignored.
+ */
 export interface LastSeenWriter {
   /**
    * Returns false if too many sessions of the tenant, or of all, wait already. It is recorded when it is seen again.
    *
    * @param lastSeen the value in the row.
    */
-  record(key: Key, lastSeen: Date | undefined): boolean
+  record(session: Key & Pick<SessionRow, "userId">, lastSeen: Date | undefined): boolean
 }
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function lastSeenWriter(database: Database, clock: () => number): LastSeenWriter {
   const { sessions } = database.tables
-  const waiting = new Map<string, Key>()
+  const waiting = new Map<string, Seen>()
   const shares = sharesOf(sharedLimits.lastSeen)
   const shareOf = ({ tenant }: Key) => shares({ tenant, keyId: undefined })
   let isActive = false
   const update = updateOfRows()
+  const seenUser = seenUsers(database)
 
   function updateOfRows(): Statement<{ keys: readonly Key[]; now: number }> {
     const { parameters, names } = itemParameters(rowsAtOnce, ({ keys }: { keys: readonly Key[] }) => keys, {
@@ -60,7 +69,7 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
   /**
    * Removes the next batch from the waiting sessions and sorts it, because all processes lock rows in the same order.
    */
-  function next(): Key[] {
+  function next(): Seen[] {
     const some = [...waiting].slice(0, rowsAtOnce)
     for (const [name, key] of some) {
       waiting.delete(name)
@@ -74,7 +83,13 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
       const keys = next()
       const now = clock()
       const begun = performance.now()
-      await database.writes({ signal: AbortSignal.timeout(timeoutMs) }, [], (sql) => sql.write(update, { keys, now }))
+      const waiter = { signal: AbortSignal.timeout(timeoutMs) }
+      // The users come first: if their day is not written, the times of the sessions are not either, so both are due again.
+      const users = keys
+        .filter(({ isNewDay }) => isNewDay)
+        .map(({ tenant, userId }) => seenUser({ tenant, id: userId }))
+      if (users.length > 0) await database.writes(waiter, [], (sql) => sql.change(users))
+      await database.writes(waiter, [], (sql) => sql.write(update, { keys, now }))
       await delay((performance.now() - begun) * restFactor, undefined, { ref: false })
     }
   }
@@ -97,11 +112,12 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
 
   return {
     record(key, lastSeen) {
-      const isDue = lastSeen === undefined || lastSeen.getTime() <= clock() - againAfterMs
+      const now = clock()
+      const isDue = lastSeen === undefined || lastSeen.getTime() <= now - againAfterMs
       const name = sessions.nameOf(key)
       if (!isDue || waiting.has(name)) return true
       if (!shareOf(key).take(1)) return false
-      waiting.set(name, key)
+      waiting.set(name, { ...key, isNewDay: lastSeen === undefined || lastSeen < startOfDay(new Date(now)) })
       writeSoon()
       return true
     },

@@ -11,7 +11,8 @@ import { currentTime } from "../schema/current-time.js"
 import { isEnabled } from "../schema/disabled-users.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { SessionRow } from "../schema/rows.js"
-import type { ProvisionalUsers } from "../users/provisional-users.js"
+import { seenUsers } from "../users/seen-users.js"
+import { startOfDay } from "../users/start-of-day.js"
 import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
 import { lastSeenWriter } from "./last-seen.js"
@@ -26,12 +27,11 @@ export function sessionStore(
   options: {
     tokens: PageTokens
     clock: () => number
-    provisional: ProvisionalUsers
     eventOf: EventOf
     revocations: SessionRevocations
   },
 ): SessionStore {
-  const { tokens, clock, provisional, eventOf, revocations } = options
+  const { tokens, clock, eventOf, revocations } = options
   const { sessions, users } = database.tables
   const sessionsOfUsers = (condition = "") =>
     sessions.selectFrom("s").innerJoin(users.entity, "u", `u.tenant = s.tenant AND u.id = s.userId${condition}`)
@@ -52,10 +52,12 @@ export function sessionStore(
     sessions.deleteFrom().where(`${sessions.keyIs()} AND expires < ${currentTime(database.engine)}`),
     ...sessions.key,
   )
+  const byKeyForUpdate = sessions.withColumnsForUpdate(["lastSeen"])
   const deletedIfUnchanged = sessions.deletedIfUnchanged()
   const { missing, refusalOf } = userChecks(database)
   const removeLeft = leftRows(database, sessions)
   const lastSeen = lastSeenWriter(database, clock)
+  const seenUser = seenUsers(database)
   /** The lock name of a session's user, whose row the foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
 
@@ -65,7 +67,7 @@ export function sessionStore(
     if (cells === undefined) return null
     const session = { sessionToken, ...sessions.row(cells) }
     if (session.expires.getTime() >= clock()) {
-      lastSeen.record(key, sessions.value("lastSeen", cells[sessions.width] as Cell))
+      lastSeen.record({ ...key, userId: session.userId }, sessions.value("lastSeen", cells[sessions.width] as Cell))
       return { session, user: users.row(cells, sessions.width + 1) }
     }
     try {
@@ -93,7 +95,7 @@ export function sessionStore(
         try {
           const event = eventOf(caller, "session.created", { userId, sessionId: session.id })
           await database.writes(caller, [userName(caller, userId)], (sql) =>
-            sql.change([...provisional.ended(caller, userId), sessions.inserted(row), ...event]),
+            sql.change([seenUser({ tenant: caller.tenant, id: userId }), sessions.inserted(row), ...event]),
           )
           return session
         } catch (error) {
@@ -111,10 +113,11 @@ export function sessionStore(
       const key = keyOf(caller, sessionToken)
       const newUser = patch.userId === undefined ? [] : [userName(caller, patch.userId)]
       return database.transaction(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
-        const [cells] = await sql.read(sessions.byKeyForUpdate, key)
+        const [cells] = await sql.read(byKeyForUpdate, key)
         if (cells === undefined) return null
         const stored = sessions.row(cells)
-        if (stored.expires < new Date(clock())) return null
+        const now = new Date(clock())
+        if (stored.expires < now) return null
         const session: Session = {
           id: stored.id,
           sessionToken,
@@ -126,9 +129,11 @@ export function sessionStore(
         const user = { tenant: caller.tenant, id: session.userId }
         const refusal = user.id === stored.userId ? undefined : await refusalOf(sql, user)
         if (refusal !== undefined) throw refusal
-        if (patch.userId !== undefined) await sql.change(provisional.ended(caller, patch.userId))
+        const seen = sessions.value("lastSeen", cells[sessions.width] as Cell)
+        const isSeenToday = seen !== undefined && seen >= startOfDay(now)
+        if (patch.userId !== undefined || !isSeenToday) await sql.change([seenUser(user)])
         try {
-          const row = { ...rowOf(caller, session), lastSeen: new Date(clock()) }
+          const row = { ...rowOf(caller, session), lastSeen: now }
           await sql.write(sessions.update, row, eventOf(caller, "session.updated", idsOf(session)))
         } catch (error) {
           if (!failsBy(error, "no-parent")) throw error

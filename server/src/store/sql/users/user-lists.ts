@@ -1,19 +1,15 @@
 import type { SelectQueryBuilder } from "typeorm"
 import type { Caller, UserStore } from "../../store.js"
-import type { ListedUser, UserFilter } from "../../types.js"
+import type { CountFilter, ListedUser } from "../../types.js"
 import type { Database } from "../database.js"
-import { readPage, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, statement } from "../query/statement.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { UserRow } from "../schema/rows.js"
-import { withoutSkipped } from "../schema/unreadable-row.js"
 import { emailKey } from "./email-key.js"
+import { checkFilters, firstTime, lastTime, type RangePosition, rangeOf, userRanges } from "./user-ranges.js"
 import type { UserReader } from "./user-reader.js"
-
-// The range of times that every engine supports. All users were created within it.
-const first = new Date("1000-01-01T00:00:00.000Z")
-const last = new Date("9999-12-31T23:59:59.999Z")
+import { type AccountPosition, usersOfProvider } from "./users-of-provider.js"
 
 /** A selection of a tenant's users by the time of their creation, and optionally by address. */
 interface Wanted {
@@ -26,7 +22,7 @@ interface Wanted {
 /** The most entries of the index that one statement counts. They take about 1 ms. */
 export const countedAtOnce = 5_000
 
-/** The user after which the page begins. With an empty id: the time from which on users are listed. */
+/** The last user that was counted. With an empty id: the time from which on users are counted. */
 interface Position {
   created: Date
   id: string
@@ -36,7 +32,7 @@ interface Range extends Wanted {
   after: Position
 }
 
-/** Creates the lists of users, which read the index `users_created`. */
+/** Creates the lists of users. Without other filters than times and an address, users are counted by `users_created`. */
 export function userLists(
   database: Database,
   { tokens, reader }: { tokens: PageTokens; reader: UserReader },
@@ -74,13 +70,9 @@ export function userLists(
       // prevents the use of other indexes.
       .where("u.deleted >= :earliest AND u.deleted IS NOT NULL")
       .andWhere("CASE WHEN u.tenant = :tenant AND u.created >= :since AND u.created < :before THEN 1 ELSE 0 END = 1"),
-    { ...parameters, earliest: () => users.cell("deleted", first) },
+    { ...parameters, earliest: () => users.cell("deleted", firstTime) },
   )
   const ordered = (one: SelectQueryBuilder<UserRow>) => one.orderBy("u.created").addOrderBy("u.id")
-  const following = statement<UserRow, Range>(
-    ordered(select(columns).useIndex("users_created").where(isAfter)).limit(rowsPerStatement),
-    after,
-  )
   /** Selects the last of the entries that one statement may count. */
   const lastCounted = statement<UserRow, Range>(
     ordered(byIndex("u.created, u.id"))
@@ -89,13 +81,9 @@ export function userLists(
     after,
   )
   const countRest = statement<UserRow, Range>(byIndex("COUNT(*)"), after)
-  const times = (cells: Cell[]) => timesOf(users, cells, reader.width)
-  const userOf = (cells: Cell[]): ListedUser => ({ ...reader.user(cells), ...times(cells) })
-  const itemOf = (cells: Cell[]) =>
-    users.readableItem(cells, userOf, () => ({
-      id: users.valueIn("id", cells),
-      created: times(cells).created,
-    }))
+  const userOf = (cells: Cell[]): ListedUser => ({ ...reader.user(cells), ...timesOf(users, cells, reader.width) })
+  const pageOfRange = userRanges(database, reader)
+  const pageOfProvider = usersOfProvider(database, reader)
   const usersWithEmail = async (caller: Caller, wanted: Wanted) => {
     if (wanted.emailKey === undefined) return []
     const rows = await database.olderReads(caller).read(userWithEmail, wanted)
@@ -104,20 +92,25 @@ export function userLists(
 
   return {
     async list(caller, filter, { size, token }) {
-      const wanted = wantedBy(caller, filter)
-      const list = ["users", caller.tenant, JSON.stringify([filter.email === undefined, wanted])]
-      const [created, id] =
-        token === undefined ? [wanted.since.toISOString(), ""] : tokens.open<[string, string]>(list, token)
-      if (filter.email !== undefined) return { items: await usersWithEmail(caller, wanted) }
-      // No id is empty, so all users of that millisecond come after it.
-      const after = { created: new Date(created), id }
-      const sql = database.olderReads(caller)
-      const read = (last: Position) => sql.read(following, { ...wanted, after: last })
-      const { items, next } = await readPage<ListedUser, Position>({ size, after, read, itemOf })
-      return {
-        items: withoutSkipped(items),
-        nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]),
+      checkFilters(filter)
+      const list = ["users", caller.tenant, JSON.stringify(filter)]
+      const { provider } = filter
+      const isWanted = ({ disabled }: ListedUser) =>
+        filter.disabled === undefined || (disabled !== undefined) === filter.disabled
+      if (provider !== undefined) {
+        const position = token === undefined ? undefined : tokens.open<AccountPosition>(list, token)
+        const { items, next } = await pageOfProvider(caller, provider, { size, position })
+        return { items: items.filter(isWanted), nextToken: next && tokens.seal(list, next) }
       }
+      const position = token === undefined ? undefined : tokens.open<RangePosition>(list, token)
+      if (filter.email !== undefined) {
+        const items = await usersWithEmail(caller, wantedBy(caller, filter))
+        return { items: items.filter(isWanted) }
+      }
+      const range = rangeOf(filter)
+      if (range === undefined) return { items: [] }
+      const { items, next } = await pageOfRange(caller, range, { size, position })
+      return { items: items.filter(isWanted), nextToken: next && tokens.seal(list, next) }
     },
 
     async count(caller, filter) {
@@ -143,6 +136,9 @@ export function userLists(
   }
 }
 
-function wantedBy({ tenant }: Caller, { email, createdSince = first, createdBefore = last }: UserFilter): Wanted {
+function wantedBy(
+  { tenant }: Caller,
+  { email, createdSince = firstTime, createdBefore = lastTime }: CountFilter,
+): Wanted {
   return { tenant, emailKey: emailKey(email), since: createdSince, before: createdBefore }
 }

@@ -6,6 +6,7 @@ import type { Cipher } from "../cipher.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { sharedLookup } from "../query/batched-lookup.js"
+import { bytesOf, maxPageBytes, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, textOf } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
@@ -119,6 +120,21 @@ export function userStore(
     async getWithTimes(caller, id) {
       const [cells] = await database.reads(caller).read(withTimes, { tenant: caller.tenant, id })
       return cells === undefined ? null : { ...reader.user(cells), ...timesOf(users, cells, reader.width) }
+    },
+
+    async getMany(caller, ids) {
+      const found: (User | null)[] = []
+      let bytes = 0
+      for (let from = 0; from < ids.length; from += rowsPerStatement) {
+        const some = ids.slice(from, from + rowsPerStatement)
+        const rows = await Promise.all(some.map((id) => byId(caller, [users.cell("id", id)])))
+        for (const cells of rows) {
+          bytes += bytesOf(cells ?? [])
+          if (found.length > 0 && bytes > maxPageBytes) return found
+          found.push(first(cells))
+        }
+      }
+      return found
     },
 
     async getByEmail(caller, email) {

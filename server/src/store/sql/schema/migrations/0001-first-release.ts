@@ -24,10 +24,16 @@ function tablesOf(dialect: Dialect) {
         disabled_until: time,
         disabled_reason: text,
         deleted: time,
+        last_seen_day: time,
       },
       key: ["tenant", "id"],
       unique: { users_email_key: ["tenant", "email_key"] },
-      indexes: { users_created: ["tenant", "created", "id"], users_deleted: ["deleted"] },
+      indexes: {
+        users_created: ["tenant", "created", "id"],
+        users_last_seen_day: ["tenant", "last_seen_day", "id"],
+        users_disabled: ["tenant", "disabled", "id"],
+        users_deleted: ["deleted"],
+      },
     },
 
     accounts: {
@@ -80,7 +86,12 @@ function tablesOf(dialect: Dialect) {
       },
       key: ["tenant", "token_hash"],
       unique: { sessions_id: ["tenant", "id"] },
-      indexes: { sessions_user_id: ["tenant", "user_id", "created", "id"], sessions_expires: ["expires"] },
+      indexes: {
+        sessions_user_id: ["tenant", "user_id", "created", "id"],
+        sessions_created: ["tenant", "created", "id", "impersonator"],
+        sessions_ip: ["tenant", "ip", "created", "id"],
+        sessions_expires: ["expires"],
+      },
       reference: ofUser("sessions_user_id_fkey"),
     },
 
@@ -170,7 +181,7 @@ function statementsOf(dialect: Dialect, options?: { prefix: string; options: str
     ...Object.entries<TableSql>(tablesOf(dialect)).flatMap(([name, table]) =>
       createTable(dialect, name, table, options),
     ),
-    ...dialect.triggers,
+    ...dialect.further(nameOf("users")),
     `INSERT INTO ${nameOf("tenants")} (name, created) VALUES ('default', ${dialect.now})`,
     `INSERT INTO ${nameOf("event_head")} (name, sequence, history) VALUES ('events', 0, ${dialect.handle})`,
   ]
@@ -230,6 +241,9 @@ async function dropAll(runner: QueryRunner, statements: readonly string[]): Prom
  * The private properties of users are sealed like the tokens of accounts. They have a column of their own, so that no
  * statement reads them that is not meant to. A user with `deleted` is gone for every reader, and the cleanup deletes the
  * rows: in one transaction, those of a user with many sessions exceed the timeout of a statement.
+ *
+ * `name_key`, or the index of the same name, finds users by the beginning of their name; see name-key.ts. Impersonated
+ * sessions are found in the index of the time of creation, which therefore has the impersonator.
  *
  * `changed` of an API key is the time of its last change, by which processes read only the keys that have changed. The
  * database itself sets it, because keys are also changed by hand.

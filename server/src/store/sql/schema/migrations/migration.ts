@@ -17,7 +17,7 @@ type Work = (runner: QueryRunner) => Promise<void>
 type Steps = string | readonly string[] | Work
 
 /** A column or an index of a table. */
-type Part = { table: string; column: string } | { table: string; index: string }
+export type Part = { table: string; column: string } | { table: string; index: string }
 
 /**
  * The steps of one migration. On MySQL and MariaDB a statement that changes tables commits at once. So each direction
@@ -69,7 +69,7 @@ export function migration({
 }
 
 /** Returns whether the part exists on a MySQL or MariaDB server. */
-async function isThere(runner: QueryRunner, part: Part): Promise<boolean> {
+export async function isThere(runner: QueryRunner, part: Part): Promise<boolean> {
   const [view, kind, name] = "column" in part ? ["columns", "column", part.column] : ["statistics", "index", part.index]
   const rows = await runner.query(
     `SELECT 1 FROM information_schema.${view}

@@ -1,0 +1,111 @@
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { type Plans, plansOf, type Ran } from "@authwire/test-support/databases/plans.js"
+import { recordingDatabase } from "@authwire/test-support/databases/recording-database.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { encryptionKeys } from "../../conformance/context.js"
+import type { StoreDatabase } from "../../conformance.js"
+import type { Store } from "../../store.js"
+import type { Page, PageRequest } from "../../types.js"
+import { type Database, openDatabase, sqlStore } from "../index.js"
+import { examinedAtOnce, rowsPerStatement } from "../query/page.js"
+
+const count = 4_000
+
+describe.each(databaseTargets())("plans of finding on %s", (target) => {
+  const many = { tenant: "many" }
+  let tables: StoreDatabase & { url: string; query(sql: string): Promise<unknown> }
+  let database: Database
+  let plans: Plans
+  const recorded: Ran[] = []
+  const recordingStore = () => sqlStore(recordingDatabase(database, recorded, { changes: false }), { encryptionKeys })
+
+  beforeAll(async () => {
+    tables = await createStoreDatabase(target)
+    database = await openDatabase({ url: tables.url, poolSize: 1 })
+    plans = plansOf(target, database)
+    const isInnoDb = target === "mysql" || target === "mariadb"
+    const text = (prefix: string) => (isInnoDb ? `CONCAT('${prefix}', n)` : `'${prefix}' || n`)
+    const hash = { mysql: "UNHEX(SHA2(n, 256))", mariadb: "UNHEX(SHA2(n, 256))", postgres: "sha256(n::text::bytea)" }
+    const numbers = `FROM (WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100)
+      SELECT a.n * 100 + b.n AS n FROM numbers a, numbers b WHERE a.n <= ${count / 100}) AS all_numbers`
+    const at = "'2026-01-01 00:00:00.000'"
+    for (const tenant of ["many", "more"]) {
+      await tables.query(`INSERT INTO users (tenant, id, extra, email_key, name, created, last_seen_day, disabled)
+        SELECT '${tenant}', ${text("u")}, '{}', ${text("ada")}, ${text("Ada ")}, ${at}, ${at}, ${at} ${numbers}`)
+      await tables.query(`INSERT INTO accounts (tenant, provider, provider_account_id, user_id, type, extra)
+        SELECT '${tenant}', CASE WHEN n % 2 = 0 THEN 'p' ELSE 'q' END, ${text("a")}, ${text("u")}, 'oauth', '{}' ${numbers}`)
+      await tables.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id, created, ip, impersonator)
+        SELECT '${tenant}', ${target === "sqlite" ? "randomblob(32)" : hash[target]}, ${text("u")}, '2100-01-01 00:00:00.000',
+        '{}', ${text("s")}, ${at}, CASE WHEN n % 2 = 0 THEN 'ip' ELSE 'other' END, CASE WHEN n % 2 = 0 THEN 'staff' END
+        ${numbers}`)
+    }
+    if (target !== "sqlite") {
+      await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} users, accounts, sessions`)
+    }
+  })
+  afterAll(async () => {
+    await database.close()
+    await tables.drop()
+  })
+
+  const since = new Date("2025-01-01")
+  const lists: [string, string, (store: Store, page: PageRequest) => Promise<Page<unknown>>, number][] = [
+    ["users by creation", "users_created", (s, page) => s.users.list(many, { createdSince: since }, page), 0],
+    ["users by address", "users_email_key", (s, page) => s.users.list(many, { emailPrefix: "ad" }, page), 0],
+    ["users by name", "users_name_key", (s, page) => s.users.list(many, { namePrefix: "ada " }, page), 0],
+    ["users by last use", "users_last_seen_day", (s, page) => s.users.list(many, { lastSeenSince: since }, page), 0],
+    ["disabled users", "users_disabled", (s, page) => s.users.list(many, { disabled: true }, page), 0],
+    ["users who are not disabled", "users_created", (s, page) => s.users.list(many, { disabled: false }, page), 0],
+    ["users by provider", "PRIMARY", (s, page) => s.users.list(many, { provider: "p" }, page), 0],
+    ["sessions", "sessions_created", (s, page) => s.sessions.list(many, { createdSince: since }, page), examinedAtOnce],
+    ["sessions by address", "sessions_ip", (s, page) => s.sessions.list(many, { ip: "ip" }, page), examinedAtOnce],
+    [
+      "sessions by impersonation",
+      "sessions_created",
+      (s, page) => s.sessions.list(many, { impersonated: true, createdSince: since }, page),
+      examinedAtOnce,
+    ],
+  ]
+
+  test.each(lists)("%s are read by an index, in its order", async (_, index, list) => {
+    let token: string | undefined
+    for (let page = 1; page <= 2; page++) {
+      recorded.length = 0
+      token = (await list(recordingStore(), { size: 5, token })).nextToken
+      expect(token).toBeDefined()
+      for (const ran of recorded) {
+        const plan = await plans.text(ran)
+        expect((await plans.of(ran))[0]?.key).toBe(index)
+        expect(plan).not.toMatch(/filesort|TEMP B-TREE|Sort|Seq Scan|SCAN|\bALL\b|,index,/)
+      }
+    }
+  })
+
+  // A statement of a page of users reads three rows for each of them at most: those of the account, of the user and of the
+  // first account. The first statement of a page of sessions finds the end of a slice.
+  test.each(lists)("S-23: a page of %s examines no more than its users, or a slice", async (_, __, list, slice) => {
+    let token: string | undefined
+    for (let page = 1; page <= 2; page++) {
+      recorded.length = 0
+      token = (await list(recordingStore(), { size: 5, token })).nextToken
+      for (const ran of recorded) {
+        expect((await plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(slice + 4 * rowsPerStatement)
+      }
+    }
+  })
+
+  test("S-23: a page examines no more of the impersonated sessions that are too old", async () => {
+    let found = 0
+    let token: string | undefined
+    const filter = { impersonated: true as const, createdSince: new Date("2027-01-01") }
+    do {
+      recorded.length = 0
+      const page = await recordingStore().sessions.list(many, filter, { size: 5, token })
+      for (const ran of recorded) expect((await plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(examinedAtOnce + 5)
+      found += page.items.length
+      token = page.nextToken
+    } while (token !== undefined)
+    expect(found).toBe(0)
+  })
+})

@@ -1,0 +1,176 @@
+import { StoreError } from "../../../errors/store-error.js"
+import type { Caller } from "../../store.js"
+import type { ListedUser, PageRequest, UserFilter } from "../../types.js"
+import type { Database } from "../database.js"
+import { readPage, rowsPerStatement } from "../query/page.js"
+import { type Cell, type Statement, statement } from "../query/statement.js"
+import type { Engine } from "../schema/column-types.js"
+import { nameKey, nameKeyCharacters } from "../schema/migrations/name-key.js"
+import { columnsWithTimes, timesOf } from "../schema/row-times.js"
+import type { UserRow } from "../schema/rows.js"
+import { emailKey } from "./email-key.js"
+import { startOfDay } from "./start-of-day.js"
+import type { UserReader } from "./user-reader.js"
+
+/** The range of times that every engine supports. All users were created within it. */
+export const firstTime = new Date("1000-01-01T00:00:00.000Z")
+export const lastTime = new Date("9999-12-31T23:59:59.999Z")
+
+type Value = string | Date
+
+/** An order in which users are listed: by a value, then by their ids. */
+interface Order {
+  /** The index that has the order. It begins with the tenant. */
+  index: string
+  /** The SQL of the value. */
+  value: string
+  /** A property whose column has the type of the value. */
+  type: "created" | "emailKey" | "lastSeenDay" | "disabledSince"
+  /** Whether no two users have the same value. */
+  isUnique?: boolean
+}
+
+type OrderName = "created" | "emailPrefix" | "namePrefix" | "lastSeenDay" | "disabled"
+
+function orders(engine: Engine): Record<OrderName, Order> {
+  const name = engine === "postgres" || engine === "sqlite" ? nameKey[engine]("u.name") : "u.nameKey"
+  return {
+    created: { index: "users_created", value: "u.created", type: "created" },
+    emailPrefix: { index: "users_email_key", value: "u.emailKey", type: "emailKey", isUnique: true },
+    namePrefix: { index: "users_name_key", value: name, type: "emailKey" },
+    lastSeenDay: { index: "users_last_seen_day", value: "u.lastSeenDay", type: "lastSeenDay" },
+    // Users whose time has ended are among them.
+    disabled: { index: "users_disabled", value: "u.disabledSince", type: "disabledSince" },
+  }
+}
+
+/** The users whose value is at or after the first one and at or before the last one. */
+export interface UserRange {
+  order: OrderName
+  first: Value
+  last: Value
+}
+
+/** The user after which a page begins. */
+interface Position {
+  value: Value
+  id: string
+}
+
+interface Entry extends Position {
+  /** Undefined if the row cannot be read. */
+  user: ListedUser | undefined
+}
+
+interface Wanted {
+  tenant: string
+  last: Value
+  after: Position
+}
+
+/** A position in a page token. */
+export type RangePosition = [value: string, id: string]
+
+/** Creates the pages of ranges of users. */
+export function userRanges(database: Database, reader: UserReader) {
+  const { users } = database.tables
+  const userOf = (cells: Cell[]): ListedUser => ({ ...reader.user(cells), ...timesOf(users, cells, reader.width) })
+  const all = orders(database.engine)
+  const statements = Object.fromEntries(Object.entries(all).map(([name, order]) => [name, following(order)])) as Record<
+    OrderName,
+    Statement<Wanted>
+  >
+
+  function following({ index, value, type, isUnique = false }: Order): Statement<Wanted> {
+    // The condition is given in two forms, because SQLite finds the place in the index by the first and the servers
+    // by the second. Without the hint, the servers read whole rows if most rows of the table are selected.
+    const isAfter = `(${value}, u.id) > (:value, :id) AND (${value} > :value OR (${value} = :value AND u.id > :id))`
+    const select = users
+      .selectFrom("u")
+      .select(`${columnsWithTimes(reader, "u")}, ${value} AS ordered_by`)
+      .useIndex(index)
+      .where(`u.tenant = :tenant AND ${value} <= :last AND ${isAfter}`)
+      .orderBy("ordered_by")
+      .limit(rowsPerStatement)
+    return statement<UserRow, Wanted>(isUnique ? select : select.addOrderBy("u.id"), {
+      tenant: ({ tenant }) => users.cell("tenant", tenant),
+      last: ({ last }) => users.cell(type, last as UserRow[typeof type]),
+      value: ({ after }) => users.cell(type, after.value as UserRow[typeof type]),
+      id: ({ after }) => users.cell("id", after.id),
+    })
+  }
+
+  return async (
+    caller: Caller,
+    { order, first, last }: UserRange,
+    { size, position }: Pick<PageRequest, "size"> & { position: RangePosition | undefined },
+  ) => {
+    const { type } = all[order]
+    const toValue = (text: string) => (type === "emailKey" ? text : new Date(text))
+    // No id is empty, so all users with the first value come after it.
+    const after = position === undefined ? { value: first, id: "" } : { value: toValue(position[0]), id: position[1] }
+    const { tenant } = caller
+    const sql = database.olderReads(caller)
+    const { items, next } = await readPage<Entry, Position>({
+      size,
+      after,
+      read: (after) => sql.read(statements[order], { tenant, last, after }),
+      itemOf: (cells) => ({
+        value: users.value(type, cells.at(-1) as Cell) as Value,
+        id: users.valueIn("id", cells),
+        user: users.readable([cells], userOf)[0],
+      }),
+    })
+    const token = next && [next.value instanceof Date ? next.value.toISOString() : next.value, next.id]
+    return { items: items.flatMap(({ user }) => user ?? []), next: token as RangePosition | undefined }
+  }
+}
+
+/** Returns the range of a filter, undefined if no user can match. Throws INVALID_FIELD for filters without a common index. */
+export function rangeOf(filter: UserFilter): UserRange | undefined {
+  const { emailPrefix, namePrefix, lastSeenSince, createdSince = firstTime, createdBefore = lastTime } = filter
+  if (emailPrefix !== undefined) return prefixRange("emailPrefix", emailPrefix, 320)
+  if (namePrefix !== undefined) return prefixRange("namePrefix", namePrefix, nameKeyCharacters)
+  if (lastSeenSince !== undefined) return { order: "lastSeenDay", first: startOfDay(lastSeenSince), last: lastTime }
+  if (filter.disabled) return { order: "disabled", first: firstTime, last: lastTime }
+  // Times are kept to the millisecond.
+  return { order: "created", first: createdSince, last: new Date(createdBefore.getTime() - 1) }
+}
+
+/**
+ * The texts that begin with a prefix are those from the prefix itself to the prefix with the greatest characters after it.
+ * No text has more characters than `characters`.
+ */
+function prefixRange(order: OrderName, prefix: string, characters: number): UserRange | undefined {
+  const first = emailKey(prefix)
+  if (first === undefined) return undefined
+  const last = first + "\u{10ffff}".repeat(Math.max(0, characters - [...first].length))
+  return { order, first, last }
+}
+
+/** The fields of the filters, as callers know them. */
+const fields = {
+  email: "email",
+  emailPrefix: "email_prefix",
+  namePrefix: "name_prefix",
+  provider: "provider",
+  lastSeenSince: "last_seen_since",
+  disabled: "disabled",
+  createdSince: "created_since",
+  createdBefore: "created_before",
+} satisfies Record<keyof UserFilter, string>
+
+/** Throws INVALID_FIELD unless one index serves all filters that are given. */
+export function checkFilters(filter: UserFilter): void {
+  const given = (Object.keys(fields) as (keyof UserFilter)[]).filter(
+    (name) => filter[name] !== undefined && filter[name] !== false,
+  )
+  const others = given.filter((name) => !["email", "createdSince", "createdBefore"].includes(name))
+  if (others.length > 0 && given.length > 1) throw noCommonIndex(given.map((name) => fields[name]))
+}
+
+/** The failure of filters that no index serves together. It is about the last of them. */
+export function noCommonIndex(given: readonly string[]): StoreError {
+  const rule = `no index serves ${given.join(" and ")} together`
+  return new StoreError("INVALID_FIELD", rule, { field: given.at(-1) as string })
+}
