@@ -1,8 +1,11 @@
 import type { AuthConfig } from "@auth/core"
 import { type AuthwireClient, createAuthwireClient, throwOutages } from "@authwire/client"
+import { SessionLimitAction, SessionPolicyService } from "@authwire/proto"
 import { authApp } from "@authwire/test-support/applications/auth-app.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const target = serviceDatabase()
@@ -55,6 +58,19 @@ describe.each(["database", "jwt"] as const)("a disabled user of an application w
     expect(await app.signIn(email)).toBe(origin)
     expect((await app.session())?.user).toMatchObject({ email })
   })
+
+  if (strategy === "database")
+    test("that has as many sessions as the session policy allows", async () => {
+      const policies = createClient(SessionPolicyService, createGrpcTransport({ baseUrl: authwire.server.grpcUrl }))
+      const updateMask = { paths: ["max_sessions", "at_limit"] }
+      await policies.updateSessionPolicy({ maxSessions: 1, atLimit: SessionLimitAction.REJECT_NEW, updateMask })
+      const { email } = await newUser()
+      expect(await start().app.signIn(email)).not.toBe(denied)
+      const { app, logged } = start()
+      expect(await app.signIn(email)).toBe(denied)
+      expect([await app.session(), logged]).toEqual([null, ["AccessDenied"]])
+      await policies.updateSessionPolicy({ updateMask })
+    })
 
   if (strategy === "database")
     test("that is disabled during the sign-in", async () => {

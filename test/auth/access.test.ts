@@ -129,6 +129,7 @@ describe(`on ${target}`, () => {
         }
       }
       // Undoes the effects of empty requests.
+      await database.query("DELETE FROM session_policies")
       await database.query("DELETE FROM users WHERE id NOT IN ('here', 'other', 'blocked')")
       expect(await contents(database)).toBe(before)
     })

@@ -142,6 +142,53 @@ describe("authwire sessions", () => {
   })
 })
 
+describe("authwire sessions revoke-all without a user", () => {
+  const marks = () => authwire.rows("SELECT provider FROM session_policies WHERE revoked_before IS NOT NULL")
+
+  test("asks, and writes nothing without yes or with --dry-run", async () => {
+    expect(await command(["sessions", "revoke-all", "--dry-run"])).toMatchObject({ code: 0, stdout: "" })
+    expect(await command(["sessions", "revoke-all"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/Type yes to go on: .*not confirmed: nothing was revoked/s),
+    })
+    expect(await command(["sessions", "revoke-all", "--user=ann", "--provider=p"])).toMatchObject({ code: 2 })
+    expect(await marks()).toEqual([])
+  })
+
+  test("with --yes ends the sessions of everybody, or of a provider", async () => {
+    await createSessions("ann", 2)
+    expect((await command(["sessions", "revoke-all", "--provider=p", "--yes"])).stdout).toMatch(
+      /^revoked: all that were/,
+    )
+    expect(await marks()).toEqual([{ provider: "p" }])
+    const [answer] = jsonOf((await command(["sessions", "revoke-all", "--yes", "--json"])).stdout)
+    expect(Date.parse(answer.createdBefore)).toBeLessThanOrEqual(Date.now() + 1_000)
+    expect(await marks()).toHaveLength(2)
+    const listed = jsonOf((await command(["sessions", "list", "--user=ann", "--json"])).stdout)
+    expect(listed.filter(({ expires }) => Date.parse(expires) > Date.now())).toEqual([])
+  })
+})
+
+describe("authwire policy", () => {
+  test("set changes the given rules, 0 removes one, and show prints them", async () => {
+    expect((await command(["policy", "show"])).stdout).toMatch(/\nnone +none +none +end-oldest\n/)
+    const set = ["policy", "set", "--max-age=7d", "--idle-timeout=30m", "--max-sessions=5", "--at-limit=reject-new"]
+    expect((await command(set)).stdout).toMatch(/\n604800s +1800s +5 +reject-new\n/)
+    await command(["policy", "set", "--max-sessions=0"])
+    const [policy] = jsonOf((await command(["policy", "show", "--json"])).stdout)
+    const { etag: _, ...rules } = policy
+    expect(rules).toEqual({
+      maxAge: "604800s",
+      idleTimeout: "1800s",
+      atLimit: "SESSION_LIMIT_ACTION_REJECT_NEW",
+    })
+    for (const args of [[], ["--max-age=30s"], ["--max-sessions=-1"]])
+      expect(await command(["policy", "set", ...args])).toMatchObject({ code: 2 })
+    await command(["policy", "set", "--max-age=0", "--idle-timeout=0", "--at-limit=end-oldest"])
+    expect((await command(["policy", "show"])).stdout).toMatch(/\nnone +none +none +end-oldest\n/)
+  })
+})
+
 test("the key may be in a file", async () => {
   const file = join(folder, "key")
   await writeFile(file, `${all}\n`)

@@ -21,7 +21,7 @@ test("docs/upgrading.md states for each migration whether the previous version c
 })
 
 test("docs/security.md lists exactly the scopes of the schema", () => {
-  const named = read("security.md").match(/`[a-z-]+:[a-z]+`/g) ?? []
+  const named = read("security.md").match(/`[a-z-]+:[a-z-]+`/g) ?? []
   expect([...new Set(named)].sort()).toEqual(scopes.map((scope) => `\`${scope}\``))
 })
 

@@ -43,7 +43,7 @@ function playing(limit?: SharedLimit) {
     sequence += BigInt(tenants.length)
     for (const { tenant, listener } of [...followers]) {
       const hasEvents = tenants.includes(tenant)
-      listener({ asOf: now(), sequence, keys: hasEvents ? ["key"] : [], hasEvents, isReset: false })
+      listener({ asOf: now(), sequence, keys: hasEvents ? ["key"] : [], isOfAll: false, hasEvents, isReset: false })
     }
     await pass(1)
   }

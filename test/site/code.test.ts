@@ -65,7 +65,12 @@ const programs: readonly [page: string, block: number, before: string][] = [
   ["docs/session-cache.md", 1, `${client}${newest("cached")}const authwire = own\n`],
   ["docs/sessions.md", 0, client + person + newest("u")],
   ["docs/sessions.md", 1, adapter + reach],
-  ["docs/sessions.md", 3, app + expressAuth + adapter + reach],
+  [
+    "docs/sessions.md",
+    3,
+    `${client}const authwire = createAuthwireClient({ url: process.env.AUTHWIRE_URL ?? "", sessionCache: {} })\n`,
+  ],
+  ["docs/sessions.md", 5, app + expressAuth + adapter + reach],
 ]
 
 describe("the code of the pages", () => {

@@ -89,6 +89,7 @@ describe("health and reflection", () => {
           "authwire.v1.PrivateExtraService",
           "authwire.v1.AccountService",
           "authwire.v1.SessionService",
+          "authwire.v1.SessionPolicyService",
           "authwire.v1.SessionCacheService",
           "authwire.v1.VerificationTokenService",
           "authwire.v1.AuthenticatorService",
@@ -140,7 +141,7 @@ describe("health and reflection", () => {
         const describe = async (symbol: string) =>
           (await promisify(execFile)("grpcurl", ["-plaintext", new URL(url).host, "describe", symbol])).stdout
         const service = await describe("authwire.v1.SessionService")
-        expect(service.match(/^ {2}rpc /gm)).toHaveLength(10)
+        expect(service.match(/^ {2}rpc /gm)).toHaveLength(11)
         expect(service).toContain("// Returns a session and its user, read together in one statement.")
         expect(service).toContain("SESSION_NOT_FOUND (NOT_FOUND)")
         expect(service).toContain("option idempotency_level = IDEMPOTENT;")

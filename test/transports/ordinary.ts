@@ -92,6 +92,7 @@ export const ordinary: readonly Ordinary[] = [
   one(SessionService.method.listSessions, { userId, active: true, provider: "none", createdSince: expires }),
   one(SessionService.method.revokeSession, { id: "none" }),
   one(SessionService.method.revokeSessions, { userIds: ["nobody", "\u{1f98a}"] }),
+  one(SessionService.method.revokeAllSessions, { createdBefore: { seconds: 1_000_000_000n }, provider: "provider é" }),
   one(SessionService.method.getSessionAndUser, { sessionToken }),
   // Not due, because an extension would have another expiry each time.
   one(SessionService.method.accessSession, {

@@ -49,6 +49,7 @@ const writes = new Map<DescMethod, Touch>([
   [SessionService.method.revokeSession, (cache, { id }) => id && cache.drop([sessionKey(id)])],
   [SessionService.method.revokeUserSessions, (cache, { userId }) => dropUser(cache, userId)],
   [SessionService.method.revokeSessions, (cache, { userIds = [] }) => cache.drop(userIds.map(userKey))],
+  [SessionService.method.revokeAllSessions, (cache) => cache.clear()],
   [UserService.method.updateUser, (cache, { id, user }) => dropUser(cache, id ?? user?.id)],
   [UserService.method.disableUser, (cache, { id }) => dropUser(cache, id)],
   [UserService.method.deleteUser, (cache, { id, user }) => dropUser(cache, id ?? user?.id)],

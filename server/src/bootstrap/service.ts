@@ -12,6 +12,7 @@ import {
   PipelineService,
   PrivateExtraService,
   SessionCacheService,
+  SessionPolicyService,
   SessionService,
   TokenService,
   UserService,
@@ -54,10 +55,12 @@ import { authorizationService } from "../services/authorization.js"
 import { eventService } from "../services/event.js"
 import { healthService } from "../services/health.js"
 import { introspectionService } from "../services/introspection.js"
+import { longestAges } from "../services/longest-age.js"
 import { privateExtraService } from "../services/private-extra.js"
 import { reflectionService } from "../services/reflection.js"
 import { sessionService } from "../services/session.js"
 import { sessionCacheService } from "../services/session-cache.js"
+import { sessionPolicyService } from "../services/session-policy.js"
 import { tokenService } from "../services/token.js"
 import { userService } from "../services/user.js"
 import { verificationTokenService } from "../services/verification-token.js"
@@ -120,10 +123,14 @@ export function createService(options: ServiceOptions): Router {
     register(PrivateExtraService, privateExtraService({ users })),
     register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
     register(SessionService, sessionService({ sessions })),
+    register(SessionPolicyService, sessionPolicyService(store)),
     register(SessionCacheService, sessionCacheService(caches)),
     register(VerificationTokenService, verificationTokenService(store)),
     register(AuthenticatorService, authenticatorService(store)),
-    register(TokenService, tokenService({ tokens, secretsOf, secureCookie })),
+    register(
+      TokenService,
+      tokenService({ tokens, secretsOf, secureCookie, longestAge: longestAges(store.sessionPolicies, clock) }),
+    ),
     register(IntrospectionService, introspectionService(asking)),
     register(Authorization, authorizationService(asking)),
     register(EventService, eventService({ events: store.events, feed: options.feed })),

@@ -126,7 +126,15 @@ export async function runProgram(given: readonly string[], { environment, versio
   const sessions = () => import("./administration/sessions.js")
   add("sessions list", "List the sessions of a user.", async () => (await sessions()).listSessions)
   add("sessions revoke", "Revoke a session.", async () => (await sessions()).revokeSession, "<ID>")
-  add("sessions revoke-all", "Revoke all sessions of a user.", async () => (await sessions()).revokeSessions)
+  add(
+    "sessions revoke-all",
+    "Revoke all sessions of a user, or of everybody.",
+    async () => (await sessions()).revokeSessions,
+  )
+  addGroup("policy", "Show or change the session policy of a running service.")
+  const policy = () => import("./administration/policy.js")
+  add("policy show", "Show the session policy.", async () => (await policy()).showPolicy)
+  add("policy set", "Change the given rules of the session policy.", async () => (await policy()).setPolicy)
   add(
     "audit",
     "List who has called which method that writes, the newest first.",

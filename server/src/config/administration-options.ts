@@ -1,8 +1,8 @@
 import type { OptionDefinition } from "./option.js"
-import { boolean, duration, expiry, httpUrl, integer, tenant, text } from "./values.js"
+import { boolean, choice, duration, expiry, httpUrl, integer, tenant, text } from "./values.js"
 
 /** The commands that call a running service. */
-const serviceCommands = ["users", "sessions", "audit"] as const
+const serviceCommands = ["users", "sessions", "policy", "audit"] as const
 
 /** Options of the commands that call a running service: its address, the key, and what is selected. */
 export const administrationOptions = {
@@ -26,7 +26,44 @@ export const administrationOptions = {
     value: text("ID"),
     isRequired: true,
     help: "The id of the user whose sessions are meant.",
-    commands: ["sessions list", "sessions revoke-all"],
+    commands: ["sessions list"],
+  },
+  userOfAll: {
+    flag: "user",
+    value: text("ID"),
+    help: "The id of the user whose sessions are revoked. Default: the sessions of everybody.",
+    commands: ["sessions revoke-all"],
+  },
+  provider: {
+    value: text("ID"),
+    help: "Only sessions of everybody that began with a sign-in at this provider.",
+    commands: ["sessions revoke-all"],
+  },
+  yes: {
+    value: boolean(),
+    default: "false",
+    help: "Do not ask for a confirmation, for scripts.",
+    commands: ["sessions revoke-all"],
+  },
+  maxAge: {
+    value: duration("1m", "36500d"),
+    help: "How long after its creation a session ends, however often it is extended. 0: no limit.",
+    commands: ["policy set"],
+  },
+  idleTimeout: {
+    value: duration("5m", "36500d"),
+    help: "How long after its last recorded use a session ends. 0: no limit.",
+    commands: ["policy set"],
+  },
+  maxSessions: {
+    value: integer(0, 1_000),
+    help: "The most sessions of a user. 0: no limit.",
+    commands: ["policy set"],
+  },
+  atLimit: {
+    value: choice(["end-oldest", "reject-new"]),
+    help: "What happens when a user with the most sessions signs in: the oldest session ends, or the sign-in fails.",
+    commands: ["policy set"],
   },
   reason: {
     value: text("TEXT"),

@@ -162,6 +162,7 @@ export const commandOptions = {
       "users enable",
       "users delete",
       "sessions",
+      "policy",
       "audit",
     ],
   },

@@ -213,6 +213,8 @@ describe("readConfiguration", () => {
           "audit",
           "console",
           "tenants delete",
+          "policy set",
+          "sessions revoke-all",
         ] as const
       ).find((one) => optionsOf(one).some(([other]) => other === name))
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")

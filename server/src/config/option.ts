@@ -16,9 +16,10 @@ export type Command =
   | "audit"
   | "console"
   | `sessions ${"list" | "revoke" | "revoke-all"}`
+  | `policy ${"show" | "set"}`
 
 /** Groups of commands, by their common first word. */
-export type Group = "migrate" | "keys" | "tenants" | "events" | "users" | "sessions"
+export type Group = "migrate" | "keys" | "tenants" | "events" | "users" | "sessions" | "policy"
 
 /** The definition of one option, from which parsing, validation, `--help` and docs/configuration.md are derived. */
 export interface OptionDefinition {

@@ -19,6 +19,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   ACCOUNT_LINKED_TO_ANOTHER_USER: [Code.AlreadyExists, "the account is linked to another user"],
   SESSION_NOT_FOUND: [Code.NotFound, "no such session, or it has expired"],
   SESSION_ALREADY_EXISTS: [Code.AlreadyExists, "a session has this token"],
+  SESSION_LIMIT_REACHED: [Code.FailedPrecondition, "the user has as many sessions as the session policy allows"],
   VERIFICATION_TOKEN_NOT_FOUND: [Code.NotFound, "no such verification token, or it was used"],
   VERIFICATION_TOKEN_ALREADY_EXISTS: [Code.AlreadyExists, "the identifier has this verification token already"],
   AUTHENTICATOR_NOT_FOUND: [Code.NotFound, "no such authenticator"],

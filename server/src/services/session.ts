@@ -1,4 +1,5 @@
 import type { SessionService } from "@authwire/proto"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { requireScope } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { SessionStore } from "../store/store.js"
@@ -12,7 +13,7 @@ import {
   toSessionPatch,
 } from "./wire/session.js"
 import { fromUserWithoutEtag } from "./wire/user.js"
-import { found, required, toPage } from "./wire/values.js"
+import { found, required, toDate, toPage } from "./wire/values.js"
 
 /** Creates the service for the sessions of the store. */
 export function sessionService(deps: { sessions: SessionStore }): Implementation<typeof SessionService> {
@@ -54,6 +55,14 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
     },
     async revokeUserSessions(request, call) {
       return { revoked: BigInt(await sessions.revokeOfUser(call, request.userId, toKeptSessions(request))) }
+    },
+    async revokeAllSessions(request, call) {
+      const { createdBefore, provider } = request
+      const before = await sessions.revokeAll(call, {
+        createdBefore: createdBefore && toDate(createdBefore, "created_before"),
+        provider,
+      })
+      return { createdBefore: timestampFromDate(before) }
     },
     async revokeSessions({ userIds }, call) {
       const { processed, revoked } = await sessions.revokeOfUsers(call, userIds)

@@ -5,17 +5,23 @@ import { Failure } from "../errors/failure.js"
 import { readableClaims } from "../introspection/claims.js"
 import type { Call, Implementation } from "../rpc/call.js"
 import { checkJson } from "../rpc/json.js"
+import type { LongestAge } from "./longest-age.js"
+
+/** The lifetime of a token without `max_age`, in seconds. */
+const defaultMaxAge = 30 * 86_400
 
 /**
  * Creates the service for the functions of the token module.
  *
  * @param deps.secretsOf - returns the secrets of a tenant, the newest first, for requests without secrets
  * @param deps.secureCookie - whether the session cookie has the secure prefix if the request does not say
+ * @param deps.longestAge - the longest lifetime of a token that the session policy of a tenant allows
  * @param deps.tokens - the token module, with one cache of decrypted tokens for all tenants
  */
 export function tokenService(deps: {
   secretsOf: (tenant: string) => readonly string[]
   secureCookie: boolean
+  longestAge: LongestAge
   tokens: TokenModule
 }): Implementation<typeof TokenService> {
   const { nextAuth4: ofNextAuth4, ...ofAuthjs } = deps.tokens
@@ -32,8 +38,10 @@ export function tokenService(deps: {
 
   return {
     async encode(request, call) {
-      const { payload = {}, salt, maxAge, nextAuth4 } = request
+      const { payload = {}, salt, nextAuth4 } = request
       checkJson(payload, "payload")
+      const longest = ((await deps.longestAge(call.tenant)) ?? Number.POSITIVE_INFINITY) / 1000
+      const maxAge = (request.maxAge ?? defaultMaxAge) > longest ? longest : request.maxAge
       const params = {
         token: payload,
         salt,

@@ -73,11 +73,17 @@ describe("the changes of followers", () => {
     const keys = [...ofUsers, "session.updated", "session.deleted"].map((kind) =>
       keyOf(kind.startsWith("session.") ? `ss of ${kind}` : `uu of ${kind}`),
     )
-    expect(changes).toEqual([{ ...common, keys, hasEvents: true }])
-    onEvents([event("account.linked", { userId: "u" })], position)
-    expect(changes.at(-1)).toEqual({ ...common, keys: [], hasEvents: true })
+    expect(changes).toEqual([{ ...common, keys, isOfAll: true, hasEvents: true }])
+    for (const [kind, isOfAll] of [
+      ["account.linked", false],
+      ["all_sessions.revoked", true],
+      ["session_policy.updated", true],
+    ] as const) {
+      onEvents([event(kind)], position)
+      expect(changes.at(-1)).toEqual({ ...common, keys: [], isOfAll, hasEvents: true })
+    }
     onEvents([], position)
-    expect(changes.at(-1)).toEqual({ ...common, keys: [], hasEvents: false })
+    expect(changes.at(-1)).toEqual({ ...common, keys: [], isOfAll: false, hasEvents: false })
   })
 
   test("are a reset if events were missed, or if an event does not say whom it concerns", () => {

@@ -11,6 +11,8 @@ export interface Changes {
   readonly sequence: bigint
   /** The keys of what was changed or deleted; see FollowResponse.keys. */
   readonly keys: readonly string[]
+  /** Whether a change concerns all sessions of the tenant. */
+  readonly isOfAll: boolean
   /** Whether the read found any event of the tenant, even one that no cache needs. */
   readonly hasEvents: boolean
   /** Whether changes may be missing, or the sequence is that of another database. Previous state is then invalid. */
@@ -39,6 +41,9 @@ const ofUsers: ReadonlySet<EventKind> = new Set<EventKind>([
   "user.sessions_revoked",
 ])
 
+/** The kinds that concern every session of the tenant. */
+const ofAll: ReadonlySet<EventKind> = new Set<EventKind>(["all_sessions.revoked", "session_policy.updated"])
+
 /** Creates the feed of changes from the feed of events. */
 export function changeFeed(feed: EventFeed, events: Pick<EventStore, "isEnabled" | "last">): ChangeFeed {
   return {
@@ -66,6 +71,7 @@ function changesOf(events: readonly StoredEvent[], { sequence, asOf }: FeedPosit
     asOf,
     sequence: BigInt(sequence),
     keys: keys.filter((key) => key !== undefined),
+    isOfAll: events.some(({ kind }) => ofAll.has(kind)),
     hasEvents: events.length > 0,
     isReset: keys.includes(undefined),
   }

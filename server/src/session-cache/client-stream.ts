@@ -1,6 +1,7 @@
 import type * as schema from "@authwire/proto"
 import type { Message } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
+import type { Changes } from "./changes.js"
 
 /** The fields of the messages of these names in the schema. */
 export type FollowRequest = Omit<schema.FollowRequest, keyof Message>
@@ -75,13 +76,13 @@ export class ClientStream {
     return lease.ms !== before.ms || lease.until !== before.until || lease.confirmed !== before.confirmed
   }
 
-  /** Adds the keys of a read of the changes that began at `asOf`. */
-  add(keys: readonly string[], delivered: bigint, asOf: number): void {
-    if (keys.length > 0) {
+  /** Adds what a read of the changes has found that began at `asOf`. */
+  add({ keys, isOfAll }: Pick<Changes, "keys" | "isOfAll">, delivered: bigint, asOf: number): void {
+    if (keys.length > 0 || isOfAll) {
       this.#lastChange = delivered
       this.#isCurrent = false
       for (const key of keys) this.#keys.add(key)
-      if (this.#keys.size > maxKeys) {
+      if (isOfAll || this.#keys.size > maxKeys) {
         this.#reset = true
         this.#keys.clear()
       }

@@ -126,7 +126,7 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
     return { leaseMs, confirmed }
   }
 
-  function onChanges({ asOf, sequence, keys, hasEvents, isReset }: Changes): void {
+  function onChanges({ asOf, sequence, keys, isOfAll, hasEvents, isReset }: Changes): void {
     if (isReset) {
       // Cached sessions may have changed without a notification to their clients.
       delivered = lastEvent = sequence
@@ -137,7 +137,7 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
     if (sequence > delivered) delivered = sequence
     if (hasEvents || hasMissed) lastEvent = delivered
     hasMissed = false
-    for (const stream of streams) stream.add(keys, delivered, asOf)
+    for (const stream of streams) stream.add({ keys, isOfAll }, delivered, asOf)
     answer()
   }
 

@@ -14,9 +14,12 @@ import { idempotencyContract } from "./conformance/idempotency.js"
 import { leaseContract } from "./conformance/leases.js"
 import { rowTimeContract } from "./conformance/row-times.js"
 import { sessionAccessContract } from "./conformance/sessions/session-access.js"
+import { sessionLimitContract } from "./conformance/sessions/session-limits.js"
 import { sessionListContract } from "./conformance/sessions/session-lists.js"
+import { sessionPolicyContract } from "./conformance/sessions/session-policies.js"
 import { sessionContract } from "./conformance/sessions/sessions.js"
 import { signOutContract } from "./conformance/sessions/sign-outs.js"
+import { signOutOfAllContract } from "./conformance/sessions/sign-outs-of-all.js"
 import { tenantSessionContract } from "./conformance/sessions/tenant-sessions.js"
 import { apiKeyContract } from "./conformance/tenants/api-keys.js"
 import { callerContract } from "./conformance/tenants/callers.js"
@@ -79,6 +82,9 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("sessions", () => sessionListContract(context))
     describe("sessions", () => tenantSessionContract(context))
     describe("sessions", () => signOutContract(context))
+    describe("session policies", () => sessionPolicyContract(context))
+    describe("session policies", () => sessionLimitContract(context))
+    describe("sessions", () => signOutOfAllContract(context))
     describe("times of rows", () => rowTimeContract(context))
     describe("token refreshes", () => tokenRefreshContract(context))
     describe("verification tokens", () => verificationTokenContract(context))

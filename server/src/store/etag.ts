@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import type { Account, User, UserPatch } from "./types.js"
+import type { Account, SessionPolicy, User, UserPatch } from "./types.js"
 
 // An etag is a digest of the fields that a write can change, so it needs no column, and every reader of the same values
 // has the same etag. A version column would also count writes that change nothing, and would have to be maintained by every
@@ -37,6 +37,18 @@ export function userEtag(user: User): string {
  */
 export function accountEtag(account: Account): string {
   return digestOf(Object.keys(ofAccount).map((field) => account[field as keyof Account]))
+}
+
+/** The rules of a policy. The compiler reports a missing one. */
+const ofPolicy: Record<keyof SessionPolicy, true> = {
+  maxAge: true,
+  idleTimeout: true,
+  maxSessions: true,
+  atLimit: true,
+}
+
+export function sessionPolicyEtag(policy: SessionPolicy): string {
+  return digestOf(Object.keys(ofPolicy).map((rule) => policy[rule as keyof SessionPolicy]))
 }
 
 /** Returns 132 bits of the SHA-256. An undefined value counts as null: `extra` distinguishes null from absent. */

@@ -22,4 +22,7 @@ export const eventKinds = [
   /** The counter was raised, or the name was changed. */
   "authenticator.updated",
   "authenticator.deleted",
+  /** All sessions of the tenant, or those of `provider`, were ended by SessionStore.revokeAll. */
+  "all_sessions.revoked",
+  "session_policy.updated",
 ] as const

@@ -33,6 +33,8 @@ import type {
   SessionFilter,
   SessionOrigin,
   SessionPatch,
+  SessionPolicy,
+  SessionPolicyPatch,
   StoredEvent,
   Tenant,
   User,
@@ -114,6 +116,7 @@ export interface Store {
   readonly accounts: AccountStore
   readonly tokenRefreshes: TokenRefreshStore
   readonly sessions: SessionStore
+  readonly sessionPolicies: SessionPolicyStore
   readonly verificationTokens: VerificationTokenStore
   readonly authenticators: AuthenticatorStore
   readonly tenants: TenantStore
@@ -318,12 +321,15 @@ export interface TokenRefreshStore {
 
 /**
  * Sessions. The database stores only the SHA-256 of a token. A session is expired if `expires` is before the current
- * time.
+ * time. The policy of the tenant ends sessions as well: every method that returns a session returns the earlier `expires`
+ * that follows from `maxAge`, and those that return no expired session return none that has been idle for too long, or
+ * that `revokeAll` has ended.
  */
 export interface SessionStore {
   /**
    * Returns the session with its `id`. Throws USER_NOT_FOUND, USER_DISABLED, SESSION_ALREADY_EXISTS and INVALID_FIELD
-   * (`extra`). An `expires` in the past is accepted.
+   * (`extra`). An `expires` in the past is accepted. If the policy has `maxSessions`, the user has at most that many
+   * afterwards: the oldest are deleted, or it throws SESSION_LIMIT_REACHED, also among concurrent calls of any process.
    */
   create(caller: Caller, session: Session, origin?: SessionOrigin): Promise<Session>
   /**
@@ -334,7 +340,8 @@ export interface SessionStore {
   getWithUser(caller: Caller, sessionToken: string): Promise<SessionAndUser | null>
   /**
    * Changes a session that exists and has not expired; never restores one. Throws USER_NOT_FOUND and USER_DISABLED (the new
-   * user), and INVALID_FIELD (`extra`). May run its transaction more than once.
+   * user), and INVALID_FIELD (`extra`). May run its transaction more than once. A session that gets another user counts as
+   * created for `maxSessions`.
    */
   update(caller: Caller, sessionToken: string, patch: SessionPatch): Promise<Session | null>
   /** Deletes the session and returns it as it was, expired or not. */
@@ -372,6 +379,23 @@ export interface SessionStore {
    * one. Stops early after many deletions, so that the caller asks again for the rest. Processes at least one user.
    */
   revokeOfUsers(caller: Caller, userIds: readonly string[]): Promise<RevokedSessions>
+  /**
+   * Ends all sessions of the tenant, or those of a provider, that were created before a time. Default: before the next
+   * millisecond. Writes one row: no later read finds such a session, and `ExpiredStore` deletes the rows. Returns the time,
+   * which is that of an earlier call if that is later. Throws INVALID_FIELD (`created_before`) for a time in the future.
+   */
+  revokeAll(caller: Caller, options: { createdBefore?: Date | undefined; provider?: string | undefined }): Promise<Date>
+}
+
+/** The rules for the sessions of the caller's tenant. */
+export interface SessionPolicyStore {
+  /** Returns the policy; one without rules if the tenant has none. */
+  get(caller: Caller): Promise<SessionPolicy>
+  /**
+   * Changes the policy and returns it. It applies to each session from its next read on. With `etag`, throws STALE_ETAG
+   * unless it is the `sessionPolicyEtag` of the stored policy.
+   */
+  update(caller: Caller, patch: SessionPolicyPatch, options?: { etag?: string | undefined }): Promise<SessionPolicy>
 }
 
 export interface VerificationTokenStore {
@@ -504,7 +528,8 @@ export interface ExpiredStore {
 
 /**
  * The rows of one table that may be deleted once the time in their row has passed. Of `users` these are the rows that
- * deleted users have left in any table, whatever the time.
+ * deleted users have left in any table, whatever the time. `sessions` is there twice: expired ones, and those that
+ * `revokeAll` has ended.
  */
 export interface ExpiredRows {
   /** The name of the table in the database. */
@@ -520,6 +545,8 @@ export interface ExpiredRows {
 
 export interface DeletedRows {
   count: number
+  /** Whether there may be further rows. Default: if `count` is the limit. */
+  more?: boolean
   /** The times of the oldest and of the newest deleted row. */
   first: Date
   last: Date

@@ -222,6 +222,21 @@ export interface RevokedSessions {
   revoked: number
 }
 
+/** The rules for the sessions of a tenant. An undefined rule limits nothing. */
+export interface SessionPolicy {
+  /** How long after its creation a session ends, in milliseconds. */
+  maxAge?: number | undefined
+  /** How long after its last recorded use a session ends, in milliseconds. */
+  idleTimeout?: number | undefined
+  /** The most sessions of a user. */
+  maxSessions?: number | undefined
+  /** What happens when a user who has `maxSessions` gets another one. Default `end_oldest`. */
+  atLimit?: "end_oldest" | "reject_new" | undefined
+}
+
+/** Changes of a policy: null removes a rule, and undefined keeps it. */
+export type SessionPolicyPatch = { [Rule in keyof SessionPolicy]: SessionPolicy[Rule] | null }
+
 /** The changes to a session: undefined leaves a field unchanged; `extra` is merged key by key. */
 export interface SessionPatch {
   userId?: string | undefined

@@ -28,6 +28,8 @@ const requests: Record<string, object> = {
   RevokeSession: { id: "none" },
   RevokeUserSessions: { userId: "here" },
   RevokeSessions: { userIds: ["here"] },
+  RevokeAllSessions: { provider: "q" },
+  UpdateSessionPolicy: { maxAge: { seconds: 3_153_600_000n }, updateMask: { paths: ["max_age"] } },
   CreateVerificationToken: { identifier: "j", token: "u", expires },
   UseVerificationToken: { identifier: "i", token: "t" },
   CreateAuthenticator: {
@@ -56,7 +58,7 @@ export async function prepare(client: AuthwireClient): Promise<void> {
 
 /** Returns the current content of all tables that callers can change. */
 export async function contents(database: TestDatabase): Promise<string> {
-  const tables = ["users", "accounts", "sessions", "verification_tokens", "authenticators"]
+  const tables = ["users", "accounts", "sessions", "verification_tokens", "authenticators", "session_policies"]
   const all = await Promise.all(tables.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)))
   return JSON.stringify(all)
 }

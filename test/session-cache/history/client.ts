@@ -97,6 +97,19 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
     const sessionToken = simulation.pick(tokens)
     const awaitCaches = simulation.chance(0.6)
     const kind = simulation.random()
+    // Nothing is left to read afterwards, so that it ends only some histories, late.
+    if (simulation.time > 3_000 && simulation.chance(0.05)) {
+      // The operator changes the policy with another client.
+      if (simulation.chance(0.5)) process.see(service.serve("UpdateSessionPolicy", { awaitCaches })).catch(() => {})
+      else
+        sessions.revokeAllSessions({ awaitCaches }).then(
+          () => {
+            for (const token of tokens) deleted.add(token)
+          },
+          () => {},
+        )
+      return
+    }
     if (kind < 0.4)
       sessions.updateSession({ sessionToken, updateMask: { paths: ["extra"] } }).then(
         ({ session }) => written.set(sessionToken, session?.extra?.version as number),

@@ -35,7 +35,7 @@ export class Database {
   /** The versions of the users, by id. */
   readonly users = new Map<string, number>()
   /** The commits in their order. */
-  readonly log: { tenant: string; keys: readonly string[] }[] = []
+  readonly log: { tenant: string; keys: readonly string[]; isOfAll: boolean }[] = []
   /** By token or user id: the element at index v is the time when version v was replaced. */
   readonly #ends = new Map<string, number[]>()
   /** By token: when it was acknowledged that no cache has the session any more. */
@@ -55,8 +55,17 @@ export class Database {
     }
   }
 
-  commit(keys: readonly string[], tenant = clientTenant): void {
-    this.log.push({ tenant, keys })
+  commit(keys: readonly string[], tenant = clientTenant, isOfAll = false): void {
+    this.log.push({ tenant, keys, isOfAll })
+  }
+
+  /**
+   * Ends all sessions, by a revocation or by a policy that they do not fulfil. Commits for every call, because a session
+   * that has ended may be in a cache.
+   */
+  endAll(): void {
+    this.deleteSessions([...this.sessions.values()], [])
+    this.commit([], clientTenant, true)
   }
 
   updateSession(session: StoredSession): void {

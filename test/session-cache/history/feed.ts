@@ -32,6 +32,7 @@ export function createFeed({ simulation, database, latency, process }: FeedOptio
         asOf,
         sequence: BigInt(sequence),
         keys: own.flatMap(({ keys }) => keys),
+        isOfAll: own.some(({ isOfAll }) => isOfAll),
         hasEvents: own.length > 0,
         isReset: false,
       })

@@ -3,7 +3,9 @@ import {
   DisableUserResponseSchema,
   EnableUserResponseSchema,
   GetSessionAndUserResponseSchema,
+  RevokeAllSessionsResponseSchema,
   RevokeUserSessionsResponseSchema,
+  UpdateSessionPolicyResponseSchema,
   UpdateSessionResponseSchema,
   UpdateUserResponseSchema,
 } from "@authwire/proto/slim"
@@ -99,6 +101,17 @@ export function createService(
         database.acknowledge(database.sessionsOf(id))
       }
       message = create(DisableUserResponseSchema, { user: { id } })
+    } else if (method === "RevokeAllSessions" || method === "UpdateSessionPolicy") {
+      database.endAll()
+      if (request.awaitCaches) {
+        await awaitCaches(replica)
+        acks++
+        database.acknowledge([...database.sessions.values()])
+      }
+      message =
+        method === "RevokeAllSessions"
+          ? create(RevokeAllSessionsResponseSchema)
+          : create(UpdateSessionPolicyResponseSchema)
     } else if (method === "EnableUser") {
       database.disabled.delete(id)
       message = create(EnableUserResponseSchema, { user: { id } })

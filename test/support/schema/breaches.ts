@@ -74,6 +74,8 @@ function validRequest(message: DescMessage): JsonObject {
       request[field.name] = "valid"
     else if (field.fieldKind === "list" && minItemsOf(field) > 0) request[field.name] = ["valid"]
     else if (field.fieldKind === "enum") request[field.name] = 1
+    // It must not be in the future.
+    else if (field.name === "created_before") request[field.name] = { seconds: 1_000_000_000, nanos: 0 }
     else if (field.message?.typeName === "google.protobuf.Timestamp")
       request[field.name] = { seconds: 4_000_000_000, nanos: 0 }
     else if (field.message?.typeName === "google.protobuf.Duration") request[field.name] = { seconds: 60, nanos: 0 }

@@ -250,6 +250,11 @@ const (
 	//
 	// Read the value again, and repeat the change with its new etag.
 	ErrorReason_ERROR_REASON_STALE_ETAG ErrorReason = 49
+	// FAILED_PRECONDITION: the user has as many sessions as the session policy of the tenant allows, and the policy rejects
+	// further ones (SESSION_LIMIT_ACTION_REJECT_NEW).
+	//
+	// Tell the user to sign out on another device first.
+	ErrorReason_ERROR_REASON_SESSION_LIMIT_REACHED ErrorReason = 50
 )
 
 // Enum value maps for ErrorReason.
@@ -305,6 +310,7 @@ var (
 		47: "ERROR_REASON_CACHES_NOT_CONFIRMED",
 		48: "ERROR_REASON_USER_DISABLED",
 		49: "ERROR_REASON_STALE_ETAG",
+		50: "ERROR_REASON_SESSION_LIMIT_REACHED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -357,6 +363,7 @@ var (
 		"ERROR_REASON_CACHES_NOT_CONFIRMED":              47,
 		"ERROR_REASON_USER_DISABLED":                     48,
 		"ERROR_REASON_STALE_ETAG":                        49,
+		"ERROR_REASON_SESSION_LIMIT_REACHED":             50,
 	}
 )
 
@@ -391,7 +398,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\x9b\x0e\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xc3\x0e\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -443,7 +450,8 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\x1cERROR_REASON_EVENTS_NOT_KEPT\x10.\x12%\n" +
 	"!ERROR_REASON_CACHES_NOT_CONFIRMED\x10/\x12\x1e\n" +
 	"\x1aERROR_REASON_USER_DISABLED\x100\x12\x1b\n" +
-	"\x17ERROR_REASON_STALE_ETAG\x101BO\n" +
+	"\x17ERROR_REASON_STALE_ETAG\x101\x12&\n" +
+	"\"ERROR_REASON_SESSION_LIMIT_REACHED\x102BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

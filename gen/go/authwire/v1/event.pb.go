@@ -63,6 +63,11 @@ const (
 	EventKind_EVENT_KIND_USER_ENABLED EventKind = 16
 	// An authenticator was deleted.
 	EventKind_EVENT_KIND_AUTHENTICATOR_DELETED EventKind = 19
+	// All sessions of the tenant that had been created before a time were ended, or those of the provider. They have no events
+	// of their own.
+	EventKind_EVENT_KIND_ALL_SESSIONS_REVOKED EventKind = 20
+	// The session policy of the tenant was changed.
+	EventKind_EVENT_KIND_SESSION_POLICY_UPDATED EventKind = 21
 )
 
 // Enum value maps for EventKind.
@@ -86,6 +91,8 @@ var (
 		15: "EVENT_KIND_USER_DISABLED",
 		16: "EVENT_KIND_USER_ENABLED",
 		19: "EVENT_KIND_AUTHENTICATOR_DELETED",
+		20: "EVENT_KIND_ALL_SESSIONS_REVOKED",
+		21: "EVENT_KIND_SESSION_POLICY_UPDATED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":                0,
@@ -106,6 +113,8 @@ var (
 		"EVENT_KIND_USER_DISABLED":              15,
 		"EVENT_KIND_USER_ENABLED":               16,
 		"EVENT_KIND_AUTHENTICATOR_DELETED":      19,
+		"EVENT_KIND_ALL_SESSIONS_REVOKED":       20,
+		"EVENT_KIND_SESSION_POLICY_UPDATED":     21,
 	}
 )
 
@@ -150,7 +159,7 @@ type Event struct {
 	// Session.id of the session. For EVENT_KIND_USER_SESSIONS_REVOKED: of the session to be kept, if the request named it by
 	// its id.
 	SessionId *string `protobuf:"bytes,4,opt,name=session_id,json=sessionId,proto3,oneof" json:"session_id,omitempty"`
-	// Provider of the account.
+	// Provider of the account. For EVENT_KIND_ALL_SESSIONS_REVOKED: the provider whose sessions were ended, absent if all were.
 	Provider      *string `protobuf:"bytes,5,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -237,7 +246,7 @@ const file_authwire_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"\b_user_idB\r\n" +
 	"\v_session_idB\v\n" +
-	"\t_provider*\xe4\x04\n" +
+	"\t_provider*\xb0\x05\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17EVENT_KIND_USER_CREATED\x10\x01\x12\x1b\n" +
@@ -257,7 +266,9 @@ const file_authwire_v1_event_proto_rawDesc = "" +
 	" EVENT_KIND_AUTHENTICATOR_UPDATED\x10\x0e\x12\x1c\n" +
 	"\x18EVENT_KIND_USER_DISABLED\x10\x0f\x12\x1b\n" +
 	"\x17EVENT_KIND_USER_ENABLED\x10\x10\x12$\n" +
-	" EVENT_KIND_AUTHENTICATOR_DELETED\x10\x13BO\n" +
+	" EVENT_KIND_AUTHENTICATOR_DELETED\x10\x13\x12#\n" +
+	"\x1fEVENT_KIND_ALL_SESSIONS_REVOKED\x10\x14\x12%\n" +
+	"!EVENT_KIND_SESSION_POLICY_UPDATED\x10\x15BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

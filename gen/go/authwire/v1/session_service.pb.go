@@ -1327,6 +1327,119 @@ func (x *RevokeSessionsResponse) GetRevoked() int64 {
 	return 0
 }
 
+// Request of SessionService.RevokeAllSessions.
+type RevokeAllSessionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only sessions that were created before this moment, by the database's clock as the replica that created them knew it.
+	// Fractions of a millisecond are dropped. Absent: all sessions that exist, and those that are created in the millisecond of
+	// the call.
+	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
+	// Only sessions that were created by a sign-in with this provider (Session.provider). Absent: all.
+	Provider *string `protobuf:"bytes,2,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
+	// Delays the response until no client can use its cached copy of sessions of this tenant any more, as for DeleteSession.
+	AwaitCaches   bool `protobuf:"varint,3,opt,name=await_caches,json=awaitCaches,proto3" json:"await_caches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeAllSessionsRequest) Reset() {
+	*x = RevokeAllSessionsRequest{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeAllSessionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeAllSessionsRequest) ProtoMessage() {}
+
+func (x *RevokeAllSessionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeAllSessionsRequest.ProtoReflect.Descriptor instead.
+func (*RevokeAllSessionsRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *RevokeAllSessionsRequest) GetCreatedBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedBefore
+	}
+	return nil
+}
+
+func (x *RevokeAllSessionsRequest) GetProvider() string {
+	if x != nil && x.Provider != nil {
+		return *x.Provider
+	}
+	return ""
+}
+
+func (x *RevokeAllSessionsRequest) GetAwaitCaches() bool {
+	if x != nil {
+		return x.AwaitCaches
+	}
+	return false
+}
+
+// Response of SessionService.RevokeAllSessions.
+type RevokeAllSessionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sessions that were created before this moment have ended. It may be later than that of the request, because an
+	// earlier call has ended more.
+	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeAllSessionsResponse) Reset() {
+	*x = RevokeAllSessionsResponse{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeAllSessionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeAllSessionsResponse) ProtoMessage() {}
+
+func (x *RevokeAllSessionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeAllSessionsResponse.ProtoReflect.Descriptor instead.
+func (*RevokeAllSessionsResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RevokeAllSessionsResponse) GetCreatedBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedBefore
+	}
+	return nil
+}
+
 var File_authwire_v1_session_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_session_service_proto_rawDesc = "" +
@@ -1443,8 +1556,14 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\x16RevokeSessionsResponse\x12\x1c\n" +
 	"\tprocessed\x18\x01 \x01(\x05R\tprocessed\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\x12\x18\n" +
-	"\arevoked\x18\x03 \x01(\x03R\arevoked2\xeb\n" +
-	"\n" +
+	"\arevoked\x18\x03 \x01(\x03R\arevoked\"\xe2\x01\n" +
+	"\x18RevokeAllSessionsRequest\x12e\n" +
+	"\x0ecreated_before\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\rcreatedBefore\x12/\n" +
+	"\bprovider\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x00R\bprovider\x88\x01\x01\x12!\n" +
+	"\fawait_caches\x18\x03 \x01(\bR\vawaitCachesB\v\n" +
+	"\t_provider\"^\n" +
+	"\x19RevokeAllSessionsResponse\x12A\n" +
+	"\x0ecreated_before\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rcreatedBefore2\xfc\v\n" +
 	"\x0eSessionService\x12\x97\x01\n" +
 	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"?\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
 	"session.id\xb2\xb8\x18\fimpersonator\x12x\n" +
@@ -1461,7 +1580,8 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\rRevokeSession\x12!.authwire.v1.RevokeSessionRequest\x1a\".authwire.v1.RevokeSessionResponse\":\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
 	"session.id\x90\x02\x02\x12\x96\x01\n" +
 	"\x12RevokeUserSessions\x12&.authwire.v1.RevokeUserSessionsRequest\x1a'.authwire.v1.RevokeUserSessionsResponse\"/\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\xb2\xb8\x18\arevoked\x90\x02\x02\x12\x8b\x01\n" +
-	"\x0eRevokeSessions\x12\".authwire.v1.RevokeSessionsRequest\x1a#.authwire.v1.RevokeSessionsResponse\"0\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\buser_ids\xa8\xb8\x18\x01\xb2\xb8\x18\arevoked\x90\x02\x02BO\n" +
+	"\x0eRevokeSessions\x12\".authwire.v1.RevokeSessionsRequest\x1a#.authwire.v1.RevokeSessionsResponse\"0\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\buser_ids\xa8\xb8\x18\x01\xb2\xb8\x18\arevoked\x90\x02\x02\x12\x8e\x01\n" +
+	"\x11RevokeAllSessions\x12%.authwire.v1.RevokeAllSessionsRequest\x1a&.authwire.v1.RevokeAllSessionsResponse\"*\x9a\xb8\x18\x13sessions:revoke-all\xa8\xb8\x18\x01\xb2\xb8\x18\bprovider\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -1476,7 +1596,7 @@ func file_authwire_v1_session_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_session_service_proto_rawDescData
 }
 
-var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*CreateSessionRequest)(nil),       // 0: authwire.v1.CreateSessionRequest
 	(*CreateSessionResponse)(nil),      // 1: authwire.v1.CreateSessionResponse
@@ -1499,58 +1619,64 @@ var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*RevokeUserSessionsResponse)(nil), // 18: authwire.v1.RevokeUserSessionsResponse
 	(*RevokeSessionsRequest)(nil),      // 19: authwire.v1.RevokeSessionsRequest
 	(*RevokeSessionsResponse)(nil),     // 20: authwire.v1.RevokeSessionsResponse
-	(*timestamppb.Timestamp)(nil),      // 21: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),            // 22: google.protobuf.Struct
-	(*Session)(nil),                    // 23: authwire.v1.Session
-	(*User)(nil),                       // 24: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),      // 25: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),        // 26: google.protobuf.Duration
+	(*RevokeAllSessionsRequest)(nil),   // 21: authwire.v1.RevokeAllSessionsRequest
+	(*RevokeAllSessionsResponse)(nil),  // 22: authwire.v1.RevokeAllSessionsResponse
+	(*timestamppb.Timestamp)(nil),      // 23: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),            // 24: google.protobuf.Struct
+	(*Session)(nil),                    // 25: authwire.v1.Session
+	(*User)(nil),                       // 26: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),      // 27: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),        // 28: google.protobuf.Duration
 }
 var file_authwire_v1_session_service_proto_depIdxs = []int32{
-	21, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	22, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
-	23, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
-	23, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
-	24, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
-	21, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	22, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
-	25, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	23, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
-	23, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
+	23, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	24, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
+	25, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
+	25, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
+	26, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
+	23, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	24, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
+	27, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	25, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
+	25, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
 	9,  // 10: authwire.v1.AccessSessionRequest.extend:type_name -> authwire.v1.SessionExtension
-	26, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
-	26, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
-	23, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
-	24, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
-	21, // 15: authwire.v1.ListSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
-	23, // 16: authwire.v1.ListSessionsResponse.sessions:type_name -> authwire.v1.Session
-	23, // 17: authwire.v1.GetSessionResponse.session:type_name -> authwire.v1.Session
-	23, // 18: authwire.v1.RevokeSessionResponse.session:type_name -> authwire.v1.Session
-	0,  // 19: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
-	2,  // 20: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
-	4,  // 21: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
-	6,  // 22: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
-	8,  // 23: authwire.v1.SessionService.AccessSession:input_type -> authwire.v1.AccessSessionRequest
-	11, // 24: authwire.v1.SessionService.ListSessions:input_type -> authwire.v1.ListSessionsRequest
-	13, // 25: authwire.v1.SessionService.GetSession:input_type -> authwire.v1.GetSessionRequest
-	15, // 26: authwire.v1.SessionService.RevokeSession:input_type -> authwire.v1.RevokeSessionRequest
-	17, // 27: authwire.v1.SessionService.RevokeUserSessions:input_type -> authwire.v1.RevokeUserSessionsRequest
-	19, // 28: authwire.v1.SessionService.RevokeSessions:input_type -> authwire.v1.RevokeSessionsRequest
-	1,  // 29: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
-	3,  // 30: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
-	5,  // 31: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
-	7,  // 32: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
-	10, // 33: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
-	12, // 34: authwire.v1.SessionService.ListSessions:output_type -> authwire.v1.ListSessionsResponse
-	14, // 35: authwire.v1.SessionService.GetSession:output_type -> authwire.v1.GetSessionResponse
-	16, // 36: authwire.v1.SessionService.RevokeSession:output_type -> authwire.v1.RevokeSessionResponse
-	18, // 37: authwire.v1.SessionService.RevokeUserSessions:output_type -> authwire.v1.RevokeUserSessionsResponse
-	20, // 38: authwire.v1.SessionService.RevokeSessions:output_type -> authwire.v1.RevokeSessionsResponse
-	29, // [29:39] is the sub-list for method output_type
-	19, // [19:29] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	28, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
+	28, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
+	25, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
+	26, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
+	23, // 15: authwire.v1.ListSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
+	25, // 16: authwire.v1.ListSessionsResponse.sessions:type_name -> authwire.v1.Session
+	25, // 17: authwire.v1.GetSessionResponse.session:type_name -> authwire.v1.Session
+	25, // 18: authwire.v1.RevokeSessionResponse.session:type_name -> authwire.v1.Session
+	23, // 19: authwire.v1.RevokeAllSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
+	23, // 20: authwire.v1.RevokeAllSessionsResponse.created_before:type_name -> google.protobuf.Timestamp
+	0,  // 21: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
+	2,  // 22: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
+	4,  // 23: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
+	6,  // 24: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
+	8,  // 25: authwire.v1.SessionService.AccessSession:input_type -> authwire.v1.AccessSessionRequest
+	11, // 26: authwire.v1.SessionService.ListSessions:input_type -> authwire.v1.ListSessionsRequest
+	13, // 27: authwire.v1.SessionService.GetSession:input_type -> authwire.v1.GetSessionRequest
+	15, // 28: authwire.v1.SessionService.RevokeSession:input_type -> authwire.v1.RevokeSessionRequest
+	17, // 29: authwire.v1.SessionService.RevokeUserSessions:input_type -> authwire.v1.RevokeUserSessionsRequest
+	19, // 30: authwire.v1.SessionService.RevokeSessions:input_type -> authwire.v1.RevokeSessionsRequest
+	21, // 31: authwire.v1.SessionService.RevokeAllSessions:input_type -> authwire.v1.RevokeAllSessionsRequest
+	1,  // 32: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
+	3,  // 33: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
+	5,  // 34: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
+	7,  // 35: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
+	10, // 36: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
+	12, // 37: authwire.v1.SessionService.ListSessions:output_type -> authwire.v1.ListSessionsResponse
+	14, // 38: authwire.v1.SessionService.GetSession:output_type -> authwire.v1.GetSessionResponse
+	16, // 39: authwire.v1.SessionService.RevokeSession:output_type -> authwire.v1.RevokeSessionResponse
+	18, // 40: authwire.v1.SessionService.RevokeUserSessions:output_type -> authwire.v1.RevokeUserSessionsResponse
+	20, // 41: authwire.v1.SessionService.RevokeSessions:output_type -> authwire.v1.RevokeSessionsResponse
+	22, // 42: authwire.v1.SessionService.RevokeAllSessions:output_type -> authwire.v1.RevokeAllSessionsResponse
+	32, // [32:43] is the sub-list for method output_type
+	21, // [21:32] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_session_service_proto_init() }
@@ -1567,13 +1693,14 @@ func file_authwire_v1_session_service_proto_init() {
 	file_authwire_v1_session_service_proto_msgTypes[11].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[15].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[17].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_session_service_proto_rawDesc), len(file_authwire_v1_session_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

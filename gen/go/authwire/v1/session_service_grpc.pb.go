@@ -29,6 +29,7 @@ const (
 	SessionService_RevokeSession_FullMethodName      = "/authwire.v1.SessionService/RevokeSession"
 	SessionService_RevokeUserSessions_FullMethodName = "/authwire.v1.SessionService/RevokeUserSessions"
 	SessionService_RevokeSessions_FullMethodName     = "/authwire.v1.SessionService/RevokeSessions"
+	SessionService_RevokeAllSessions_FullMethodName  = "/authwire.v1.SessionService/RevokeAllSessions"
 )
 
 // SessionServiceClient is the client API for SessionService service.
@@ -46,6 +47,7 @@ type SessionServiceClient interface {
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
 	// SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
+	// SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the user.
 	CreateSession(ctx context.Context, in *CreateSessionRequest, opts ...grpc.CallOption) (*CreateSessionResponse, error)
 	// Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 	//
@@ -57,6 +59,7 @@ type SessionServiceClient interface {
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
 	// USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
 	// USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
+	// SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the new user.
 	UpdateSession(ctx context.Context, in *UpdateSessionRequest, opts ...grpc.CallOption) (*UpdateSessionResponse, error)
 	// Deletes a session and returns it as it was, even if it has expired.
 	//
@@ -122,6 +125,15 @@ type SessionServiceClient interface {
 	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
 	// deletion itself is done.
 	RevokeSessions(ctx context.Context, in *RevokeSessionsRequest, opts ...grpc.CallOption) (*RevokeSessionsResponse, error)
+	// Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
+	// one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
+	// The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
+	// sessions of the database: replace the secret to end these.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+	// sessions have ended.
+	RevokeAllSessions(ctx context.Context, in *RevokeAllSessionsRequest, opts ...grpc.CallOption) (*RevokeAllSessionsResponse, error)
 }
 
 type sessionServiceClient struct {
@@ -232,6 +244,16 @@ func (c *sessionServiceClient) RevokeSessions(ctx context.Context, in *RevokeSes
 	return out, nil
 }
 
+func (c *sessionServiceClient) RevokeAllSessions(ctx context.Context, in *RevokeAllSessionsRequest, opts ...grpc.CallOption) (*RevokeAllSessionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevokeAllSessionsResponse)
+	err := c.cc.Invoke(ctx, SessionService_RevokeAllSessions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SessionServiceServer is the server API for SessionService service.
 // All implementations must embed UnimplementedSessionServiceServer
 // for forward compatibility.
@@ -247,6 +269,7 @@ type SessionServiceServer interface {
 	// USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
 	// USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
 	// SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
+	// SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the user.
 	CreateSession(context.Context, *CreateSessionRequest) (*CreateSessionResponse, error)
 	// Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
 	//
@@ -258,6 +281,7 @@ type SessionServiceServer interface {
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
 	// USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
 	// USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
+	// SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the new user.
 	UpdateSession(context.Context, *UpdateSessionRequest) (*UpdateSessionResponse, error)
 	// Deletes a session and returns it as it was, even if it has expired.
 	//
@@ -323,6 +347,15 @@ type SessionServiceServer interface {
 	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
 	// deletion itself is done.
 	RevokeSessions(context.Context, *RevokeSessionsRequest) (*RevokeSessionsResponse, error)
+	// Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
+	// one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
+	// The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
+	// sessions of the database: replace the secret to end these.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
+	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+	// sessions have ended.
+	RevokeAllSessions(context.Context, *RevokeAllSessionsRequest) (*RevokeAllSessionsResponse, error)
 	mustEmbedUnimplementedSessionServiceServer()
 }
 
@@ -362,6 +395,9 @@ func (UnimplementedSessionServiceServer) RevokeUserSessions(context.Context, *Re
 }
 func (UnimplementedSessionServiceServer) RevokeSessions(context.Context, *RevokeSessionsRequest) (*RevokeSessionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevokeSessions not implemented")
+}
+func (UnimplementedSessionServiceServer) RevokeAllSessions(context.Context, *RevokeAllSessionsRequest) (*RevokeAllSessionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokeAllSessions not implemented")
 }
 func (UnimplementedSessionServiceServer) mustEmbedUnimplementedSessionServiceServer() {}
 func (UnimplementedSessionServiceServer) testEmbeddedByValue()                        {}
@@ -564,6 +600,24 @@ func _SessionService_RevokeSessions_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_RevokeAllSessions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeAllSessionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).RevokeAllSessions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_RevokeAllSessions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).RevokeAllSessions(ctx, req.(*RevokeAllSessionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SessionService_ServiceDesc is the grpc.ServiceDesc for SessionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -610,6 +664,10 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RevokeSessions",
 			Handler:    _SessionService_RevokeSessions_Handler,
+		},
+		{
+			MethodName: "RevokeAllSessions",
+			Handler:    _SessionService_RevokeAllSessions_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

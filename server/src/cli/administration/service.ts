@@ -1,4 +1,4 @@
-import { AccountService, AuditService, SessionService, UserService } from "@authwire/proto"
+import { AccountService, AuditService, SessionPolicyService, SessionService, UserService } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node"
@@ -11,6 +11,7 @@ export interface Service {
   users: Client<typeof UserService>
   accounts: Client<typeof AccountService>
   sessions: Client<typeof SessionService>
+  policies: Client<typeof SessionPolicyService>
   audit: Client<typeof AuditService>
 }
 
@@ -43,6 +44,7 @@ export async function withService<T>(
       users: createClient(UserService, transport),
       accounts: createClient(AccountService, transport),
       sessions: createClient(SessionService, transport),
+      policies: createClient(SessionPolicyService, transport),
       audit: createClient(AuditService, transport),
     })
   } catch (error) {

@@ -1,7 +1,9 @@
 import { type Session, SessionSchema } from "@authwire/proto"
 import type { Configuration } from "../../config/configuration.js"
+import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import type { CommandOutput } from "../commands/output.js"
+import { typedLine } from "../commands/typed-line.js"
 import { jsonOf, maxPageSize, printList, timeOf } from "./listing.js"
 import { withService } from "./service.js"
 
@@ -53,12 +55,17 @@ export async function revokeSession(
   if (dryRun) say("dry run: nothing was revoked\n")
 }
 
-/** `authwire sessions revoke-all`. Waits for the session caches. Throws StartError. */
+/**
+ * `authwire sessions revoke-all`. Without a user it asks for a confirmation. Waits for the session caches. Throws
+ * ConfigurationError and StartError.
+ */
 export async function revokeSessions(
   configuration: Configuration<"sessions revoke-all">,
   { print, say }: CommandOutput,
 ): Promise<undefined> {
-  const { user: userId, dryRun, json } = configuration
+  const { userOfAll: userId, provider, dryRun, json } = configuration
+  if (userId === undefined) return revokeAll(configuration, { print, say })
+  if (provider !== undefined) throw new ConfigurationError("sessions revoke-all: give --user or --provider, not both")
   const revoked = await withService(configuration, async ({ sessions }) => {
     if (!dryRun) return (await sessions.revokeUserSessions({ userId, awaitCaches: true })).revoked
     let count = 0n
@@ -72,4 +79,23 @@ export async function revokeSessions(
   const count = Number(revoked)
   await print(json ? `${JSON.stringify({ sessions: count })}\n` : `${dryRun ? "found" : "revoked"}: ${count}\n`)
   if (dryRun) say("dry run: nothing was revoked\n")
+}
+
+/** Ends the sessions of everybody, or those of one provider. Nobody counts them, so it takes as long as for one. */
+async function revokeAll(
+  configuration: Configuration<"sessions revoke-all">,
+  { print, say }: Pick<CommandOutput, "print" | "say">,
+): Promise<undefined> {
+  const { provider, yes, dryRun, json } = configuration
+  const whose = provider === undefined ? "of everybody" : `of everybody who signed in with ${provider}`
+  if (dryRun) return say(`dry run: the sessions ${whose} would end; nothing was revoked\n`) as undefined
+  if (!yes && (await typedLine(`The sessions ${whose} end. Type yes to go on: `, say)) !== "yes")
+    throw new ConfigurationError("sessions revoke-all: it was not confirmed: nothing was revoked")
+  const { createdBefore } = await withService(configuration, ({ sessions }) =>
+    sessions.revokeAllSessions({ provider, awaitCaches: true }),
+  )
+  const before = timeOf(createdBefore)
+  await print(
+    json ? `${JSON.stringify({ createdBefore: before })}\n` : `revoked: all that were created before ${before}\n`,
+  )
 }

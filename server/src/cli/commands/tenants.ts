@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline/promises"
 import { setTimeout as delay } from "node:timers/promises"
 import { tenantName } from "../../auth/key-fields.js"
 import type { Configuration } from "../../config/configuration.js"
@@ -7,6 +6,7 @@ import { StartError } from "../../errors/start-error.js"
 import { StoreError } from "../../errors/store-error.js"
 import { apiKeyStore, databaseClock, tenantStore } from "../../store/sql/index.js"
 import { type CommandOutput, table } from "./output.js"
+import { typedLine } from "./typed-line.js"
 import { requireTenant, withDatabase } from "./with-database.js"
 
 /** `authwire tenants create NAME`. Throws ConfigurationError and StartError. */
@@ -67,7 +67,13 @@ export async function deleteTenant(
         say("dry run: nothing was deleted\n")
         return
       }
-      if ((confirm ?? (await typedName(name, say))) !== name)
+      if (
+        (confirm ??
+          (await typedLine(
+            `All data of ${name} is deleted, and its keys end. Type the name of the tenant again: `,
+            say,
+          ))) !== name
+      )
         throw new ConfigurationError(`tenants delete: the name that was repeated is not ${name}: nothing was deleted`)
       const apiKeys = apiKeyStore(database)
       const keys = (await apiKeys.list({})).filter((key) => key.tenant === name)
@@ -92,11 +98,3 @@ export async function deleteTenant(
 
 const countsOf = (rows: readonly { table: string; count: number }[], what: string) =>
   rows.map(({ table, count }) => `${table}: ${count} ${what}\n`).join("")
-
-/** Asks for the name on standard input; returns undefined if that ends. */
-async function typedName(name: string, say: (text: string) => void): Promise<string | undefined> {
-  say(`All data of ${name} is deleted, and its keys end. Type the name of the tenant again: `)
-  const lines = createInterface({ input: process.stdin })
-  for await (const line of lines) return line.trim()
-  return undefined
-}

@@ -14,7 +14,7 @@ describe("the schema", () => {
     const without: DescMethod[] = [SessionService.method.accessSession]
     const writes = ownMethods.filter(
       (method) =>
-        /:(write|disable)$/.test(scopeOf(method) ?? "") &&
+        /:(write|disable|revoke-all)$/.test(scopeOf(method) ?? "") &&
         method.idempotency !== Level.NO_SIDE_EFFECTS &&
         !without.includes(method),
     )

@@ -22,6 +22,8 @@ const eventKinds: Record<domain.EventKind, EventKind> = {
   "authenticator.created": EventKind.AUTHENTICATOR_CREATED,
   "authenticator.updated": EventKind.AUTHENTICATOR_UPDATED,
   "authenticator.deleted": EventKind.AUTHENTICATOR_DELETED,
+  "all_sessions.revoked": EventKind.ALL_SESSIONS_REVOKED,
+  "session_policy.updated": EventKind.SESSION_POLICY_UPDATED,
 }
 
 /** Converts a list of kinds. Returns undefined, for all kinds, if the list is empty. */

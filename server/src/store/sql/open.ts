@@ -22,6 +22,7 @@ import { leaseStore } from "./leases.js"
 import { pageTokens } from "./query/page-tokens.js"
 import { storeError } from "./query/statement-error.js"
 import type { OnUnreadable } from "./schema/row-reader.js"
+import { sessionPolicyStore } from "./sessions/session-policies.js"
 import { sessionRevocations } from "./sessions/session-revocations.js"
 import { sessionStore } from "./sessions/sessions.js"
 import { tenantStore } from "./tenants.js"
@@ -146,6 +147,7 @@ export function sqlStore(
     accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
     sessions: sessionStore(database, { tokens, clock, eventOf, revocations }),
+    sessionPolicies: sessionPolicyStore(database, eventOf),
     verificationTokens: verificationTokenStore(database, eventOf),
     authenticators: authenticatorStore(database, { tokens, clock, provisional, eventOf }),
     tenants: tenantStore(database),

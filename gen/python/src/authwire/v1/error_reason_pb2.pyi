@@ -294,6 +294,12 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
 
     Read the value again, and repeat the change with its new etag.
     """
+    ERROR_REASON_SESSION_LIMIT_REACHED: _ErrorReason.ValueType  # 50
+    """FAILED_PRECONDITION: the user has as many sessions as the session policy of the tenant allows, and the policy rejects
+    further ones (SESSION_LIMIT_ACTION_REJECT_NEW).
+
+    Tell the user to sign out on another device first.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
@@ -572,5 +578,11 @@ ERROR_REASON_STALE_ETAG: ErrorReason.ValueType  # 49
 read it. Nothing was written.
 
 Read the value again, and repeat the change with its new etag.
+"""
+ERROR_REASON_SESSION_LIMIT_REACHED: ErrorReason.ValueType  # 50
+"""FAILED_PRECONDITION: the user has as many sessions as the session policy of the tenant allows, and the policy rejects
+further ones (SESSION_LIMIT_ACTION_REJECT_NEW).
+
+Tell the user to sign out on another device first.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -62,6 +62,12 @@ class _EventKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EventKind.V
     """A user was enabled by a call. The end of a disabled time adds no event."""
     EVENT_KIND_AUTHENTICATOR_DELETED: _EventKind.ValueType  # 19
     """An authenticator was deleted."""
+    EVENT_KIND_ALL_SESSIONS_REVOKED: _EventKind.ValueType  # 20
+    """All sessions of the tenant that had been created before a time were ended, or those of the provider. They have no events
+    of their own.
+    """
+    EVENT_KIND_SESSION_POLICY_UPDATED: _EventKind.ValueType  # 21
+    """The session policy of the tenant was changed."""
 
 class EventKind(_EventKind, metaclass=_EventKindEnumTypeWrapper):
     """The kinds of events. The deletion of expired rows adds no event, and neither does the record that a session was seen."""
@@ -104,6 +110,12 @@ EVENT_KIND_USER_ENABLED: EventKind.ValueType  # 16
 """A user was enabled by a call. The end of a disabled time adds no event."""
 EVENT_KIND_AUTHENTICATOR_DELETED: EventKind.ValueType  # 19
 """An authenticator was deleted."""
+EVENT_KIND_ALL_SESSIONS_REVOKED: EventKind.ValueType  # 20
+"""All sessions of the tenant that had been created before a time were ended, or those of the provider. They have no events
+of their own.
+"""
+EVENT_KIND_SESSION_POLICY_UPDATED: EventKind.ValueType  # 21
+"""The session policy of the tenant was changed."""
 Global___EventKind: _TypeAlias = EventKind  # noqa: Y015
 
 @_typing.final
@@ -128,7 +140,7 @@ class Event(_message.Message):
     its id.
     """
     provider: _builtins.str
-    """Provider of the account."""
+    """Provider of the account. For EVENT_KIND_ALL_SESSIONS_REVOKED: the provider whose sessions were ended, absent if all were."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it was written, by the database's clock as the replica that wrote it knew it. Events are in the order of their

@@ -742,3 +742,66 @@ class RevokeSessionsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RevokeSessionsResponse: _TypeAlias = RevokeSessionsResponse  # noqa: Y015
+
+@_typing.final
+class RevokeAllSessionsRequest(_message.Message):
+    """Request of SessionService.RevokeAllSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    PROVIDER_FIELD_NUMBER: _builtins.int
+    AWAIT_CACHES_FIELD_NUMBER: _builtins.int
+    provider: _builtins.str
+    """Only sessions that were created by a sign-in with this provider (Session.provider). Absent: all."""
+    await_caches: _builtins.bool
+    """Delays the response until no client can use its cached copy of sessions of this tenant any more, as for DeleteSession."""
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only sessions that were created before this moment, by the database's clock as the replica that created them knew it.
+        Fractions of a millisecond are dropped. Absent: all sessions that exist, and those that are created in the millisecond of
+        the call.
+        """
+
+    def __init__(
+        self,
+        *,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+        provider: _builtins.str | None = ...,
+        await_caches: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_provider", b"_provider", "created_before", b"created_before", "provider", b"provider"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_provider", b"_provider", "await_caches", b"await_caches", "created_before", b"created_before", "provider", b"provider"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__provider: _TypeAlias = _typing.Literal["provider"]  # noqa: Y015
+    _WhichOneofArgType__provider: _TypeAlias = _typing.Literal["_provider", b"_provider"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider) -> _WhichOneofReturnType__provider | None: ...
+
+Global___RevokeAllSessionsRequest: _TypeAlias = RevokeAllSessionsRequest  # noqa: Y015
+
+@_typing.final
+class RevokeAllSessionsResponse(_message.Message):
+    """Response of SessionService.RevokeAllSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """The sessions that were created before this moment have ended. It may be later than that of the request, because an
+        earlier call has ended more.
+        """
+
+    def __init__(
+        self,
+        *,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_before", b"created_before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_before", b"created_before"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeAllSessionsResponse: _TypeAlias = RevokeAllSessionsResponse  # noqa: Y015

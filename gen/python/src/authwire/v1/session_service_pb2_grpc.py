@@ -88,6 +88,11 @@ class SessionServiceStub:
                 request_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionsRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionsResponse.FromString,
                 _registered_method=True)
+        self.RevokeAllSessions = channel.unary_unary(
+                '/authwire.v1.SessionService/RevokeAllSessions',
+                request_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeAllSessionsRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeAllSessionsResponse.FromString,
+                _registered_method=True)
 
 
 class SessionServiceServicer:
@@ -104,6 +109,7 @@ class SessionServiceServicer:
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
         SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
+        SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,6 +131,7 @@ class SessionServiceServicer:
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
         USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
         USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
+        SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the new user.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -229,6 +236,20 @@ class SessionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RevokeAllSessions(self, request, context):
+        """Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
+        one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
+        The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
+        sessions of the database: replace the secret to end these.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        sessions have ended.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_SessionServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -281,6 +302,11 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.RevokeSessions,
                     request_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionsRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeSessionsResponse.SerializeToString,
+            ),
+            'RevokeAllSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeAllSessions,
+                    request_deserializer=authwire_dot_v1_dot_session__service__pb2.RevokeAllSessionsRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_session__service__pb2.RevokeAllSessionsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -557,6 +583,33 @@ class SessionService:
             '/authwire.v1.SessionService/RevokeSessions',
             authwire_dot_v1_dot_session__service__pb2.RevokeSessionsRequest.SerializeToString,
             authwire_dot_v1_dot_session__service__pb2.RevokeSessionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeAllSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.SessionService/RevokeAllSessions',
+            authwire_dot_v1_dot_session__service__pb2.RevokeAllSessionsRequest.SerializeToString,
+            authwire_dot_v1_dot_session__service__pb2.RevokeAllSessionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -44,6 +44,7 @@ class SessionServiceStub:
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
+    SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the user.
     """
     GetSessionAndUser: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionAndUserRequest, _session_service_pb2.GetSessionAndUserResponse]
     """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
@@ -57,6 +58,7 @@ class SessionServiceStub:
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
     USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
+    SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the new user.
     """
     DeleteSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]
     """Deletes a session and returns it as it was, even if it has expired.
@@ -129,6 +131,16 @@ class SessionServiceStub:
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
     deletion itself is done.
     """
+    RevokeAllSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeAllSessionsRequest, _session_service_pb2.RevokeAllSessionsResponse]
+    """Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
+    one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
+    The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
+    sessions of the database: replace the secret to end these.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    sessions have ended.
+    """
 
 @_typing.type_check_only
 class SessionServiceAsyncStub(SessionServiceStub):
@@ -146,6 +158,7 @@ class SessionServiceAsyncStub(SessionServiceStub):
     USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
     USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
     SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
+    SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the user.
     """
     GetSessionAndUser: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionAndUserRequest, _session_service_pb2.GetSessionAndUserResponse]  # type: ignore[assignment]
     """Returns a session and its user, read together in one statement. An expired session is never returned, but deleted.
@@ -159,6 +172,7 @@ class SessionServiceAsyncStub(SessionServiceStub):
     SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
     USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
     USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
+    SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the new user.
     """
     DeleteSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.DeleteSessionRequest, _session_service_pb2.DeleteSessionResponse]  # type: ignore[assignment]
     """Deletes a session and returns it as it was, even if it has expired.
@@ -231,6 +245,16 @@ class SessionServiceAsyncStub(SessionServiceStub):
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
     deletion itself is done.
     """
+    RevokeAllSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeAllSessionsRequest, _session_service_pb2.RevokeAllSessionsResponse]  # type: ignore[assignment]
+    """Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
+    one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
+    The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
+    sessions of the database: replace the secret to end these.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
+    CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+    sessions have ended.
+    """
 
 class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     """Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
@@ -251,6 +275,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
         USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
         SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
+        SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the user.
         """
 
     @_abc_1.abstractmethod
@@ -276,6 +301,7 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
         USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
         USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
+        SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the new user.
         """
 
     @_abc_1.abstractmethod
@@ -389,6 +415,22 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
 
         CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
         deletion itself is done.
+        """
+
+    @_abc_1.abstractmethod
+    def RevokeAllSessions(
+        self,
+        request: _session_service_pb2.RevokeAllSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.RevokeAllSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeAllSessionsResponse]]:
+        """Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
+        one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
+        The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
+        sessions of the database: replace the secret to end these.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
+        CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+        sessions have ended.
         """
 
 def add_SessionServiceServicer_to_server(servicer: SessionServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -489,6 +489,16 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_STALE_ETAG = 49;
    */
   STALE_ETAG = 49,
+
+  /**
+   * FAILED_PRECONDITION: the user has as many sessions as the session policy of the tenant allows, and the policy rejects
+   * further ones (SESSION_LIMIT_ACTION_REJECT_NEW).
+   *
+   * Tell the user to sign out on another device first.
+   *
+   * @generated from enum value: ERROR_REASON_SESSION_LIMIT_REACHED = 50;
+   */
+  SESSION_LIMIT_REACHED = 50,
 }
 
 /**

@@ -49,7 +49,7 @@ export declare type Event = Message<"authwire.v1.Event"> & {
   sessionId?: string | undefined;
 
   /**
-   * Provider of the account.
+   * Provider of the account. For EVENT_KIND_ALL_SESSIONS_REVOKED: the provider whose sessions were ended, absent if all were.
    *
    * @generated from field: optional string provider = 5;
    */
@@ -194,6 +194,21 @@ export enum EventKind {
    * @generated from enum value: EVENT_KIND_AUTHENTICATOR_DELETED = 19;
    */
   AUTHENTICATOR_DELETED = 19,
+
+  /**
+   * All sessions of the tenant that had been created before a time were ended, or those of the provider. They have no events
+   * of their own.
+   *
+   * @generated from enum value: EVENT_KIND_ALL_SESSIONS_REVOKED = 20;
+   */
+  ALL_SESSIONS_REVOKED = 20,
+
+  /**
+   * The session policy of the tenant was changed.
+   *
+   * @generated from enum value: EVENT_KIND_SESSION_POLICY_UPDATED = 21;
+   */
+  SESSION_POLICY_UPDATED = 21,
 }
 
 /**

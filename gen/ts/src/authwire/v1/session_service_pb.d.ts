@@ -699,6 +699,63 @@ export declare type RevokeSessionsResponse = Message<"authwire.v1.RevokeSessions
 export declare const RevokeSessionsResponseSchema: GenMessage<RevokeSessionsResponse>;
 
 /**
+ * Request of SessionService.RevokeAllSessions.
+ *
+ * @generated from message authwire.v1.RevokeAllSessionsRequest
+ */
+export declare type RevokeAllSessionsRequest = Message<"authwire.v1.RevokeAllSessionsRequest"> & {
+  /**
+   * Only sessions that were created before this moment, by the database's clock as the replica that created them knew it.
+   * Fractions of a millisecond are dropped. Absent: all sessions that exist, and those that are created in the millisecond of
+   * the call.
+   *
+   * @generated from field: google.protobuf.Timestamp created_before = 1;
+   */
+  createdBefore?: Timestamp | undefined;
+
+  /**
+   * Only sessions that were created by a sign-in with this provider (Session.provider). Absent: all.
+   *
+   * @generated from field: optional string provider = 2;
+   */
+  provider?: string | undefined;
+
+  /**
+   * Delays the response until no client can use its cached copy of sessions of this tenant any more, as for DeleteSession.
+   *
+   * @generated from field: bool await_caches = 3;
+   */
+  awaitCaches: boolean;
+};
+
+/**
+ * Describes the message authwire.v1.RevokeAllSessionsRequest.
+ * Use `create(RevokeAllSessionsRequestSchema)` to create a new message.
+ */
+export declare const RevokeAllSessionsRequestSchema: GenMessage<RevokeAllSessionsRequest>;
+
+/**
+ * Response of SessionService.RevokeAllSessions.
+ *
+ * @generated from message authwire.v1.RevokeAllSessionsResponse
+ */
+export declare type RevokeAllSessionsResponse = Message<"authwire.v1.RevokeAllSessionsResponse"> & {
+  /**
+   * The sessions that were created before this moment have ended. It may be later than that of the request, because an
+   * earlier call has ended more.
+   *
+   * @generated from field: google.protobuf.Timestamp created_before = 1;
+   */
+  createdBefore?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.RevokeAllSessionsResponse.
+ * Use `create(RevokeAllSessionsResponseSchema)` to create a new message.
+ */
+export declare const RevokeAllSessionsResponseSchema: GenMessage<RevokeAllSessionsResponse>;
+
+/**
  * Sessions: the sign-ins of users. The database stores only the SHA-256 of a session token.
  *
  * The methods that write accept the header `idempotency-key`. authwire/v1/idempotency.proto describes it and its errors.
@@ -714,6 +771,7 @@ export declare const SessionService: GenService<{
    * USER_NOT_FOUND (NOT_FOUND): no user has `user_id`.
    * USER_DISABLED (FAILED_PRECONDITION): the user is disabled.
    * SESSION_ALREADY_EXISTS (ALREADY_EXISTS): the token is taken.
+   * SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the user.
    *
    * @generated from rpc authwire.v1.SessionService.CreateSession
    */
@@ -741,6 +799,7 @@ export declare const SessionService: GenService<{
    * SESSION_NOT_FOUND (NOT_FOUND): no session has the token, or it has expired.
    * USER_NOT_FOUND (NOT_FOUND): no user has the new `user_id`.
    * USER_DISABLED (FAILED_PRECONDITION): the new user is disabled.
+   * SESSION_LIMIT_REACHED (FAILED_PRECONDITION): the session policy of the tenant rejects further sessions of the new user.
    *
    * @generated from rpc authwire.v1.SessionService.UpdateSession
    */
@@ -868,6 +927,23 @@ export declare const SessionService: GenService<{
     methodKind: "unary";
     input: typeof RevokeSessionsRequestSchema;
     output: typeof RevokeSessionsResponseSchema;
+  },
+  /**
+   * Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
+   * one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
+   * The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
+   * sessions of the database: replace the secret to end these.
+   *
+   * INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
+   * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
+   * sessions have ended.
+   *
+   * @generated from rpc authwire.v1.SessionService.RevokeAllSessions
+   */
+  revokeAllSessions: {
+    methodKind: "unary";
+    input: typeof RevokeAllSessionsRequestSchema;
+    output: typeof RevokeAllSessionsResponseSchema;
   },
 }>;
 

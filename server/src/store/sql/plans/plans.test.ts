@@ -48,7 +48,9 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       await store.authenticators.create(anyone, newAuthenticator(each.id))
     }
     await store.accounts.link(anyone, account)
-    await store.sessions.create(anyone, session)
+    await store.sessions.create(anyone, session, { provider: "p" })
+    for (const provider of ["", "p"])
+      await store.sessions.revokeAll(anyone, { createdBefore: new Date(0), ...(provider && { provider }) })
     await store.authenticators.create(anyone, authenticator)
     if (target === "postgres") await fillTables("default")
   })
@@ -63,6 +65,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       ["users", "id, email_key, extra", "n, n, '{}'"],
       ["accounts", "provider, provider_account_id, user_id, type, extra", "'p', n, n, 'oauth', '{}'"],
       ["sessions", "token_hash, user_id, expires, extra", "sha256(n::bytea), n, now(), '{}'"],
+      ["session_policies", "provider", "n"],
       ["verification_tokens", "identifier, token_hash, expires", "n, sha256(n::bytea), now()"],
       [
         "authenticators",
@@ -109,6 +112,19 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     expect(recorded.filter(([sql]) => sql.includes("mark'"))).toEqual([])
   })
 
+  /** Returns accesses in the order of their tables. PostgreSQL numbers aliases that occur several times. */
+  const byTable = (accesses: Access[]) =>
+    accesses
+      .map((one) => ({ ...one, table: String(one.table).replace(/_\d+$/, "") }))
+      .toSorted((one, other) => (String(one.table) < String(other.table) ? -1 : 1))
+
+  /** The accesses to the rows of the tenant's policy and of the session's provider, in the columns. */
+  const ofPolicies: Access[] = range(4).map(() => ({
+    table: "o",
+    type: expect.stringMatching(/^(eq_ref|const)$/),
+    key: "PRIMARY",
+  }))
+
   /** The access to the mark of a user that is being deleted, by which rows of the user are left out. */
   const mark: Access = { table: "o", type: expect.stringMatching(/^(eq_ref|const)$/), key: "PRIMARY" }
 
@@ -140,18 +156,12 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     [
       "sessions.getWithUser",
       (store) => store.sessions.getWithUser(anyone, session.sessionToken),
-      [
-        { table: "s", type: "const", key: "PRIMARY" },
-        { table: "u", type: "const", key: "PRIMARY" },
-      ],
+      [...ofPolicies, { table: "s", type: "const", key: "PRIMARY" }, { table: "u", type: "const", key: "PRIMARY" }],
     ],
     [
       "sessions.access, not due",
       (store) => store.sessions.access(anyone, session.sessionToken, { maxAge: 86_400_000, updateAge: 3_600_000 }),
-      [
-        { table: "s", type: "const", key: "PRIMARY" },
-        { table: "u", type: "const", key: "PRIMARY" },
-      ],
+      [...ofPolicies, { table: "s", type: "const", key: "PRIMARY" }, { table: "u", type: "const", key: "PRIMARY" }],
     ],
     [
       "accounts.get",
@@ -175,7 +185,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     recorded.length = 0
     expect(await call(recordingStore())).not.toBeNull()
     expect(recorded).toHaveLength(1)
-    expect(await plans.of(recorded[0] as Ran)).toEqual(plan)
+    expect(byTable(await plans.of(recorded[0] as Ran))).toEqual(plan)
   })
 
   if (target !== "sqlite") {
@@ -207,6 +217,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         "sessions.getWithUser",
         async (store, given) => (await store.sessions.getWithUser(anyone, given.session.sessionToken))?.user ?? null,
         [
+          ...ofPolicies,
           { table: "s", type: "range", key: "PRIMARY" },
           { table: "u", type: expect.stringMatching(/^(eq_ref|const)$/), key: "PRIMARY" },
         ],
@@ -229,7 +240,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       const found = await Promise.all(given.map((each) => call(store, each)))
       expect(found).toEqual(given.map((each, index) => (index % 2 === 1 ? null : each.user)))
       expect(recorded).toHaveLength(1)
-      expect(await plans.of(recorded[0] as Ran)).toEqual(plan)
+      expect(byTable(await plans.of(recorded[0] as Ran))).toEqual(plan)
     })
   }
 

@@ -23,16 +23,18 @@ const orderOfChanges = [
 /**
  * Creates inserts of rows into a table.
  *
+ * @param name the operation. Inserts with other statements have other names.
  * @param several returns the statement that inserts `count` rows.
  */
 export function insertsInto<Row>(
   tableName: string,
+  name: string,
   one: Statement<Row>,
   several: (count: number) => Statement<readonly Row[]>,
 ): ChangeOf<Row> {
   const { sql } = one
   const shared = {
-    kind: `insert ${tableName}`,
+    kind: `${name} ${tableName}`,
     rank: orderOfChanges.indexOf(tableName),
     mustMatch: false,
     isIdempotent: false,

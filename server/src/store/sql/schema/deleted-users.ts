@@ -22,9 +22,13 @@ export function ofPresentUser(tenant: string, userId: string): string {
 /**
  * Returns the value of the user's id in the insert of a row: null if the user is being deleted or is disabled. The column
  * is not nullable, so the insert fails like that of a row whose user does not exist.
+ *
+ * @param condition a further condition about the user `o`.
  */
-export function presentUser(tenant: string, userId: string, engine: Engine): string {
-  const isPresent = `o.deleted IS NULL AND ${isEnabled("o", engine)}`
+export function presentUser(tenant: string, userId: string, engine: Engine, condition?: string): string {
+  const isPresent = ["o.deleted IS NULL", isEnabled("o", engine), ...(condition === undefined ? [] : [condition])].join(
+    " AND ",
+  )
   // The foreign key takes the same lock, but only after PostgreSQL has read the row, which may have changed meanwhile.
   const lock = engine === "postgres" ? " FOR KEY SHARE" : ""
   return `(SELECT o.id FROM users o WHERE o.tenant = ${tenant} AND o.id = ${userId} AND ${isPresent}${lock})`

@@ -12,6 +12,7 @@ import type {
   EventRow,
   IdempotencyKeyRow,
   LeaseRow,
+  SessionPolicyRow,
   SessionRow,
   UserRow,
   VerificationTokenRow,
@@ -140,6 +141,22 @@ export function entities(engine: Engine) {
         { name: "sessions_ip", columns: ["tenant", "ip", "created", "id"] },
       ],
       foreignKeys: [ofUser("sessions_user_id_fkey")],
+    }),
+
+    sessionPolicies: new EntitySchema<SessionPolicyRow>({
+      name: "SessionPolicy",
+      tableName: "session_policies",
+      columns: {
+        tenant,
+        provider: { name: "provider", primary: true, ...key(255) },
+        maxAge: { name: "max_age", nullable: true, ...whole() },
+        idleTimeout: { name: "idle_timeout", nullable: true, ...whole() },
+        maxSessions: { name: "max_sessions", nullable: true, ...whole() },
+        atLimit: { name: "at_limit", nullable: true, ...key(16) },
+        revokedBefore: { name: "revoked_before", nullable: true, ...time() },
+        revoking: { name: "revoking", nullable: true, ...time() },
+      },
+      indices: [{ name: "session_policies_revoking", columns: ["revoking"] }],
     }),
 
     verificationTokens: new EntitySchema<VerificationTokenRow>({

@@ -32,6 +32,7 @@ const tables = [
   "events",
   "idempotency_keys",
   "leases",
+  "session_policies",
   "sessions",
   "tenants",
   "users",

@@ -7,6 +7,7 @@ import type {
   EventKind,
   Session,
   SessionOrigin,
+  SessionPolicy,
   User,
   VerificationToken,
 } from "../../types.js"
@@ -113,6 +114,17 @@ export interface EventHeadRow {
   name: string
   sequence: number
   history: string
+}
+
+/**
+ * A row of `session_policies`: with an empty provider the policy of a tenant, otherwise only the marks of a provider.
+ * `revokedBefore` ends the sessions that were created before. `revoking` is the same time while their rows have not been
+ * deleted yet.
+ */
+export interface SessionPolicyRow extends SessionPolicy, Owned {
+  provider: string
+  revokedBefore?: Date | undefined
+  revoking?: Date | undefined
 }
 
 /** A row of `caches`: what a process reports about its clients of a tenant that cache sessions. */

@@ -27,6 +27,7 @@ import {
   type IdempotencyKeyRow,
   type LeaseRow,
   refreshColumns,
+  type SessionPolicyRow,
   type SessionRow,
   type UserRow,
   type VerificationTokenRow,
@@ -58,6 +59,12 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
    * a user that is being deleted or is disabled.
    */
   inserted(row: Row): Change
+  /**
+   * Creates inserts of rows of users that fail with "no-parent" also unless a condition holds about the user `o`.
+   *
+   * @param name distinguishes them from `inserted`.
+   */
+  insertedIf(name: string, condition: string): ChangeOf<Row>
   /** Returns the statement that inserts `count` rows. */
   insertMany(count: number): Statement<readonly Row[]>
   /**
@@ -74,8 +81,11 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
    * it.
    */
   readonly byKeyForUpdate: Statement<Pick<Row, Key>>
-  /** Creates a statement like `byKeyForUpdate` that selects these columns as well. */
-  withColumnsForUpdate(columns: readonly (keyof Row & string)[]): Statement<Pick<Row, Key>>
+  /**
+   * Creates a statement like `byKeyForUpdate` that selects these expressions as well. The alias is the first letter of the
+   * table's name.
+   */
+  withColumnsForUpdate(expressions: readonly string[]): Statement<Pick<Row, Key>>
   /**
    * Creates deletions of the row with the key that apply only if the row is as it was read: `cells` are those of
    * `columns`. A deletion fails with "unmatched" if the row has changed or is gone. Throws a TypeError for a table with
@@ -134,6 +144,7 @@ export function tables(
       isOfUser: true,
     }),
     sessions: table<SessionRow, "tenant" | "tokenHash">(entities.sessions, { isOfUser: true }),
+    sessionPolicies: table<SessionPolicyRow, "tenant" | "provider">(entities.sessionPolicies),
     verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(entities.verificationTokens),
     authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(entities.authenticators, { isOfUser: true }),
     idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(entities.idempotencyKeys),
@@ -210,11 +221,17 @@ function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
     }
   const insertMany = inserting(expressionsOf)
   /** Expressions of a row for which the insert fails if its user is being deleted or is disabled. */
-  const guarded = (all: readonly string[], suffix = "") => ({
-    ...expressionsOf(all, suffix),
-    ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`, engine) }),
-  })
-  const insertGuarded = built(query().insert().into<Row>(name).values(guarded(properties)), ...properties)
+  const guarded =
+    (condition?: string) =>
+    (all: readonly string[], suffix = "") => ({
+      ...expressionsOf(all, suffix),
+      ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`, engine, condition) }),
+    })
+  const insertsIf = (kind: string, condition?: string) => {
+    const expressions = guarded(condition)
+    const one = built(query().insert().into<Row>(name).values(expressions(properties)), ...properties)
+    return insertsInto(tableName, kind, one, inserting(expressions))
+  }
   const alias = tableName.slice(0, 1)
   const selectByKey = () => {
     const select = selectFrom(alias).where(keyIs(alias))
@@ -228,14 +245,14 @@ function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
     key,
     width: selected.length,
     insert,
-    inserted: insertsInto(tableName, insertGuarded, inserting(guarded)),
+    inserted: insertsIf("insert"),
+    insertedIf: insertsIf,
     insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
     byKey,
     byKeyForUpdate: built(lock(selectByKey()), ...key),
-    withColumnsForUpdate: (more) =>
-      built(lock(selectByKey().select([columns(alias), ...more.map((name) => `${alias}.${name}`)].join(", "))), ...key),
+    withColumnsForUpdate: (more) => built(lock(selectByKey().select([columns(alias), ...more].join(", "))), ...key),
     deletedIfUnchanged() {
       const mayChange = selected.filter((column) => column.isUpdate)
       const nullable = mayChange.find((column) => column.isNullable)

@@ -6,7 +6,9 @@ import type { PageTokens } from "../query/page-tokens.js"
 import type { Cell } from "../query/statement.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import { withoutSkipped } from "../schema/unreadable-row.js"
+import { policyIn } from "./session-policies.js"
 import { beginning, endAt, firstTime, type Position, sessionRanges } from "./session-ranges.js"
+import { endOf, type SessionRules } from "./session-rules.js"
 
 /** The columns that lists select in addition to `columns`. */
 const others = ["created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"] as const
@@ -16,14 +18,14 @@ const others = ["created", "lastSeen", "ip", "userAgent", "authMethod", "provide
  */
 export function sessionLists(
   database: Database,
-  { tokens, clock }: { tokens: PageTokens; clock: () => number },
+  { tokens, clock, rules }: { tokens: PageTokens; clock: () => number; rules: SessionRules },
 ): Pick<SessionStore, "list" | "get"> {
-  const { sessions } = database.tables
-  const rangeOf = sessionRanges(database, listedColumns(database))
+  const { sessions, sessionPolicies } = database.tables
+  const rangeOf = sessionRanges(database, listedColumns(database, rules), rules)
   const byId = sessions.statement(
     sessions
       .selectFrom("s")
-      .select(listedColumns(database))
+      .select(listedColumns(database, rules))
       .where(`s.tenant = :tenant AND s.id = :id AND ${ofPresentUser("s.tenant", "s.userId")}`),
     "tenant",
     "id",
@@ -35,7 +37,10 @@ export function sessionLists(
       const list = ["sessions", caller.tenant, JSON.stringify(filter)]
       const after = token === undefined ? beginning : positionIn(tokens.open<TokenPosition>(list, token))
       const { userId, ip, provider, createdSince: since = firstTime } = filter
-      const wanted = { tenant: caller.tenant, userId, ip, provider, since, now: new Date(clock()) }
+      const key = { tenant: caller.tenant, provider: "" }
+      const policies = filter.active === undefined ? [] : await database.reads(caller).read(sessionPolicies.byKey, key)
+      const times = rules.since(policyIn(sessionPolicies.first(policies)), clock())
+      const wanted = { tenant: caller.tenant, userId, ip, provider, since, ...times }
       // Read from the writer: a session that was revoked a moment ago must not appear as if the revocation had failed.
       const sql = database.reads(caller)
       const scans = database.reads(caller, "scan")
@@ -56,7 +61,7 @@ export function sessionLists(
         itemOf: (row) =>
           sessions.readableItem(
             row,
-            (cells) => listedSession(database, cells),
+            (cells) => listedSession(database, rules, cells),
             (cells) => ({
               id: sessions.valueIn("id", cells) as string,
               created: sessions.value("created", cells[sessions.width] as Cell) as Date,
@@ -71,7 +76,7 @@ export function sessionLists(
 
     async get(caller, id) {
       const [cells] = await database.reads(caller).read(byId, { tenant: caller.tenant, id })
-      return cells === undefined ? null : listedSession(database, cells)
+      return cells === undefined ? null : listedSession(database, rules, cells)
     },
   }
 }
@@ -82,11 +87,13 @@ type TokenPosition = [created: string, id: string]
 const positionIn = ([created, id]: TokenPosition): Position => ({ created: new Date(created), id })
 
 /** Returns the columns from which `listedSession` makes a session, for the table alias `s`. */
-export function listedColumns({ tables: { sessions } }: Database): string {
-  return [sessions.columns("s"), ...others.map((property) => `s.${property}`)].join(", ")
+export function listedColumns({ tables: { sessions } }: Database, rules: SessionRules): string {
+  return [sessions.columns("s"), ...others.map((property) => `s.${property}`), ...rules.columns].join(", ")
 }
 
-export function listedSession({ tables: { sessions } }: Database, cells: Cell[]): ListedSession {
+export function listedSession({ tables: { sessions } }: Database, rules: SessionRules, cells: Cell[]): ListedSession {
   const more = others.map((property, n) => [property, sessions.value(property, cells[sessions.width + n] as Cell)])
-  return { ...sessions.row(cells), ...Object.fromEntries(more) }
+  const session: ListedSession = { ...sessions.row(cells), ...Object.fromEntries(more) }
+  const limits = rules.limitsIn(cells, sessions.width + others.length)
+  return { ...session, expires: endOf(session.expires, session.created, limits) }
 }

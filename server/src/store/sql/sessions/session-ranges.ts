@@ -5,6 +5,7 @@ import { type Cell, type Statement, statement } from "../query/statement.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import type { SessionRow } from "../schema/rows.js"
 import { noCommonIndex } from "../users/user-ranges.js"
+import type { LivingSince, SessionRules } from "./session-rules.js"
 
 /** The range of times that every engine supports. All sessions were created within it. */
 export const firstTime = new Date("1000-01-01T00:00:00.000Z")
@@ -14,13 +15,12 @@ export const lastTime = new Date("9999-12-31T23:59:59.999Z")
 export type Position = Pick<ListedSession, "created" | "id">
 
 /** What one statement reads: the sessions after one position, up to another one. */
-export interface Range {
+export interface Range extends LivingSince {
   tenant: string
   userId: string | undefined
   ip: string | undefined
   provider: string | undefined
   since: Date
-  now: Date
   after: Position
   end: Position
 }
@@ -48,7 +48,11 @@ type Lead = "userId" | "ip" | undefined
 const indexes = { userId: "sessions_user_id", ip: "sessions_ip", none: "sessions_created" }
 
 /** @param columns the columns of sessions that the statements select, for the table alias `s`. */
-export function sessionRanges(database: Database, columns: string): (filter: SessionFilter) => SessionRange {
+export function sessionRanges(
+  database: Database,
+  columns: string,
+  rules: SessionRules,
+): (filter: SessionFilter) => SessionRange {
   const { sessions } = database.tables
   const isPostgres = database.engine === "postgres"
   const isMariadb = database.engine === "mariadb"
@@ -91,7 +95,7 @@ export function sessionRanges(database: Database, columns: string): (filter: Ses
     ip: ({ ip }) => sessions.cell("ip", ip),
     provider: ({ provider }) => sessions.cell("provider", provider),
     since: ({ since }) => sessions.cell("created", since),
-    now: ({ now }) => sessions.cell("expires", now),
+    ...rules.parameters,
     created: ({ after }) => sessions.cell("created", after.created),
     id: ({ after }) => sessions.cell("id", after.id),
     userIdEnd: ({ userId = "" }) => sessions.cell("userId", userId),
@@ -119,7 +123,7 @@ export function sessionRanges(database: Database, columns: string): (filter: Ses
     // The CASE prevents the use of other indexes, and for plain comparisons PostgreSQL would estimate few rows.
     const only = (condition: string) => ` AND CASE WHEN ${condition} THEN TRUE ELSE FALSE END`
     const others = [
-      active === undefined ? "" : only(`s.expires ${active ? ">=" : "<"} :now`),
+      active === undefined ? "" : ` AND CASE WHEN ${rules.living} THEN ${active} ELSE ${!active} END`,
       provider === undefined ? "" : only("s.provider = :provider"),
       impersonated ? only("s.impersonator IS NOT NULL") : "",
       lead === "userId" ? "" : only(ofPresentUser("s.tenant", "s.userId")),

@@ -9,6 +9,7 @@ import type { SessionRow } from "../schema/rows.js"
 import type { RevokeMost } from "../users/revoke-most.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
+import { sessionRules } from "./session-rules.js"
 
 /**
  * The maximum number of a user's sessions that one statement deletes. It keeps the statement within its timeout and the
@@ -51,10 +52,11 @@ export interface SessionRevocations extends Pick<SessionStore, "revoke" | "revok
 /** Creates the revocations of sessions by callers without their tokens. */
 export function sessionRevocations(database: Database, eventOf: EventOf): SessionRevocations {
   const { sessions, users } = database.tables
+  const rules = sessionRules(database)
   const byId = sessions.statement(
     sessions
       .selectFrom("s")
-      .select(`${listedColumns(database)}, s.tokenHash`)
+      .select(`${listedColumns(database, rules)}, s.tokenHash`)
       .where(`s.tenant = :tenant AND s.id = :id AND ${ofPresentUser("s.tenant", "s.userId")}`),
     "tenant",
     "id",
@@ -194,7 +196,7 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
           cells !== undefined;
           [cells] = await sql.read(byId, { tenant, id })
         ) {
-          const session = listedSession(database, cells)
+          const session = listedSession(database, rules, cells)
           if (userId !== undefined && userId !== session.userId) return null
           try {
             const event = eventOf(caller, "session.deleted", idsOf(session))

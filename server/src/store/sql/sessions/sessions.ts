@@ -16,10 +16,13 @@ import { startOfDay } from "../users/start-of-day.js"
 import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
 import { lastSeenWriter } from "./last-seen.js"
-import { sessionAccess } from "./session-access.js"
+import { revocationOfAll } from "./revoked-sessions.js"
+import { type FoundSession, sessionAccess } from "./session-access.js"
+import { sessionInserts } from "./session-inserts.js"
 import { idsOf, keyOfSession as keyOf, newHandle } from "./session-keys.js"
 import { sessionLists } from "./session-lists.js"
 import type { SessionRevocations } from "./session-revocations.js"
+import { isEnded, sessionRules, within } from "./session-rules.js"
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(
@@ -35,9 +38,10 @@ export function sessionStore(
   const { sessions, users } = database.tables
   const sessionsOfUsers = (condition = "") =>
     sessions.selectFrom("s").innerJoin(users.entity, "u", `u.tenant = s.tenant AND u.id = s.userId${condition}`)
+  const rules = sessionRules(database)
   const sessionAndUserByHash = sharedLookup(database, {
     from: () => sessionsOfUsers(` AND ${isEnabled("u", database.engine)}`),
-    columns: `${sessions.columns("s")}, s.lastSeen, ${users.columns("u")}`,
+    columns: `${sessions.columns("s")}, ${rules.columns.join(", ")}, ${users.columns("u")}`,
     alias: "s",
     key: ["tokenHash"],
   })
@@ -52,8 +56,14 @@ export function sessionStore(
     sessions.deleteFrom().where(`${sessions.keyIs()} AND expires < ${currentTime(database.engine)}`),
     ...sessions.key,
   )
-  const byKeyForUpdate = sessions.withColumnsForUpdate(["lastSeen"])
+  // A session that the policy has ended stays ended if the policy changes later, unless it has been used meanwhile.
+  const deleteUnused = sessions.statement(
+    sessions.deleteFrom().where(`${sessions.keyIs()} AND COALESCE(lastSeen, created) <= :lastSeen`),
+    ...sessions.key,
+    "lastSeen",
+  )
   const deletedIfUnchanged = sessions.deletedIfUnchanged()
+  const withLimitsForUpdate = sessions.withColumnsForUpdate(rules.columns)
   const { missing, refusalOf } = userChecks(database)
   const removeLeft = leftRows(database, sessions)
   const lastSeen = lastSeenWriter(database, clock)
@@ -61,17 +71,26 @@ export function sessionStore(
   /** The lock name of a session's user, whose row the foreign key locks. */
   const userName = ({ tenant }: Caller, id: string) => users.nameOf({ tenant, id })
 
-  const getWithUser: SessionStore["getWithUser"] = async (caller, sessionToken) => {
+  const find = async (caller: Caller, sessionToken: string): Promise<FoundSession | null> => {
     const key = keyOf(caller, sessionToken)
     const cells = await sessionAndUserByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
     if (cells === undefined) return null
-    const session = { sessionToken, ...sessions.row(cells) }
-    if (session.expires.getTime() >= clock()) {
-      lastSeen.record({ ...key, userId: session.userId }, sessions.value("lastSeen", cells[sessions.width] as Cell))
-      return { session, user: users.row(cells, sessions.width + 1) }
+    const limits = rules.limitsIn(cells, sessions.width)
+    if (limits?.isRevoked) return null
+    const stored = sessions.row(cells)
+    const session = { sessionToken, ...stored, expires: within(stored.expires, limits) }
+    const now = clock()
+    if (session.expires.getTime() >= now && !isEnded(limits, now)) {
+      const seen = sessions.value("lastSeen", cells[sessions.width + 1] as Cell)
+      lastSeen.record({ ...key, userId: session.userId }, seen)
+      return { session, user: users.row(cells, sessions.width + rules.columns.length), latest: limits?.latest }
     }
     try {
-      await database.writes(caller, [sessions.nameOf(key)], (sql) => sql.write(deleteExpired, key))
+      await database.writes(caller, [sessions.nameOf(key)], (sql) =>
+        limits === undefined || stored.expires.getTime() < now
+          ? sql.write(deleteExpired, key)
+          : sql.write(deleteUnused, { ...key, lastSeen: limits.used }),
+      )
     } catch (error) {
       // A database that accepts no writes still answers reads. The cleanup deletes the session later.
       if (!(error instanceof StoreError && failsBy(error.cause, "read-only"))) throw error
@@ -79,27 +98,30 @@ export function sessionStore(
     return null
   }
 
+  const getWithUser: SessionStore["getWithUser"] = async (caller, sessionToken) => {
+    const found = await find(caller, sessionToken)
+    return found && { session: found.session, user: found.user }
+  }
+
+  const inserts = sessionInserts(database, { clock, seenUser, eventOf })
+
   return {
-    ...sessionLists(database, { tokens, clock }),
+    ...sessionLists(database, { tokens, clock, rules }),
     revoke: revocations.revoke,
     revokeOfUser: revocations.revokeOfUser,
     revokeOfUsers: revocations.revokeOfUsers,
+    revokeAll: revocationOfAll(database, { clock, eventOf }),
 
     async create(caller, given, origin) {
       checkJsonSize("extra", given.extra)
       const session = { ...given, id: newHandle() }
       const now = new Date(clock())
       const row = { ...rowOf(caller, session), ...origin, created: now, lastSeen: now }
-      const { userId } = session
       for (;;) {
         try {
-          const event = eventOf(caller, "session.created", { userId, sessionId: session.id })
-          await database.writes(caller, [userName(caller, userId)], (sql) =>
-            sql.change([seenUser({ tenant: caller.tenant, id: userId }), sessions.inserted(row), ...event]),
-          )
-          return session
+          return { ...session, expires: await inserts.insert(caller, row, userName(caller, row.userId)) }
         } catch (error) {
-          if (failsBy(error, "no-parent")) throw await missing(caller, userId)
+          if (failsBy(error, "no-parent")) throw await missing(caller, row.userId)
           if (!failsBy(error, "duplicate")) throw error
           if (await removeLeft(caller, row)) continue
           throw new StoreError("SESSION_ALREADY_EXISTS", "the session token is taken")
@@ -113,23 +135,29 @@ export function sessionStore(
       const key = keyOf(caller, sessionToken)
       const newUser = patch.userId === undefined ? [] : [userName(caller, patch.userId)]
       return database.transaction(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
-        const [cells] = await sql.read(byKeyForUpdate, key)
+        const [cells] = await sql.read(withLimitsForUpdate, key)
         if (cells === undefined) return null
         const stored = sessions.row(cells)
+        const limits = rules.limitsIn(cells, sessions.width)
         const now = new Date(clock())
-        if (stored.expires < now) return null
+        if (within(stored.expires, limits) < now || isEnded(limits, now.getTime())) return null
         const session: Session = {
           id: stored.id,
           sessionToken,
           userId: patch.userId ?? stored.userId,
-          expires: patch.expires ?? stored.expires,
+          expires: within(patch.expires ?? stored.expires, limits),
           extra: mergeExtra(stored.extra, patch.extra),
         }
+        // Auth.js asks again and again for an extension beyond the absolute lifetime.
+        const isAsked = patch.expires !== undefined && patch.expires > session.expires
+        const isOther = patch.userId !== undefined || patch.extra !== undefined
+        if (isAsked && !isOther && session.expires.getTime() === stored.expires.getTime()) return session
         checkJsonSize("extra", session.extra)
         const user = { tenant: caller.tenant, id: session.userId }
         const refusal = user.id === stored.userId ? undefined : await refusalOf(sql, user)
         if (refusal !== undefined) throw refusal
-        const seen = sessions.value("lastSeen", cells[sessions.width] as Cell)
+        if (user.id !== stored.userId) await inserts.makeRoom(sql, caller, user.id)
+        const seen = sessions.value("lastSeen", cells[sessions.width + 1] as Cell)
         const isSeenToday = seen !== undefined && seen >= startOfDay(now)
         if (patch.userId !== undefined || !isSeenToday) await sql.change([seenUser(user)])
         try {
@@ -169,7 +197,7 @@ export function sessionStore(
       return database.writes(caller, [sessions.nameOf(key)], deleteIt, { readsBefore: true })
     },
 
-    access: sessionAccess(database, { clock, getWithUser, eventOf }),
+    access: sessionAccess(database, { clock, find, eventOf }),
   }
 }
 

@@ -33,6 +33,6 @@ export function userReader({ tables: { users } }: Pick<Database, "tables">, cloc
     width: users.width + disabledColumns.length,
     user,
     first: ([cells]) => (cells === undefined ? null : user(cells)),
-    byKeyForUpdate: users.withColumnsForUpdate(disabledColumns),
+    byKeyForUpdate: users.withColumnsForUpdate(disabledColumns.map((name) => `u.${name}`)),
   }
 }

@@ -157,6 +157,20 @@ function tablesOf(dialect: Dialect) {
       },
     },
 
+    session_policies: {
+      columns: { tenant: key(63), provider: key(255) },
+      nullable: {
+        max_age: whole,
+        idle_timeout: whole,
+        max_sessions: whole,
+        at_limit: key(16),
+        revoked_before: time,
+        revoking: time,
+      },
+      key: ["tenant", "provider"],
+      indexes: { session_policies_revoking: ["revoking"] },
+    },
+
     event_head: { columns: { name: key(63), sequence: whole, history: key(32) }, key: ["name"] },
 
     caches: {

@@ -4,12 +4,15 @@ import { disabledUsers } from "./0005-disabled-users.js"
 import { passkeyNames } from "./0007-passkey-names.js"
 import { findUsers } from "./0008-find-users.js"
 import { auditEntries } from "./0009-audit-entries.js"
+import { sessionPolicies } from "./0010-session-policies.js"
 
 /** The migrations that the last builds before the first release had. */
 const required = ["0001-tables", "0002-private-extra", "0003-changed-keys", "0004-deleted-users"]
 
 /** Those that make the tables of these builds into the tables of the first release. */
-const added = [disabledUsers, passkeyNames, findUsers, auditEntries].map((Migration) => new Migration())
+const added = [disabledUsers, passkeyNames, findUsers, auditEntries, sessionPolicies].map(
+  (Migration) => new Migration(),
+)
 
 /** Those of even earlier builds, which had them after `0001-tables`. Later builds made their tables in `0001-tables`. */
 const merged = [

@@ -1,0 +1,47 @@
+import type { SessionPolicyStore } from "../store/store.js"
+import { orAborted } from "../util/abort.js"
+import { oneAtATime } from "../util/one-at-a-time.js"
+
+/** How long a policy that was read is used without another read, in milliseconds. */
+const freshMs = 5_000
+
+/** The timeout of a read, in milliseconds. JWTs are issued during an outage of the database, by the policy that is known. */
+const readMs = 1_000
+
+/**
+ * Returns the absolute lifetime of the sessions of a tenant, in milliseconds; undefined without one. Throws
+ * DATABASE_UNAVAILABLE if it was never read and cannot be read.
+ */
+export type LongestAge = (tenant: string) => Promise<number | undefined>
+
+/** @param clock a clock for durations, in milliseconds. */
+export function longestAges(policies: Pick<SessionPolicyStore, "get">, clock: () => number): LongestAge {
+  /** By tenant. Callers cannot create tenants. */
+  const known = new Map<string, LongestAge>()
+
+  function longestAgeOf(tenant: string): LongestAge {
+    let found: { maxAge: number | undefined; until: number } | undefined
+    const read = oneAtATime(async () => {
+      const signal = AbortSignal.timeout(readMs)
+      const asked = clock()
+      const { maxAge } = await orAborted(policies.get({ tenant, signal }), signal)
+      found = { maxAge, until: asked + freshMs }
+    })
+    return async () => {
+      if (found !== undefined && clock() < found.until) return found.maxAge
+      try {
+        await read()
+      } catch (error) {
+        if (found === undefined) throw error
+        found.until = clock() + freshMs
+      }
+      return found?.maxAge
+    }
+  }
+
+  return (tenant) => {
+    const ofTenant = known.get(tenant) ?? longestAgeOf(tenant)
+    known.set(tenant, ofTenant)
+    return ofTenant(tenant)
+  }
+}

@@ -1,0 +1,86 @@
+import type { Caller } from "../../store.js"
+import type { SessionPolicy } from "../../types.js"
+import type { Database } from "../database.js"
+import type { EventOf } from "../events/event-rows.js"
+import type { Statements } from "../query/statement.js"
+import { failsBy } from "../query/statement-error.js"
+import type { ChangeOf } from "../schema/changes.js"
+import type { SessionRow, UserRow } from "../schema/rows.js"
+import { sessionNumbers } from "./session-numbers.js"
+import { policyIn } from "./session-policies.js"
+
+export interface SessionInserts {
+  /**
+   * Inserts a session as the policy allows, and returns its expiry. Throws SESSION_LIMIT_REACHED, and StatementError
+   * "no-parent" and "duplicate".
+   *
+   * @param userName the lock name of the user.
+   */
+  insert(caller: Caller, row: SessionRow & { created: Date }, userName: string): Promise<Date>
+  /** Makes room for a session that is given to this user. */
+  makeRoom(sql: Statements, caller: Caller, userId: string): Promise<SessionPolicy>
+}
+
+/**
+ * Creates the inserts of sessions. The first try is an insert that fails if the tenant has a policy for new sessions, so a
+ * tenant without one needs no further statement. Then the policy is read in the transaction of the insert. Which tenants
+ * have a policy is remembered, only to leave out the first try.
+ */
+export function sessionInserts(
+  database: Database,
+  {
+    clock,
+    seenUser,
+    eventOf,
+  }: { clock: () => number; seenUser: ChangeOf<Pick<UserRow, "tenant" | "id">>; eventOf: EventOf },
+): SessionInserts {
+  const { sessions, sessionPolicies: policies } = database.tables
+  const unlimited = sessions.insertedIf(
+    "insert unlimited",
+    `NOT EXISTS (SELECT 1 FROM ${policies.name} p WHERE p.tenant = o.tenant AND p.provider = ''` +
+      " AND (p.max_age IS NOT NULL OR p.max_sessions IS NOT NULL))",
+  )
+  const makeRoomWithin = sessionNumbers(database, { clock, eventOf })
+  /** The tenants that had a policy when it was last read. Callers cannot create tenants. */
+  const limited = new Set<string>()
+
+  const makeRoom: SessionInserts["makeRoom"] = async (sql, caller, userId) => {
+    const { tenant } = caller
+    const policy = policyIn(policies.first(await sql.read(policies.byKey, { tenant, provider: "" })))
+    if (policy.maxAge === undefined && policy.maxSessions === undefined) limited.delete(tenant)
+    else limited.add(tenant)
+    await makeRoomWithin(sql, caller, userId, policy)
+    return policy
+  }
+
+  return {
+    makeRoom,
+
+    async insert(caller, row, userName) {
+      const { userId, id: sessionId } = row
+      const event = eventOf(caller, "session.created", { userId, sessionId })
+      if (!limited.has(caller.tenant)) {
+        try {
+          await database.writes(caller, [userName], (sql) =>
+            sql.change([seenUser({ tenant: caller.tenant, id: userId }), unlimited(row), ...event]),
+          )
+          return row.expires
+        } catch (error) {
+          // There is a policy, or no such user.
+          if (!failsBy(error, "no-parent")) throw error
+        }
+      }
+      return database.transaction(caller, [userName], async (sql) => {
+        const { maxAge } = await makeRoom(sql, caller, userId)
+        const latest = row.created.getTime() + (maxAge ?? Number.POSITIVE_INFINITY)
+        const expires = row.expires.getTime() > latest ? new Date(latest) : row.expires
+        await sql.change([
+          seenUser({ tenant: caller.tenant, id: userId }),
+          sessions.inserted({ ...row, expires }),
+          ...event,
+        ])
+        return expires
+      })
+    },
+  }
+}

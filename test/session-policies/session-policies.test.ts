@@ -1,0 +1,181 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { SessionLimitAction, SessionPolicyService } from "@authwire/proto"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { type Authwire, startAuthwire, tokenHash } from "@authwire/test-support/processes/authwire.js"
+import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { decode } from "@authwire/token"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { type Client, createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+
+const target = serviceDatabase()
+const day = 86_400
+const seconds = (count: number) => ({ seconds: BigInt(count) })
+const everyRule = { paths: ["max_age", "idle_timeout", "max_sessions", "at_limit"] }
+
+describe("the session policy of a tenant", () => {
+  let authwire: Authwire
+  let second: ServerProcess
+  let client: AuthwireClient
+  let other: AuthwireClient
+  let policies: Client<typeof SessionPolicyService>
+  let otherPolicies: Client<typeof SessionPolicyService>
+
+  beforeAll(async () => {
+    authwire = await startAuthwire(target)
+    client = authwire.client
+    second = await startServer({ databaseUrl: authwire.database.url })
+    other = createAuthwireClient({ url: second.grpcUrl })
+    policies = createClient(SessionPolicyService, createGrpcTransport({ baseUrl: authwire.server.grpcUrl }))
+    otherPolicies = createClient(SessionPolicyService, createGrpcTransport({ baseUrl: second.grpcUrl }))
+  })
+  afterAll(async () => {
+    other.close()
+    await second.stop()
+    await authwire.close()
+  })
+  afterEach(async () => {
+    await policies.updateSessionPolicy({ updateMask: everyRule })
+    await authwire.database.query("DELETE FROM session_policies")
+  })
+
+  async function signIn(lasts = 30 * day) {
+    const { user } = await client.users.createUser({})
+    const sessionToken = crypto.randomUUID()
+    const expires = timestampFromMs(Date.now() + lasts * 1000)
+    const { session } = await client.sessions.createSession({ sessionToken, userId: String(user?.id), expires })
+    return { sessionToken, userId: String(user?.id), expires: Number(session?.expires?.seconds) }
+  }
+  const isSignedIn = (sessionToken: string, over = other) =>
+    over.sessions.getSessionAndUser({ sessionToken }).then(
+      () => true,
+      () => false,
+    )
+  /** As if the sessions had been created, and used, so many seconds earlier. */
+  const age = (sessionToken: string, by: number, columns = ["created", "last_seen"]) => {
+    const past = new Date(Date.now() - by * 1000).toISOString().slice(0, 23).replace("T", " ")
+    const set = columns.map((column) => `${column} = '${past}'`).join(", ")
+    return authwire.database.query(`UPDATE sessions SET ${set} WHERE ${hashIs(sessionToken)}`)
+  }
+  const hashIs = (sessionToken: string) => {
+    const hash = tokenHash(sessionToken).toLowerCase()
+    return target === "postgres" ? `encode(token_hash, 'hex') = '${hash}'` : `LOWER(HEX(token_hash)) = '${hash}'`
+  }
+
+  test("is read and changed, rule by rule, with an etag", async () => {
+    const { policy } = await policies.getSessionPolicy({})
+    expect([policy?.maxAge, policy?.atLimit]).toEqual([undefined, SessionLimitAction.END_OLDEST])
+    const change = { maxAge: seconds(day), maxSessions: 5, atLimit: SessionLimitAction.REJECT_NEW }
+    const changed = await policies.updateSessionPolicy({ ...change, updateMask: everyRule, etag: policy?.etag })
+    expect(changed.policy).toMatchObject({ ...change, maxAge: { seconds: BigInt(day), nanos: 0 } })
+    expect((await otherPolicies.getSessionPolicy({})).policy).toEqual(changed.policy)
+    const stale = policies.updateSessionPolicy({ updateMask: { paths: ["max_age"] }, etag: policy?.etag })
+    await expect(stale).rejects.toMatchObject({ rawMessage: expect.stringContaining("etag") })
+    const idle = { idleTimeout: seconds(600), updateMask: { paths: ["idle_timeout"] } }
+    expect((await policies.updateSessionPolicy(idle)).policy).toMatchObject({
+      ...change,
+      maxAge: { seconds: BigInt(day) },
+    })
+  })
+
+  test.each([
+    ["max_age", { maxAge: seconds(59) }],
+    ["max_age", { maxAge: seconds(3_153_600_001) }],
+    ["idle_timeout", { idleTimeout: seconds(299) }],
+    ["max_sessions", { maxSessions: 0 }],
+    ["max_sessions", { maxSessions: 1_001 }],
+    ["at_limit", { atLimit: 99 }],
+    ["update_mask", { updateMask: { paths: ["etag"] } }],
+    ["update_mask", { updateMask: { paths: ["max_age.seconds"] } }],
+    ["update_mask", { updateMask: undefined }],
+    ["etag", { etag: "" }],
+  ])("a bad value of %s is rejected: %j", async (field, bad) => {
+    const call = policies.updateSessionPolicy({ updateMask: everyRule, ...bad })
+    await expect(call).rejects.toMatchObject({ rawMessage: expect.stringContaining(field) })
+    expect((await policies.getSessionPolicy({})).policy?.maxSessions).toBeUndefined()
+  })
+
+  test("ends sessions at their next read on every replica: too old, or idle", async () => {
+    const [young, old, idle] = [await signIn(), await signIn(), await signIn()]
+    await age(old.sessionToken, 2 * day, ["created"])
+    await age(idle.sessionToken, 3_600, ["last_seen"])
+    const rules = { maxAge: seconds(day), idleTimeout: seconds(1_800), updateMask: everyRule }
+    await policies.updateSessionPolicy(rules)
+    const found = await Promise.all([young, old, idle].map(({ sessionToken }) => isSignedIn(sessionToken)))
+    expect(found).toEqual([true, false, false])
+    const { session } = await other.sessions.getSessionAndUser({ sessionToken: young.sessionToken })
+    expect(Number(session?.expires?.seconds)).toBeLessThan(young.expires - 28 * day)
+    for (const { sessionToken } of [old, idle]) {
+      const headers = [{ name: "cookie", value: `authjs.session-token=${sessionToken}` }]
+      expect((await other.introspection.introspect({ headers })).active).toBe(false)
+    }
+  })
+
+  test("S-55: 200 sign-ins of one user on two replicas leave 5", async () => {
+    await policies.updateSessionPolicy({ maxSessions: 5, updateMask: { paths: ["max_sessions"] } })
+    const { userId } = await signIn()
+    const expires = timestampFromMs(Date.now() + 1_000_000)
+    const tokens = Array.from({ length: 200 }, () => crypto.randomUUID())
+    const create = (sessionToken: string, n: number) =>
+      (n % 2 ? client : other).sessions.createSession({ sessionToken, userId, expires })
+    const outcomes = await Promise.allSettled(tokens.map(create))
+    expect(outcomes.filter(({ status }) => status === "rejected")).toEqual([])
+    const found = await Promise.all(tokens.map((token, n) => isSignedIn(token, n % 2 ? client : other)))
+    expect(found.filter(Boolean)).toHaveLength(5)
+    const count = `SELECT COUNT(*) AS n FROM sessions WHERE user_id = '${userId}'`
+    expect(Number((await authwire.rows(count))[0]?.n)).toBe(5)
+  }, 60_000)
+
+  test("rejects a sign-in with its reason", async () => {
+    const rules = { maxSessions: 1, atLimit: SessionLimitAction.REJECT_NEW, updateMask: everyRule }
+    await policies.updateSessionPolicy(rules)
+    const { userId, sessionToken } = await signIn()
+    const expires = timestampFromMs(Date.now() + 1_000_000)
+    const again = client.sessions.createSession({ sessionToken: "another", userId, expires })
+    await expect(again).rejects.toMatchObject({ rawMessage: expect.stringContaining("as many sessions") })
+    expect(await isSignedIn(sessionToken)).toBe(true)
+  })
+
+  test("Encode issues no token beyond the absolute lifetime, soon on every replica", async () => {
+    const lifetimeOf = async (over: AuthwireClient, maxAge?: number) => {
+      const request = { payload: { sub: "u" }, salt: "s", secrets: ["a secret"], ...(maxAge && { maxAge }) }
+      const { token } = await over.tokens.encode(request)
+      const { iat, exp } = (await decode({ token, salt: "s", secret: "a secret" })) as { iat: number; exp: number }
+      return exp - iat
+    }
+    expect(await lifetimeOf(other)).toBe(30 * day)
+    await policies.updateSessionPolicy({ maxAge: seconds(day), updateMask: { paths: ["max_age"] } })
+    await until(async () => (await lifetimeOf(other)) === day)
+    expect(await lifetimeOf(other, 3_600)).toBe(3_600)
+    expect(await lifetimeOf(other, 100 * day)).toBe(day)
+  }, 20_000)
+
+  test("and RevokeAllSessions reach clients that cache sessions, with await_caches at once", async () => {
+    const cached = createAuthwireClient({ url: second.grpcUrl, sessionCache: { maxStaleMs: 10_000 } })
+    try {
+      const [first, next] = [await signIn(), await signIn()]
+      await age(next.sessionToken, 2 * day, ["created"])
+      const read = ({ sessionToken }: { sessionToken: string }) => cached.adapter.getSessionAndUser?.(sessionToken)
+      const isCached = async (session: { sessionToken: string }) => {
+        await read(session)
+        const begun = performance.now()
+        await read(session)
+        return performance.now() - begun < 0.2
+      }
+      for (const session of [first, next]) await until(() => isCached(session))
+      await policies.updateSessionPolicy({
+        maxAge: seconds(day),
+        updateMask: { paths: ["max_age"] },
+        awaitCaches: true,
+      })
+      expect([await read(next), (await read(first))?.user.id]).toEqual([null, first.userId])
+      await until(() => isCached(first))
+      await client.sessions.revokeAllSessions({ awaitCaches: true })
+      expect(await read(first)).toBeNull()
+    } finally {
+      cached.close()
+    }
+  }, 30_000)
+})
