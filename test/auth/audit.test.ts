@@ -33,7 +33,14 @@ const linesOf = (text: string): Line[] =>
     .map((line) => JSON.parse(line))
 
 // Methods that read, or only forward other calls. A new method that writes must declare its subject, or be listed here.
-const aboutNobody = ["UpdateSessionPolicy", "RevokeAllSessions", "CreateVerificationToken", "UseVerificationToken"]
+const aboutNobody = [
+  "CreateApiKey",
+  "RevokeApiKey",
+  "UpdateSessionPolicy",
+  "RevokeAllSessions",
+  "CreateVerificationToken",
+  "UseVerificationToken",
+]
 const reads = unaryMethods
   .filter(
     ({ name, idempotency }) =>
@@ -57,7 +64,7 @@ describe("the audit log", () => {
     response.setHeader("content-type", "application/json")
     response.end(JSON.stringify({ access_token: "new", token_type: "bearer", expires_in: 3600 }))
   })
-  const all = staticKey(["all", "users:private"])
+  const all = staticKey(["all", "users:private", "keys:write"])
   const mayRead = staticKey(["users:read"])
   const lines = () => linesOf(readFileSync(file, "utf8"))
   /** Waits for the line of a request, and checks that it is the only one. */
@@ -127,6 +134,7 @@ describe("the audit log", () => {
       DeleteSession: session,
       RevokeUserSessions: { revoked: 1 },
       RevokeAllSessions: { provider: "q" },
+      CreateApiKey: { api_key_id: expect.stringMatching(/^[a-z0-9]{16}$/) },
     }
     // Methods that delete the rows of other methods are called last.
     const { deleteSession, revokeUserSessions, revokeSessions } = SessionService.method

@@ -20,13 +20,15 @@ describe("a key", () => {
     expect(new Key({ ...stored, expires: undefined }).isExpired(Number.MAX_SAFE_INTEGER)).toBe(false)
   })
 
-  test("has the scopes that it was given, and every scope but that of private properties with `all`", () => {
+  test("has the scopes that it was given, and with `all` every scope but those of private properties and of new keys", () => {
     expect(key.hasScope("sessions:read")).toBe(true)
     expect(key.hasScope("sessions:write")).toBe(false)
     expect(key.hasScope("all")).toBe(false)
     expect(new Key({ ...stored, scopes: ["all"] }).hasScope("sessions:write")).toBe(true)
-    expect(new Key({ ...stored, scopes: ["all"] }).hasScope("users:private")).toBe(false)
-    expect(new Key({ ...stored, scopes: ["all", "users:private"] }).hasScope("users:private")).toBe(true)
+    for (const scope of ["users:private", "keys:write"]) {
+      expect(new Key({ ...stored, scopes: ["all"] }).hasScope(scope)).toBe(false)
+      expect(new Key({ ...stored, scopes: ["all", scope] }).hasScope(scope)).toBe(true)
+    }
   })
 
   test("accepts its secret; without a secret, or without a key, none is accepted", () => {

@@ -2,8 +2,11 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import type { ApiKey } from "../store/types.js"
 import type { Identity } from "./identity.js"
 
-/** The only scope that `all` does not include: an application must not read such properties unless it is meant to. */
-const privateScope = "users:private"
+/**
+ * The scopes that `all` does not include. An application must not read private properties unless it is meant to, and whoever has stolen
+ * its key must not be able to create another.
+ */
+const scopesBesideAll: ReadonlySet<string> = new Set(["users:private", "keys:write"])
 
 /** The hash that is compared if a key has no secret or does not exist. It is random, so no known secret has it. */
 const unknownHash = randomBytes(32)
@@ -39,7 +42,7 @@ export class Key implements Identity {
   }
 
   hasScope(scope: string): boolean {
-    return (this.#all && scope !== privateScope) || this.#scopes.has(scope)
+    return (this.#all && !scopesBesideAll.has(scope)) || this.#scopes.has(scope)
   }
 
   isExpired(now: number): boolean {

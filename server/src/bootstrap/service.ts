@@ -134,7 +134,7 @@ export function createService(options: ServiceOptions): Router {
     register(IntrospectionService, introspectionService(asking)),
     register(Authorization, authorizationService(asking)),
     register(EventService, eventService({ events: store.events, feed: options.feed })),
-    register(ApiKeyService, apiKeyService()),
+    register(ApiKeyService, apiKeyService(store)),
     register(AuditService, auditService(store)),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]

@@ -121,6 +121,7 @@ export interface Store {
   readonly authenticators: AuthenticatorStore
   readonly tenants: TenantStore
   readonly apiKeys: ApiKeyStore
+  readonly tenantApiKeys: TenantApiKeyStore
   readonly events: EventStore
   readonly audit: AuditStore
   readonly caches: CacheStore
@@ -576,8 +577,12 @@ export interface TenantRows {
 
 /** The API keys that authenticate callers. The database stores only the SHA-256 of a key's secret. */
 export interface ApiKeyStore {
-  /** Throws TENANT_NOT_FOUND and API_KEY_ALREADY_EXISTS. */
-  create(waiter: Waiter, key: ApiKey): Promise<ApiKey>
+  /**
+   * Throws TENANT_NOT_FOUND and API_KEY_ALREADY_EXISTS.
+   *
+   * @param options.isLimited Throws INVALID_FIELD (`name`) if the tenant has 1,000 keys that are not revoked. Default: false.
+   */
+  create(waiter: Waiter, key: ApiKey, options?: { isLimited?: boolean }): Promise<ApiKey>
   /** Returns null also for a key that cannot be read. */
   get(waiter: Waiter, id: string): Promise<ApiKey | null>
   /** Returns the keys of all tenants, the oldest first. */
@@ -602,6 +607,23 @@ export interface ApiKeyStore {
     waiter: Waiter,
     since: Date | undefined,
   ): Promise<{ changes: { id: string; key: ApiKey | undefined }[]; until: Date }>
-  /** Revokes the key and returns it as it is now. A key that is already revoked keeps its date. */
-  revoke(waiter: Waiter, id: string, at: Date): Promise<ApiKey | null>
+  /**
+   * Revokes the key and returns it as it is now. A key that is already revoked keeps its date.
+   *
+   * @param tenant The tenant to which the key must belong. Default: any.
+   */
+  revoke(waiter: Waiter, id: string, at: Date, tenant?: string): Promise<ApiKey | null>
+}
+
+/** What a caller can do with the keys of its own tenant. */
+export interface TenantApiKeyStore {
+  /** Returns the keys, those that have expired or were revoked too, in the byte order of their ids. See Pages. */
+  list(caller: Caller, page: PageRequest): Promise<Page<ApiKey>>
+  /**
+   * Throws INVALID_FIELD (`expire_time`: it has passed; `name`: the tenant has 1,000 keys that are not revoked) and what
+   * `create` of ApiKeyStore throws.
+   */
+  create(caller: Caller, key: Omit<ApiKey, "tenant" | "created" | "revoked">): Promise<ApiKey>
+  /** Does what `revoke` of ApiKeyStore does. Returns null also for a key of another tenant. */
+  revoke(caller: Caller, id: string): Promise<ApiKey | null>
 }

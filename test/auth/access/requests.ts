@@ -43,6 +43,8 @@ const requests: Record<string, object> = {
   UpdateAuthenticatorCounter: { credentialId: "c", newCounter: 9 },
   UpdateAuthenticator: { credentialId: "c", displayName: "changed" },
   DeleteAuthenticator: { credentialId: "c" },
+  CreateApiKey: { name: "intruder", scopes: ["users:read"] },
+  RevokeApiKey: { id: "none" },
   Encode: { salt: "s", payload: { sub: "x" } },
 }
 
@@ -58,7 +60,15 @@ export async function prepare(client: AuthwireClient): Promise<void> {
 
 /** Returns the current content of all tables that callers can change. */
 export async function contents(database: TestDatabase): Promise<string> {
-  const tables = ["users", "accounts", "sessions", "verification_tokens", "authenticators", "session_policies"]
+  const tables = [
+    "users",
+    "accounts",
+    "sessions",
+    "verification_tokens",
+    "authenticators",
+    "session_policies",
+    "api_keys",
+  ]
   const all = await Promise.all(tables.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)))
   return JSON.stringify(all)
 }

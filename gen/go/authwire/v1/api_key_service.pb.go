@@ -7,8 +7,10 @@
 package authwirev1
 
 import (
+	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -21,6 +23,106 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// An API key, without its secret.
+type ApiKey struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier, which logs and the audit contain.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Display name.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The scopes that the key was given; `all` stands for every scope but `users:private` and `keys:write`.
+	Scopes []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// Name in a client certificate that replaces the secret, such as `DNS:app.internal`.
+	CertificateName *string `protobuf:"bytes,4,opt,name=certificate_name,json=certificateName,proto3,oneof" json:"certificate_name,omitempty"`
+	// When the key was created.
+	CreateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
+	// When the key ends. Absent: it does not expire.
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// When the key was revoked. Absent: it was not.
+	RevokeTime    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=revoke_time,json=revokeTime,proto3" json:"revoke_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApiKey) Reset() {
+	*x = ApiKey{}
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApiKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApiKey) ProtoMessage() {}
+
+func (x *ApiKey) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApiKey.ProtoReflect.Descriptor instead.
+func (*ApiKey) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ApiKey) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ApiKey) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ApiKey) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *ApiKey) GetCertificateName() string {
+	if x != nil && x.CertificateName != nil {
+		return *x.CertificateName
+	}
+	return ""
+}
+
+func (x *ApiKey) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
+}
+
+func (x *ApiKey) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+func (x *ApiKey) GetRevokeTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RevokeTime
+	}
+	return nil
+}
+
 // Request of ApiKeyService.GetCurrentApiKey.
 type GetCurrentApiKeyRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -30,7 +132,7 @@ type GetCurrentApiKeyRequest struct {
 
 func (x *GetCurrentApiKeyRequest) Reset() {
 	*x = GetCurrentApiKeyRequest{}
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[0]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -42,7 +144,7 @@ func (x *GetCurrentApiKeyRequest) String() string {
 func (*GetCurrentApiKeyRequest) ProtoMessage() {}
 
 func (x *GetCurrentApiKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[0]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -55,7 +157,7 @@ func (x *GetCurrentApiKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCurrentApiKeyRequest.ProtoReflect.Descriptor instead.
 func (*GetCurrentApiKeyRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{0}
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{1}
 }
 
 // Response of ApiKeyService.GetCurrentApiKey.
@@ -73,7 +175,7 @@ type GetCurrentApiKeyResponse struct {
 
 func (x *GetCurrentApiKeyResponse) Reset() {
 	*x = GetCurrentApiKeyResponse{}
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[1]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -85,7 +187,7 @@ func (x *GetCurrentApiKeyResponse) String() string {
 func (*GetCurrentApiKeyResponse) ProtoMessage() {}
 
 func (x *GetCurrentApiKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[1]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -98,7 +200,7 @@ func (x *GetCurrentApiKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCurrentApiKeyResponse.ProtoReflect.Descriptor instead.
 func (*GetCurrentApiKeyResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{1}
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GetCurrentApiKeyResponse) GetId() string {
@@ -122,19 +224,383 @@ func (x *GetCurrentApiKeyResponse) GetScopes() []string {
 	return nil
 }
 
+// Request of ApiKeyService.ListApiKeys.
+type ListApiKeysRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The maximum number of keys of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
+	// its keys take more than 512 KiB.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Where the page begins: `next_page_token` of the previous page. Empty: the first page.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListApiKeysRequest) Reset() {
+	*x = ListApiKeysRequest{}
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListApiKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListApiKeysRequest) ProtoMessage() {}
+
+func (x *ListApiKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListApiKeysRequest.ProtoReflect.Descriptor instead.
+func (*ListApiKeysRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ListApiKeysRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListApiKeysRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// Response of ApiKeyService.ListApiKeys.
+type ListApiKeysResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The keys.
+	ApiKeys []*ApiKey `protobuf:"bytes,1,rep,name=api_keys,json=apiKeys,proto3" json:"api_keys,omitempty"`
+	// Token of the next page, like that of ListUsers. Empty: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListApiKeysResponse) Reset() {
+	*x = ListApiKeysResponse{}
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListApiKeysResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListApiKeysResponse) ProtoMessage() {}
+
+func (x *ListApiKeysResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListApiKeysResponse.ProtoReflect.Descriptor instead.
+func (*ListApiKeysResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ListApiKeysResponse) GetApiKeys() []*ApiKey {
+	if x != nil {
+		return x.ApiKeys
+	}
+	return nil
+}
+
+func (x *ListApiKeysResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Request of ApiKeyService.CreateApiKey.
+type CreateApiKeyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Display name, without control characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The scopes of the key: those of the methods that it may call, or `all`.
+	Scopes []string `protobuf:"bytes,2,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// When the key ends. Fractions of a millisecond are dropped. Absent: it does not expire.
+	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateApiKeyRequest) Reset() {
+	*x = CreateApiKeyRequest{}
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateApiKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateApiKeyRequest) ProtoMessage() {}
+
+func (x *CreateApiKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateApiKeyRequest.ProtoReflect.Descriptor instead.
+func (*CreateApiKeyRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CreateApiKeyRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CreateApiKeyRequest) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *CreateApiKeyRequest) GetExpireTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpireTime
+	}
+	return nil
+}
+
+// Response of ApiKeyService.CreateApiKey.
+type CreateApiKeyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key, without its secret.
+	ApiKey *ApiKey `protobuf:"bytes,1,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
+	// The key as its holder sends it: `awk_<id>_<secret>`. It is in this response only.
+	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateApiKeyResponse) Reset() {
+	*x = CreateApiKeyResponse{}
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateApiKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateApiKeyResponse) ProtoMessage() {}
+
+func (x *CreateApiKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateApiKeyResponse.ProtoReflect.Descriptor instead.
+func (*CreateApiKeyResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CreateApiKeyResponse) GetApiKey() *ApiKey {
+	if x != nil {
+		return x.ApiKey
+	}
+	return nil
+}
+
+func (x *CreateApiKeyResponse) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// Request of ApiKeyService.RevokeApiKey.
+type RevokeApiKeyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier of the key.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeApiKeyRequest) Reset() {
+	*x = RevokeApiKeyRequest{}
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeApiKeyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeApiKeyRequest) ProtoMessage() {}
+
+func (x *RevokeApiKeyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeApiKeyRequest.ProtoReflect.Descriptor instead.
+func (*RevokeApiKeyRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RevokeApiKeyRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// Response of ApiKeyService.RevokeApiKey.
+type RevokeApiKeyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key as it is now. Absent: there is none with the id.
+	ApiKey        *ApiKey `protobuf:"bytes,1,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeApiKeyResponse) Reset() {
+	*x = RevokeApiKeyResponse{}
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeApiKeyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeApiKeyResponse) ProtoMessage() {}
+
+func (x *RevokeApiKeyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeApiKeyResponse.ProtoReflect.Descriptor instead.
+func (*RevokeApiKeyResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RevokeApiKeyResponse) GetApiKey() *ApiKey {
+	if x != nil {
+		return x.ApiKey
+	}
+	return nil
+}
+
 var File_authwire_v1_api_key_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_api_key_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/api_key_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\"\x19\n" +
+	"!authwire/v1/api_key_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x02\n" +
+	"\x06ApiKey\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06scopes\x18\x03 \x03(\tR\x06scopes\x12.\n" +
+	"\x10certificate_name\x18\x04 \x01(\tH\x00R\x0fcertificateName\x88\x01\x01\x12;\n" +
+	"\vcreate_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\x12;\n" +
+	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expireTime\x12;\n" +
+	"\vrevoke_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"revokeTimeB\x13\n" +
+	"\x11_certificate_name\"\x19\n" +
 	"\x17GetCurrentApiKeyRequest\"Z\n" +
 	"\x18GetCurrentApiKeyResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x16\n" +
-	"\x06scopes\x18\x03 \x03(\tR\x06scopes2|\n" +
+	"\x06scopes\x18\x03 \x03(\tR\x06scopes\"k\n" +
+	"\x12ListApiKeysRequest\x12'\n" +
+	"\tpage_size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tB\r\xbaH\n" +
+	"r\b(\x80\x80\x01\xba\x01\x01\x00R\tpageToken\"m\n" +
+	"\x13ListApiKeysResponse\x12.\n" +
+	"\bapi_keys\x18\x01 \x03(\v2\x13.authwire.v1.ApiKeyR\aapiKeys\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd6\x01\n" +
+	"\x13CreateApiKeyRequest\x12,\n" +
+	"\x04name\x18\x01 \x01(\tB\x18\xbaH\x15r\x13\x10\x01\x18\xff\x012\f^[^\\p{Cc}]+$R\x04name\x120\n" +
+	"\x06scopes\x18\x02 \x03(\tB\x18\xbaH\x15\x92\x01\x12\b\x01\x10@\x18\x01\"\n" +
+	"r\b \x01(@\xba\x01\x01\x00R\x06scopes\x12_\n" +
+	"\vexpire_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01R\n" +
+	"expireTime\"V\n" +
+	"\x14CreateApiKeyResponse\x12,\n" +
+	"\aapi_key\x18\x01 \x01(\v2\x13.authwire.v1.ApiKeyR\x06apiKey\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"4\n" +
+	"\x13RevokeApiKeyRequest\x12\x1d\n" +
+	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
+	"r\b \x01( \xba\x01\x01\x00R\x02id\"D\n" +
+	"\x14RevokeApiKeyResponse\x12,\n" +
+	"\aapi_key\x18\x01 \x01(\v2\x13.authwire.v1.ApiKeyR\x06apiKey2\xc9\x03\n" +
 	"\rApiKeyService\x12k\n" +
 	"\x10GetCurrentApiKey\x12$.authwire.v1.GetCurrentApiKeyRequest\x1a%.authwire.v1.GetCurrentApiKeyResponse\"\n" +
-	"\x9a\xb8\x18\x03any\x90\x02\x01BO\n" +
+	"\x9a\xb8\x18\x03any\x90\x02\x01\x12b\n" +
+	"\vListApiKeys\x12\x1f.authwire.v1.ListApiKeysRequest\x1a .authwire.v1.ListApiKeysResponse\"\x10\x9a\xb8\x18\tkeys:read\x90\x02\x01\x12q\n" +
+	"\fCreateApiKey\x12 .authwire.v1.CreateApiKeyRequest\x1a!.authwire.v1.CreateApiKeyResponse\"\x1c\x9a\xb8\x18\n" +
+	"keys:write\xb2\xb8\x18\n" +
+	"api_key.id\x12t\n" +
+	"\fRevokeApiKey\x12 .authwire.v1.RevokeApiKeyRequest\x1a!.authwire.v1.RevokeApiKeyResponse\"\x1f\x9a\xb8\x18\n" +
+	"keys:write\xb2\xb8\x18\n" +
+	"api_key.id\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (
@@ -149,19 +615,40 @@ func file_authwire_v1_api_key_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_api_key_service_proto_rawDescData
 }
 
-var file_authwire_v1_api_key_service_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_authwire_v1_api_key_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_authwire_v1_api_key_service_proto_goTypes = []any{
-	(*GetCurrentApiKeyRequest)(nil),  // 0: authwire.v1.GetCurrentApiKeyRequest
-	(*GetCurrentApiKeyResponse)(nil), // 1: authwire.v1.GetCurrentApiKeyResponse
+	(*ApiKey)(nil),                   // 0: authwire.v1.ApiKey
+	(*GetCurrentApiKeyRequest)(nil),  // 1: authwire.v1.GetCurrentApiKeyRequest
+	(*GetCurrentApiKeyResponse)(nil), // 2: authwire.v1.GetCurrentApiKeyResponse
+	(*ListApiKeysRequest)(nil),       // 3: authwire.v1.ListApiKeysRequest
+	(*ListApiKeysResponse)(nil),      // 4: authwire.v1.ListApiKeysResponse
+	(*CreateApiKeyRequest)(nil),      // 5: authwire.v1.CreateApiKeyRequest
+	(*CreateApiKeyResponse)(nil),     // 6: authwire.v1.CreateApiKeyResponse
+	(*RevokeApiKeyRequest)(nil),      // 7: authwire.v1.RevokeApiKeyRequest
+	(*RevokeApiKeyResponse)(nil),     // 8: authwire.v1.RevokeApiKeyResponse
+	(*timestamppb.Timestamp)(nil),    // 9: google.protobuf.Timestamp
 }
 var file_authwire_v1_api_key_service_proto_depIdxs = []int32{
-	0, // 0: authwire.v1.ApiKeyService.GetCurrentApiKey:input_type -> authwire.v1.GetCurrentApiKeyRequest
-	1, // 1: authwire.v1.ApiKeyService.GetCurrentApiKey:output_type -> authwire.v1.GetCurrentApiKeyResponse
-	1, // [1:2] is the sub-list for method output_type
-	0, // [0:1] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	9,  // 0: authwire.v1.ApiKey.create_time:type_name -> google.protobuf.Timestamp
+	9,  // 1: authwire.v1.ApiKey.expire_time:type_name -> google.protobuf.Timestamp
+	9,  // 2: authwire.v1.ApiKey.revoke_time:type_name -> google.protobuf.Timestamp
+	0,  // 3: authwire.v1.ListApiKeysResponse.api_keys:type_name -> authwire.v1.ApiKey
+	9,  // 4: authwire.v1.CreateApiKeyRequest.expire_time:type_name -> google.protobuf.Timestamp
+	0,  // 5: authwire.v1.CreateApiKeyResponse.api_key:type_name -> authwire.v1.ApiKey
+	0,  // 6: authwire.v1.RevokeApiKeyResponse.api_key:type_name -> authwire.v1.ApiKey
+	1,  // 7: authwire.v1.ApiKeyService.GetCurrentApiKey:input_type -> authwire.v1.GetCurrentApiKeyRequest
+	3,  // 8: authwire.v1.ApiKeyService.ListApiKeys:input_type -> authwire.v1.ListApiKeysRequest
+	5,  // 9: authwire.v1.ApiKeyService.CreateApiKey:input_type -> authwire.v1.CreateApiKeyRequest
+	7,  // 10: authwire.v1.ApiKeyService.RevokeApiKey:input_type -> authwire.v1.RevokeApiKeyRequest
+	2,  // 11: authwire.v1.ApiKeyService.GetCurrentApiKey:output_type -> authwire.v1.GetCurrentApiKeyResponse
+	4,  // 12: authwire.v1.ApiKeyService.ListApiKeys:output_type -> authwire.v1.ListApiKeysResponse
+	6,  // 13: authwire.v1.ApiKeyService.CreateApiKey:output_type -> authwire.v1.CreateApiKeyResponse
+	8,  // 14: authwire.v1.ApiKeyService.RevokeApiKey:output_type -> authwire.v1.RevokeApiKeyResponse
+	11, // [11:15] is the sub-list for method output_type
+	7,  // [7:11] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_api_key_service_proto_init() }
@@ -170,13 +657,14 @@ func file_authwire_v1_api_key_service_proto_init() {
 		return
 	}
 	file_authwire_v1_permission_proto_init()
+	file_authwire_v1_api_key_service_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_api_key_service_proto_rawDesc), len(file_authwire_v1_api_key_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

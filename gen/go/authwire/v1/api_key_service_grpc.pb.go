@@ -20,16 +20,34 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	ApiKeyService_GetCurrentApiKey_FullMethodName = "/authwire.v1.ApiKeyService/GetCurrentApiKey"
+	ApiKeyService_ListApiKeys_FullMethodName      = "/authwire.v1.ApiKeyService/ListApiKeys"
+	ApiKeyService_CreateApiKey_FullMethodName     = "/authwire.v1.ApiKeyService/CreateApiKey"
+	ApiKeyService_RevokeApiKey_FullMethodName     = "/authwire.v1.ApiKeyService/RevokeApiKey"
 )
 
 // ApiKeyServiceClient is the client API for ApiKeyService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// API keys.
+// API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them.
 type ApiKeyServiceClient interface {
 	// Returns what the caller's API key allows, so that a program can offer only what it may do.
 	GetCurrentApiKey(ctx context.Context, in *GetCurrentApiKeyRequest, opts ...grpc.CallOption) (*GetCurrentApiKeyResponse, error)
+	// Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
+	// or were revoked are among them.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	ListApiKeys(ctx context.Context, in *ListApiKeysRequest, opts ...grpc.CallOption) (*ListApiKeysResponse, error)
+	// Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
+	// valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+	//
+	// SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
+	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
+	// 1,000 keys that are not revoked.
+	CreateApiKey(ctx context.Context, in *CreateApiKeyRequest, opts ...grpc.CallOption) (*CreateApiKeyResponse, error)
+	// Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
+	// its time. Returns no key if the tenant has none with this id.
+	RevokeApiKey(ctx context.Context, in *RevokeApiKeyRequest, opts ...grpc.CallOption) (*RevokeApiKeyResponse, error)
 }
 
 type apiKeyServiceClient struct {
@@ -50,14 +68,59 @@ func (c *apiKeyServiceClient) GetCurrentApiKey(ctx context.Context, in *GetCurre
 	return out, nil
 }
 
+func (c *apiKeyServiceClient) ListApiKeys(ctx context.Context, in *ListApiKeysRequest, opts ...grpc.CallOption) (*ListApiKeysResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListApiKeysResponse)
+	err := c.cc.Invoke(ctx, ApiKeyService_ListApiKeys_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *apiKeyServiceClient) CreateApiKey(ctx context.Context, in *CreateApiKeyRequest, opts ...grpc.CallOption) (*CreateApiKeyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CreateApiKeyResponse)
+	err := c.cc.Invoke(ctx, ApiKeyService_CreateApiKey_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *apiKeyServiceClient) RevokeApiKey(ctx context.Context, in *RevokeApiKeyRequest, opts ...grpc.CallOption) (*RevokeApiKeyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevokeApiKeyResponse)
+	err := c.cc.Invoke(ctx, ApiKeyService_RevokeApiKey_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ApiKeyServiceServer is the server API for ApiKeyService service.
 // All implementations must embed UnimplementedApiKeyServiceServer
 // for forward compatibility.
 //
-// API keys.
+// API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them.
 type ApiKeyServiceServer interface {
 	// Returns what the caller's API key allows, so that a program can offer only what it may do.
 	GetCurrentApiKey(context.Context, *GetCurrentApiKeyRequest) (*GetCurrentApiKeyResponse, error)
+	// Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
+	// or were revoked are among them.
+	//
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+	ListApiKeys(context.Context, *ListApiKeysRequest) (*ListApiKeysResponse, error)
+	// Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
+	// valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+	//
+	// SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
+	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
+	// 1,000 keys that are not revoked.
+	CreateApiKey(context.Context, *CreateApiKeyRequest) (*CreateApiKeyResponse, error)
+	// Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
+	// its time. Returns no key if the tenant has none with this id.
+	RevokeApiKey(context.Context, *RevokeApiKeyRequest) (*RevokeApiKeyResponse, error)
 	mustEmbedUnimplementedApiKeyServiceServer()
 }
 
@@ -70,6 +133,15 @@ type UnimplementedApiKeyServiceServer struct{}
 
 func (UnimplementedApiKeyServiceServer) GetCurrentApiKey(context.Context, *GetCurrentApiKeyRequest) (*GetCurrentApiKeyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetCurrentApiKey not implemented")
+}
+func (UnimplementedApiKeyServiceServer) ListApiKeys(context.Context, *ListApiKeysRequest) (*ListApiKeysResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListApiKeys not implemented")
+}
+func (UnimplementedApiKeyServiceServer) CreateApiKey(context.Context, *CreateApiKeyRequest) (*CreateApiKeyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateApiKey not implemented")
+}
+func (UnimplementedApiKeyServiceServer) RevokeApiKey(context.Context, *RevokeApiKeyRequest) (*RevokeApiKeyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokeApiKey not implemented")
 }
 func (UnimplementedApiKeyServiceServer) mustEmbedUnimplementedApiKeyServiceServer() {}
 func (UnimplementedApiKeyServiceServer) testEmbeddedByValue()                       {}
@@ -110,6 +182,60 @@ func _ApiKeyService_GetCurrentApiKey_Handler(srv interface{}, ctx context.Contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ApiKeyService_ListApiKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListApiKeysRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApiKeyServiceServer).ListApiKeys(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApiKeyService_ListApiKeys_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApiKeyServiceServer).ListApiKeys(ctx, req.(*ListApiKeysRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ApiKeyService_CreateApiKey_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateApiKeyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApiKeyServiceServer).CreateApiKey(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApiKeyService_CreateApiKey_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApiKeyServiceServer).CreateApiKey(ctx, req.(*CreateApiKeyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ApiKeyService_RevokeApiKey_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeApiKeyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ApiKeyServiceServer).RevokeApiKey(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ApiKeyService_RevokeApiKey_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ApiKeyServiceServer).RevokeApiKey(ctx, req.(*RevokeApiKeyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ApiKeyService_ServiceDesc is the grpc.ServiceDesc for ApiKeyService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -120,6 +246,18 @@ var ApiKeyService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetCurrentApiKey",
 			Handler:    _ApiKeyService_GetCurrentApiKey_Handler,
+		},
+		{
+			MethodName: "ListApiKeys",
+			Handler:    _ApiKeyService_ListApiKeys_Handler,
+		},
+		{
+			MethodName: "CreateApiKey",
+			Handler:    _ApiKeyService_CreateApiKey_Handler,
+		},
+		{
+			MethodName: "RevokeApiKey",
+			Handler:    _ApiKeyService_RevokeApiKey_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -16,6 +16,12 @@ const keysAtOnce = 1000
  */
 const longestWriteMs = 30_000
 
+/**
+ * The most keys of a tenant that callers can have created and not revoked, because every process keeps them. Calls that create some at
+ * the same time may exceed it a little.
+ */
+const maxKeysOfTenant = 1000
+
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { apiKeys, tenants } = database.tables
   const allKeys = apiKeys.statement(apiKeys.selectFrom("k").orderBy("k.created").addOrderBy("k.id"))
@@ -51,10 +57,16 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     "revoked",
   )
 
+  const keysOfTenant = apiKeys.statement(
+    apiKeys.selectFrom("k").select("k.id").where("k.tenant = :tenant AND k.revoked IS NULL").limit(maxKeysOfTenant),
+    "tenant",
+  )
+
   return {
-    create: (waiter, key) =>
+    create: (waiter, key, { isLimited = false } = {}) =>
       // The foreign key locks the tenant's row.
       database.writes(waiter, [apiKeys.nameOf(key), tenants.nameOf({ name: key.tenant })], async (sql) => {
+        if (isLimited && (await sql.read(keysOfTenant, key)).length === maxKeysOfTenant) throw tooManyKeys()
         try {
           await sql.write(apiKeys.insert, key)
           return key
@@ -100,10 +112,17 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       }
     },
 
-    revoke: (waiter, id, at) =>
+    revoke: (waiter, id, at, tenant) =>
       database.writes(waiter, [apiKeys.nameOf({ id })], async (sql) => {
+        // The tenant of a key never changes.
+        if (tenant !== undefined && apiKeys.first(await sql.read(apiKeys.byKey, { id }))?.tenant !== tenant) return null
         await sql.write(revokeKey, { id, revoked: at })
         return apiKeys.first(await sql.read(apiKeys.byKey, { id }))
       }),
   }
+}
+
+function tooManyKeys(): StoreError {
+  const rule = `must be that of one of at most ${maxKeysOfTenant} keys of the tenant that are not revoked`
+  return new StoreError("INVALID_FIELD", rule, { field: "name" })
 }

@@ -25,6 +25,7 @@ import type { OnUnreadable } from "./schema/row-reader.js"
 import { sessionPolicyStore } from "./sessions/session-policies.js"
 import { sessionRevocations } from "./sessions/session-revocations.js"
 import { sessionStore } from "./sessions/sessions.js"
+import { tenantApiKeyStore } from "./tenant-api-keys.js"
 import { tenantStore } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
 import { provisionalUsers } from "./users/provisional-users.js"
@@ -141,6 +142,7 @@ export function sqlStore(
   const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
   const revocations = sessionRevocations(database, eventOf)
   const { revokeMost } = revocations
+  const apiKeys = apiKeyStore(database)
   return {
     database,
     users: userStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
@@ -151,7 +153,8 @@ export function sqlStore(
     verificationTokens: verificationTokenStore(database, eventOf),
     authenticators: authenticatorStore(database, { tokens, clock, provisional, eventOf }),
     tenants: tenantStore(database),
-    apiKeys: apiKeyStore(database),
+    apiKeys,
+    tenantApiKeys: tenantApiKeyStore(database, { all: apiKeys, tokens, clock }),
     ...idempotencyStore(database, cipher, clock),
     events: { ...eventStore(database, { isEnabled }), ...eventCursors(encryptionKeys) },
     audit: auditStore(database, tokens),

@@ -6,6 +6,7 @@ isort:skip_file
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
@@ -17,6 +18,62 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+@_typing.final
+class ApiKey(_message.Message):
+    """An API key, without its secret."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
+    CERTIFICATE_NAME_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    REVOKE_TIME_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier, which logs and the audit contain."""
+    name: _builtins.str
+    """Display name."""
+    certificate_name: _builtins.str
+    """Name in a client certificate that replaces the secret, such as `DNS:app.internal`."""
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The scopes that the key was given; `all` stands for every scope but `users:private` and `keys:write`."""
+
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When the key was created."""
+
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When the key ends. Absent: it does not expire."""
+
+    @_builtins.property
+    def revoke_time(self) -> _timestamp_pb2.Timestamp:
+        """When the key was revoked. Absent: it was not."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        name: _builtins.str = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
+        certificate_name: _builtins.str | None = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+        revoke_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_certificate_name", b"_certificate_name", "certificate_name", b"certificate_name", "create_time", b"create_time", "expire_time", b"expire_time", "revoke_time", b"revoke_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_certificate_name", b"_certificate_name", "certificate_name", b"certificate_name", "create_time", b"create_time", "expire_time", b"expire_time", "id", b"id", "name", b"name", "revoke_time", b"revoke_time", "scopes", b"scopes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__certificate_name: _TypeAlias = _typing.Literal["certificate_name"]  # noqa: Y015
+    _WhichOneofArgType__certificate_name: _TypeAlias = _typing.Literal["_certificate_name", b"_certificate_name"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__certificate_name) -> _WhichOneofReturnType__certificate_name | None: ...
+
+Global___ApiKey: _TypeAlias = ApiKey  # noqa: Y015
 
 @_typing.final
 class GetCurrentApiKeyRequest(_message.Message):
@@ -66,3 +123,167 @@ class GetCurrentApiKeyResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetCurrentApiKeyResponse: _TypeAlias = GetCurrentApiKeyResponse  # noqa: Y015
+
+@_typing.final
+class ListApiKeysRequest(_message.Message):
+    """Request of ApiKeyService.ListApiKeys."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """The maximum number of keys of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
+    its keys take more than 512 KiB.
+    """
+    page_token: _builtins.str
+    """Where the page begins: `next_page_token` of the previous page. Empty: the first page."""
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListApiKeysRequest: _TypeAlias = ListApiKeysRequest  # noqa: Y015
+
+@_typing.final
+class ListApiKeysResponse(_message.Message):
+    """Response of ApiKeyService.ListApiKeys."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    API_KEYS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Token of the next page, like that of ListUsers. Empty: this is the last page."""
+    @_builtins.property
+    def api_keys(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApiKey]:
+        """The keys."""
+
+    def __init__(
+        self,
+        *,
+        api_keys: _abc.Iterable[Global___ApiKey] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_keys", b"api_keys", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListApiKeysResponse: _TypeAlias = ListApiKeysResponse  # noqa: Y015
+
+@_typing.final
+class CreateApiKeyRequest(_message.Message):
+    """Request of ApiKeyService.CreateApiKey."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
+    EXPIRE_TIME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Display name, without control characters."""
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The scopes of the key: those of the methods that it may call, or `all`."""
+
+    @_builtins.property
+    def expire_time(self) -> _timestamp_pb2.Timestamp:
+        """When the key ends. Fractions of a millisecond are dropped. Absent: it does not expire."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
+        expire_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time", "name", b"name", "scopes", b"scopes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateApiKeyRequest: _TypeAlias = CreateApiKeyRequest  # noqa: Y015
+
+@_typing.final
+class CreateApiKeyResponse(_message.Message):
+    """Response of ApiKeyService.CreateApiKey."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    API_KEY_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """The key as its holder sends it: `awk_<id>_<secret>`. It is in this response only."""
+    @_builtins.property
+    def api_key(self) -> Global___ApiKey:
+        """The key, without its secret."""
+
+    def __init__(
+        self,
+        *,
+        api_key: Global___ApiKey | None = ...,
+        key: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key", "key", b"key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateApiKeyResponse: _TypeAlias = CreateApiKeyResponse  # noqa: Y015
+
+@_typing.final
+class RevokeApiKeyRequest(_message.Message):
+    """Request of ApiKeyService.RevokeApiKey."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Identifier of the key."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeApiKeyRequest: _TypeAlias = RevokeApiKeyRequest  # noqa: Y015
+
+@_typing.final
+class RevokeApiKeyResponse(_message.Message):
+    """Response of ApiKeyService.RevokeApiKey."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    API_KEY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def api_key(self) -> Global___ApiKey:
+        """The key as it is now. Absent: there is none with the id."""
+
+    def __init__(
+        self,
+        *,
+        api_key: Global___ApiKey | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_key", b"api_key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RevokeApiKeyResponse: _TypeAlias = RevokeApiKeyResponse  # noqa: Y015

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ApiKeyServiceStub:
-    """API keys.
+    """API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them.
     """
 
     def __init__(self, channel):
@@ -40,14 +40,59 @@ class ApiKeyServiceStub:
                 request_serializer=authwire_dot_v1_dot_api__key__service__pb2.GetCurrentApiKeyRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_api__key__service__pb2.GetCurrentApiKeyResponse.FromString,
                 _registered_method=True)
+        self.ListApiKeys = channel.unary_unary(
+                '/authwire.v1.ApiKeyService/ListApiKeys',
+                request_serializer=authwire_dot_v1_dot_api__key__service__pb2.ListApiKeysRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_api__key__service__pb2.ListApiKeysResponse.FromString,
+                _registered_method=True)
+        self.CreateApiKey = channel.unary_unary(
+                '/authwire.v1.ApiKeyService/CreateApiKey',
+                request_serializer=authwire_dot_v1_dot_api__key__service__pb2.CreateApiKeyRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_api__key__service__pb2.CreateApiKeyResponse.FromString,
+                _registered_method=True)
+        self.RevokeApiKey = channel.unary_unary(
+                '/authwire.v1.ApiKeyService/RevokeApiKey',
+                request_serializer=authwire_dot_v1_dot_api__key__service__pb2.RevokeApiKeyRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_api__key__service__pb2.RevokeApiKeyResponse.FromString,
+                _registered_method=True)
 
 
 class ApiKeyServiceServicer:
-    """API keys.
+    """API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them.
     """
 
     def GetCurrentApiKey(self, request, context):
         """Returns what the caller's API key allows, so that a program can offer only what it may do.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListApiKeys(self, request, context):
+        """Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
+        or were revoked are among them.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateApiKey(self, request, context):
+        """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
+        valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+
+        SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
+        INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
+        1,000 keys that are not revoked.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevokeApiKey(self, request, context):
+        """Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
+        its time. Returns no key if the tenant has none with this id.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -61,6 +106,21 @@ def add_ApiKeyServiceServicer_to_server(servicer, server):
                     request_deserializer=authwire_dot_v1_dot_api__key__service__pb2.GetCurrentApiKeyRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_api__key__service__pb2.GetCurrentApiKeyResponse.SerializeToString,
             ),
+            'ListApiKeys': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListApiKeys,
+                    request_deserializer=authwire_dot_v1_dot_api__key__service__pb2.ListApiKeysRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_api__key__service__pb2.ListApiKeysResponse.SerializeToString,
+            ),
+            'CreateApiKey': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateApiKey,
+                    request_deserializer=authwire_dot_v1_dot_api__key__service__pb2.CreateApiKeyRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_api__key__service__pb2.CreateApiKeyResponse.SerializeToString,
+            ),
+            'RevokeApiKey': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevokeApiKey,
+                    request_deserializer=authwire_dot_v1_dot_api__key__service__pb2.RevokeApiKeyRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_api__key__service__pb2.RevokeApiKeyResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'authwire.v1.ApiKeyService', rpc_method_handlers)
@@ -70,7 +130,7 @@ def add_ApiKeyServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ApiKeyService:
-    """API keys.
+    """API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them.
     """
 
     @staticmethod
@@ -90,6 +150,87 @@ class ApiKeyService:
             '/authwire.v1.ApiKeyService/GetCurrentApiKey',
             authwire_dot_v1_dot_api__key__service__pb2.GetCurrentApiKeyRequest.SerializeToString,
             authwire_dot_v1_dot_api__key__service__pb2.GetCurrentApiKeyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListApiKeys(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.ApiKeyService/ListApiKeys',
+            authwire_dot_v1_dot_api__key__service__pb2.ListApiKeysRequest.SerializeToString,
+            authwire_dot_v1_dot_api__key__service__pb2.ListApiKeysResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateApiKey(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.ApiKeyService/CreateApiKey',
+            authwire_dot_v1_dot_api__key__service__pb2.CreateApiKeyRequest.SerializeToString,
+            authwire_dot_v1_dot_api__key__service__pb2.CreateApiKeyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevokeApiKey(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.ApiKeyService/RevokeApiKey',
+            authwire_dot_v1_dot_api__key__service__pb2.RevokeApiKeyRequest.SerializeToString,
+            authwire_dot_v1_dot_api__key__service__pb2.RevokeApiKeyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ApiKeyServiceStub:
-    """API keys."""
+    """API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -35,17 +35,53 @@ class ApiKeyServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ApiKeyServiceAsyncStub: ...
     GetCurrentApiKey: _grpc.UnaryUnaryMultiCallable[_api_key_service_pb2.GetCurrentApiKeyRequest, _api_key_service_pb2.GetCurrentApiKeyResponse]
     """Returns what the caller's API key allows, so that a program can offer only what it may do."""
+    ListApiKeys: _grpc.UnaryUnaryMultiCallable[_api_key_service_pb2.ListApiKeysRequest, _api_key_service_pb2.ListApiKeysResponse]
+    """Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
+    or were revoked are among them.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    """
+    CreateApiKey: _grpc.UnaryUnaryMultiCallable[_api_key_service_pb2.CreateApiKeyRequest, _api_key_service_pb2.CreateApiKeyResponse]
+    """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
+    valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+
+    SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
+    INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
+    1,000 keys that are not revoked.
+    """
+    RevokeApiKey: _grpc.UnaryUnaryMultiCallable[_api_key_service_pb2.RevokeApiKeyRequest, _api_key_service_pb2.RevokeApiKeyResponse]
+    """Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
+    its time. Returns no key if the tenant has none with this id.
+    """
 
 @_typing.type_check_only
 class ApiKeyServiceAsyncStub(ApiKeyServiceStub):
-    """API keys."""
+    """API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetCurrentApiKey: _aio.UnaryUnaryMultiCallable[_api_key_service_pb2.GetCurrentApiKeyRequest, _api_key_service_pb2.GetCurrentApiKeyResponse]  # type: ignore[assignment]
     """Returns what the caller's API key allows, so that a program can offer only what it may do."""
+    ListApiKeys: _aio.UnaryUnaryMultiCallable[_api_key_service_pb2.ListApiKeysRequest, _api_key_service_pb2.ListApiKeysResponse]  # type: ignore[assignment]
+    """Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
+    or were revoked are among them.
+
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+    """
+    CreateApiKey: _aio.UnaryUnaryMultiCallable[_api_key_service_pb2.CreateApiKeyRequest, _api_key_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
+    """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
+    valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+
+    SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
+    INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
+    1,000 keys that are not revoked.
+    """
+    RevokeApiKey: _aio.UnaryUnaryMultiCallable[_api_key_service_pb2.RevokeApiKeyRequest, _api_key_service_pb2.RevokeApiKeyResponse]  # type: ignore[assignment]
+    """Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
+    its time. Returns no key if the tenant has none with this id.
+    """
 
 class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
-    """API keys."""
+    """API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them."""
 
     @_abc_1.abstractmethod
     def GetCurrentApiKey(
@@ -54,5 +90,41 @@ class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_api_key_service_pb2.GetCurrentApiKeyResponse, _abc.Awaitable[_api_key_service_pb2.GetCurrentApiKeyResponse]]:
         """Returns what the caller's API key allows, so that a program can offer only what it may do."""
+
+    @_abc_1.abstractmethod
+    def ListApiKeys(
+        self,
+        request: _api_key_service_pb2.ListApiKeysRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_api_key_service_pb2.ListApiKeysResponse, _abc.Awaitable[_api_key_service_pb2.ListApiKeysResponse]]:
+        """Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
+        or were revoked are among them.
+
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+        """
+
+    @_abc_1.abstractmethod
+    def CreateApiKey(
+        self,
+        request: _api_key_service_pb2.CreateApiKeyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_api_key_service_pb2.CreateApiKeyResponse, _abc.Awaitable[_api_key_service_pb2.CreateApiKeyResponse]]:
+        """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
+        valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+
+        SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
+        INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
+        1,000 keys that are not revoked.
+        """
+
+    @_abc_1.abstractmethod
+    def RevokeApiKey(
+        self,
+        request: _api_key_service_pb2.RevokeApiKeyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_api_key_service_pb2.RevokeApiKeyResponse, _abc.Awaitable[_api_key_service_pb2.RevokeApiKeyResponse]]:
+        """Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
+        its time. Returns no key if the tenant has none with this id.
+        """
 
 def add_ApiKeyServiceServicer_to_server(servicer: ApiKeyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -3,29 +3,79 @@
 /* eslint-disable */
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file authwire/v1/api_key_service.proto.
  */
 export const file_authwire_v1_api_key_service = /*@__PURE__*/
-  fileDesc("CiFhdXRod2lyZS92MS9hcGlfa2V5X3NlcnZpY2UucHJvdG8SC2F1dGh3aXJlLnYxIhkKF0dldEN1cnJlbnRBcGlLZXlSZXF1ZXN0IkYKGEdldEN1cnJlbnRBcGlLZXlSZXNwb25zZRIKCgJpZBgBIAEoCRIOCgZ0ZW5hbnQYAiABKAkSDgoGc2NvcGVzGAMgAygJMnUKDUFwaUtleVNlcnZpY2USZAoQR2V0Q3VycmVudEFwaUtleRIkLmF1dGh3aXJlLnYxLkdldEN1cnJlbnRBcGlLZXlSZXF1ZXN0GiUuYXV0aHdpcmUudjEuR2V0Q3VycmVudEFwaUtleVJlc3BvbnNlIgOQAgFCEwoPZGV2LmF1dGh3aXJlLnYxUAFiBnByb3RvMw");
+  fileDesc("CiFhdXRod2lyZS92MS9hcGlfa2V5X3NlcnZpY2UucHJvdG8SC2F1dGh3aXJlLnYxIvkBCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzY29wZXMYAyADKAkSHQoQY2VydGlmaWNhdGVfbmFtZRgEIAEoCUgAiAEBEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmV2b2tlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhMKEV9jZXJ0aWZpY2F0ZV9uYW1lIhkKF0dldEN1cnJlbnRBcGlLZXlSZXF1ZXN0IkYKGEdldEN1cnJlbnRBcGlLZXlSZXNwb25zZRIKCgJpZBgBIAEoCRIOCgZ0ZW5hbnQYAiABKAkSDgoGc2NvcGVzGAMgAygJIjsKEkxpc3RBcGlLZXlzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJVChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiUKCGFwaV9rZXlzGAEgAygLMhMuYXV0aHdpcmUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJkChNDcmVhdGVBcGlLZXlSZXF1ZXN0EgwKBG5hbWUYASABKAkSDgoGc2NvcGVzGAIgAygJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJJChRDcmVhdGVBcGlLZXlSZXNwb25zZRIkCgdhcGlfa2V5GAEgASgLMhMuYXV0aHdpcmUudjEuQXBpS2V5EgsKA2tleRgCIAEoCSIhChNSZXZva2VBcGlLZXlSZXF1ZXN0EgoKAmlkGAEgASgJIjwKFFJldm9rZUFwaUtleVJlc3BvbnNlEiQKB2FwaV9rZXkYASABKAsyEy5hdXRod2lyZS52MS5BcGlLZXky+wIKDUFwaUtleVNlcnZpY2USZAoQR2V0Q3VycmVudEFwaUtleRIkLmF1dGh3aXJlLnYxLkdldEN1cnJlbnRBcGlLZXlSZXF1ZXN0GiUuYXV0aHdpcmUudjEuR2V0Q3VycmVudEFwaUtleVJlc3BvbnNlIgOQAgESVQoLTGlzdEFwaUtleXMSHy5hdXRod2lyZS52MS5MaXN0QXBpS2V5c1JlcXVlc3QaIC5hdXRod2lyZS52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlIgOQAgESUwoMQ3JlYXRlQXBpS2V5EiAuYXV0aHdpcmUudjEuQ3JlYXRlQXBpS2V5UmVxdWVzdBohLmF1dGh3aXJlLnYxLkNyZWF0ZUFwaUtleVJlc3BvbnNlElgKDFJldm9rZUFwaUtleRIgLmF1dGh3aXJlLnYxLlJldm9rZUFwaUtleVJlcXVlc3QaIS5hdXRod2lyZS52MS5SZXZva2VBcGlLZXlSZXNwb25zZSIDkAICQhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_google_protobuf_timestamp]);
+
+/**
+ * Describes the message authwire.v1.ApiKey.
+ * Use `create(ApiKeySchema)` to create a new message.
+ */
+export const ApiKeySchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 0);
 
 /**
  * Describes the message authwire.v1.GetCurrentApiKeyRequest.
  * Use `create(GetCurrentApiKeyRequestSchema)` to create a new message.
  */
 export const GetCurrentApiKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 0);
+  messageDesc(file_authwire_v1_api_key_service, 1);
 
 /**
  * Describes the message authwire.v1.GetCurrentApiKeyResponse.
  * Use `create(GetCurrentApiKeyResponseSchema)` to create a new message.
  */
 export const GetCurrentApiKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 1);
+  messageDesc(file_authwire_v1_api_key_service, 2);
 
 /**
- * API keys.
+ * Describes the message authwire.v1.ListApiKeysRequest.
+ * Use `create(ListApiKeysRequestSchema)` to create a new message.
+ */
+export const ListApiKeysRequestSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 3);
+
+/**
+ * Describes the message authwire.v1.ListApiKeysResponse.
+ * Use `create(ListApiKeysResponseSchema)` to create a new message.
+ */
+export const ListApiKeysResponseSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 4);
+
+/**
+ * Describes the message authwire.v1.CreateApiKeyRequest.
+ * Use `create(CreateApiKeyRequestSchema)` to create a new message.
+ */
+export const CreateApiKeyRequestSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 5);
+
+/**
+ * Describes the message authwire.v1.CreateApiKeyResponse.
+ * Use `create(CreateApiKeyResponseSchema)` to create a new message.
+ */
+export const CreateApiKeyResponseSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 6);
+
+/**
+ * Describes the message authwire.v1.RevokeApiKeyRequest.
+ * Use `create(RevokeApiKeyRequestSchema)` to create a new message.
+ */
+export const RevokeApiKeyRequestSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 7);
+
+/**
+ * Describes the message authwire.v1.RevokeApiKeyResponse.
+ * Use `create(RevokeApiKeyResponseSchema)` to create a new message.
+ */
+export const RevokeApiKeyResponseSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 8);
+
+/**
+ * API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them.
  *
  * @generated from service authwire.v1.ApiKeyService
  */

@@ -4,11 +4,74 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file authwire/v1/api_key_service.proto.
  */
 export declare const file_authwire_v1_api_key_service: GenFile;
+
+/**
+ * An API key, without its secret.
+ *
+ * @generated from message authwire.v1.ApiKey
+ */
+export declare type ApiKey = Message<"authwire.v1.ApiKey"> & {
+  /**
+   * Identifier, which logs and the audit contain.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Display name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * The scopes that the key was given; `all` stands for every scope but `users:private` and `keys:write`.
+   *
+   * @generated from field: repeated string scopes = 3;
+   */
+  scopes: string[];
+
+  /**
+   * Name in a client certificate that replaces the secret, such as `DNS:app.internal`.
+   *
+   * @generated from field: optional string certificate_name = 4;
+   */
+  certificateName?: string | undefined;
+
+  /**
+   * When the key was created.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 5;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When the key ends. Absent: it does not expire.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 6;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * When the key was revoked. Absent: it was not.
+   *
+   * @generated from field: google.protobuf.Timestamp revoke_time = 7;
+   */
+  revokeTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.ApiKey.
+ * Use `create(ApiKeySchema)` to create a new message.
+ */
+export declare const ApiKeySchema: GenMessage<ApiKey>;
 
 /**
  * Request of ApiKeyService.GetCurrentApiKey.
@@ -59,7 +122,163 @@ export declare type GetCurrentApiKeyResponse = Message<"authwire.v1.GetCurrentAp
 export declare const GetCurrentApiKeyResponseSchema: GenMessage<GetCurrentApiKeyResponse>;
 
 /**
- * API keys.
+ * Request of ApiKeyService.ListApiKeys.
+ *
+ * @generated from message authwire.v1.ListApiKeysRequest
+ */
+export declare type ListApiKeysRequest = Message<"authwire.v1.ListApiKeysRequest"> & {
+  /**
+   * The maximum number of keys of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
+   * its keys take more than 512 KiB.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * Where the page begins: `next_page_token` of the previous page. Empty: the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ListApiKeysRequest.
+ * Use `create(ListApiKeysRequestSchema)` to create a new message.
+ */
+export declare const ListApiKeysRequestSchema: GenMessage<ListApiKeysRequest>;
+
+/**
+ * Response of ApiKeyService.ListApiKeys.
+ *
+ * @generated from message authwire.v1.ListApiKeysResponse
+ */
+export declare type ListApiKeysResponse = Message<"authwire.v1.ListApiKeysResponse"> & {
+  /**
+   * The keys.
+   *
+   * @generated from field: repeated authwire.v1.ApiKey api_keys = 1;
+   */
+  apiKeys: ApiKey[];
+
+  /**
+   * Token of the next page, like that of ListUsers. Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message authwire.v1.ListApiKeysResponse.
+ * Use `create(ListApiKeysResponseSchema)` to create a new message.
+ */
+export declare const ListApiKeysResponseSchema: GenMessage<ListApiKeysResponse>;
+
+/**
+ * Request of ApiKeyService.CreateApiKey.
+ *
+ * @generated from message authwire.v1.CreateApiKeyRequest
+ */
+export declare type CreateApiKeyRequest = Message<"authwire.v1.CreateApiKeyRequest"> & {
+  /**
+   * Display name, without control characters.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The scopes of the key: those of the methods that it may call, or `all`.
+   *
+   * @generated from field: repeated string scopes = 2;
+   */
+  scopes: string[];
+
+  /**
+   * When the key ends. Fractions of a millisecond are dropped. Absent: it does not expire.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 3;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.CreateApiKeyRequest.
+ * Use `create(CreateApiKeyRequestSchema)` to create a new message.
+ */
+export declare const CreateApiKeyRequestSchema: GenMessage<CreateApiKeyRequest>;
+
+/**
+ * Response of ApiKeyService.CreateApiKey.
+ *
+ * @generated from message authwire.v1.CreateApiKeyResponse
+ */
+export declare type CreateApiKeyResponse = Message<"authwire.v1.CreateApiKeyResponse"> & {
+  /**
+   * The key, without its secret.
+   *
+   * @generated from field: authwire.v1.ApiKey api_key = 1;
+   */
+  apiKey?: ApiKey | undefined;
+
+  /**
+   * The key as its holder sends it: `awk_<id>_<secret>`. It is in this response only.
+   *
+   * @generated from field: string key = 2;
+   */
+  key: string;
+};
+
+/**
+ * Describes the message authwire.v1.CreateApiKeyResponse.
+ * Use `create(CreateApiKeyResponseSchema)` to create a new message.
+ */
+export declare const CreateApiKeyResponseSchema: GenMessage<CreateApiKeyResponse>;
+
+/**
+ * Request of ApiKeyService.RevokeApiKey.
+ *
+ * @generated from message authwire.v1.RevokeApiKeyRequest
+ */
+export declare type RevokeApiKeyRequest = Message<"authwire.v1.RevokeApiKeyRequest"> & {
+  /**
+   * Identifier of the key.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message authwire.v1.RevokeApiKeyRequest.
+ * Use `create(RevokeApiKeyRequestSchema)` to create a new message.
+ */
+export declare const RevokeApiKeyRequestSchema: GenMessage<RevokeApiKeyRequest>;
+
+/**
+ * Response of ApiKeyService.RevokeApiKey.
+ *
+ * @generated from message authwire.v1.RevokeApiKeyResponse
+ */
+export declare type RevokeApiKeyResponse = Message<"authwire.v1.RevokeApiKeyResponse"> & {
+  /**
+   * The key as it is now. Absent: there is none with the id.
+   *
+   * @generated from field: authwire.v1.ApiKey api_key = 1;
+   */
+  apiKey?: ApiKey | undefined;
+};
+
+/**
+ * Describes the message authwire.v1.RevokeApiKeyResponse.
+ * Use `create(RevokeApiKeyResponseSchema)` to create a new message.
+ */
+export declare const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse>;
+
+/**
+ * API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them.
  *
  * @generated from service authwire.v1.ApiKeyService
  */
@@ -73,6 +292,45 @@ export declare const ApiKeyService: GenService<{
     methodKind: "unary";
     input: typeof GetCurrentApiKeyRequestSchema;
     output: typeof GetCurrentApiKeyResponseSchema;
+  },
+  /**
+   * Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
+   * or were revoked are among them.
+   *
+   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
+   *
+   * @generated from rpc authwire.v1.ApiKeyService.ListApiKeys
+   */
+  listApiKeys: {
+    methodKind: "unary";
+    input: typeof ListApiKeysRequestSchema;
+    output: typeof ListApiKeysResponseSchema;
+  },
+  /**
+   * Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
+   * valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+   *
+   * SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
+   * INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
+   * 1,000 keys that are not revoked.
+   *
+   * @generated from rpc authwire.v1.ApiKeyService.CreateApiKey
+   */
+  createApiKey: {
+    methodKind: "unary";
+    input: typeof CreateApiKeyRequestSchema;
+    output: typeof CreateApiKeyResponseSchema;
+  },
+  /**
+   * Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
+   * its time. Returns no key if the tenant has none with this id.
+   *
+   * @generated from rpc authwire.v1.ApiKeyService.RevokeApiKey
+   */
+  revokeApiKey: {
+    methodKind: "unary";
+    input: typeof RevokeApiKeyRequestSchema;
+    output: typeof RevokeApiKeyResponseSchema;
   },
 }>;
 

@@ -4,29 +4,80 @@
 
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_authwire_v1_permission } from "./permission_pb.js";
+import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file authwire/v1/api_key_service.proto.
  */
 export const file_authwire_v1_api_key_service = /*@__PURE__*/
-  fileDesc("CiFhdXRod2lyZS92MS9hcGlfa2V5X3NlcnZpY2UucHJvdG8SC2F1dGh3aXJlLnYxIhkKF0dldEN1cnJlbnRBcGlLZXlSZXF1ZXN0IkYKGEdldEN1cnJlbnRBcGlLZXlSZXNwb25zZRIKCgJpZBgBIAEoCRIOCgZ0ZW5hbnQYAiABKAkSDgoGc2NvcGVzGAMgAygJMnwKDUFwaUtleVNlcnZpY2USawoQR2V0Q3VycmVudEFwaUtleRIkLmF1dGh3aXJlLnYxLkdldEN1cnJlbnRBcGlLZXlSZXF1ZXN0GiUuYXV0aHdpcmUudjEuR2V0Q3VycmVudEFwaUtleVJlc3BvbnNlIgqQAgGauBgDYW55QhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_authwire_v1_permission]);
+  fileDesc("CiFhdXRod2lyZS92MS9hcGlfa2V5X3NlcnZpY2UucHJvdG8SC2F1dGh3aXJlLnYxIvkBCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzY29wZXMYAyADKAkSHQoQY2VydGlmaWNhdGVfbmFtZRgEIAEoCUgAiAEBEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmV2b2tlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhMKEV9jZXJ0aWZpY2F0ZV9uYW1lIhkKF0dldEN1cnJlbnRBcGlLZXlSZXF1ZXN0IkYKGEdldEN1cnJlbnRBcGlLZXlSZXNwb25zZRIKCgJpZBgBIAEoCRIOCgZ0ZW5hbnQYAiABKAkSDgoGc2NvcGVzGAMgAygJIlYKEkxpc3RBcGlLZXlzUmVxdWVzdBIdCglwYWdlX3NpemUYASABKAVCCrpIBxoFGOgHKAASIQoKcGFnZV90b2tlbhgCIAEoCUINukgKcggogIABugEBACJVChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiUKCGFwaV9rZXlzGAEgAygLMhMuYXV0aHdpcmUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSK8AQoTQ3JlYXRlQXBpS2V5UmVxdWVzdBImCgRuYW1lGAEgASgJQhi6SBVyExABGP8BMgxeW15ccHtDY31dKyQSKAoGc2NvcGVzGAIgAygJQhi6SBWSARIIARBAGAEiCnIIIAEoQLoBAQASUwoLZXhwaXJlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQiK6SB+yARwiDQj/gtH/rwcQ/5Pr3AMyCwiAmfT7jf////8BIkkKFENyZWF0ZUFwaUtleVJlc3BvbnNlEiQKB2FwaV9rZXkYASABKAsyEy5hdXRod2lyZS52MS5BcGlLZXkSCwoDa2V5GAIgASgJIjAKE1Jldm9rZUFwaUtleVJlcXVlc3QSGQoCaWQYASABKAlCDbpICnIIIAEoILoBAQAiPAoUUmV2b2tlQXBpS2V5UmVzcG9uc2USJAoHYXBpX2tleRgBIAEoCzITLmF1dGh3aXJlLnYxLkFwaUtleTLJAwoNQXBpS2V5U2VydmljZRJrChBHZXRDdXJyZW50QXBpS2V5EiQuYXV0aHdpcmUudjEuR2V0Q3VycmVudEFwaUtleVJlcXVlc3QaJS5hdXRod2lyZS52MS5HZXRDdXJyZW50QXBpS2V5UmVzcG9uc2UiCpACAZq4GANhbnkSYgoLTGlzdEFwaUtleXMSHy5hdXRod2lyZS52MS5MaXN0QXBpS2V5c1JlcXVlc3QaIC5hdXRod2lyZS52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlIhCQAgGauBgJa2V5czpyZWFkEnEKDENyZWF0ZUFwaUtleRIgLmF1dGh3aXJlLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaIS5hdXRod2lyZS52MS5DcmVhdGVBcGlLZXlSZXNwb25zZSIcmrgYCmtleXM6d3JpdGWyuBgKYXBpX2tleS5pZBJ0CgxSZXZva2VBcGlLZXkSIC5hdXRod2lyZS52MS5SZXZva2VBcGlLZXlSZXF1ZXN0GiEuYXV0aHdpcmUudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2UiH5ACApq4GAprZXlzOndyaXRlsrgYCmFwaV9rZXkuaWRCEwoPZGV2LmF1dGh3aXJlLnYxUAFiBnByb3RvMw", [file_authwire_v1_permission, file_buf_validate_validate, file_google_protobuf_timestamp]);
+
+/**
+ * Describes the message authwire.v1.ApiKey.
+ * Use `create(ApiKeySchema)` to create a new message.
+ */
+export const ApiKeySchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 0);
 
 /**
  * Describes the message authwire.v1.GetCurrentApiKeyRequest.
  * Use `create(GetCurrentApiKeyRequestSchema)` to create a new message.
  */
 export const GetCurrentApiKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 0);
+  messageDesc(file_authwire_v1_api_key_service, 1);
 
 /**
  * Describes the message authwire.v1.GetCurrentApiKeyResponse.
  * Use `create(GetCurrentApiKeyResponseSchema)` to create a new message.
  */
 export const GetCurrentApiKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 1);
+  messageDesc(file_authwire_v1_api_key_service, 2);
 
 /**
- * API keys.
+ * Describes the message authwire.v1.ListApiKeysRequest.
+ * Use `create(ListApiKeysRequestSchema)` to create a new message.
+ */
+export const ListApiKeysRequestSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 3);
+
+/**
+ * Describes the message authwire.v1.ListApiKeysResponse.
+ * Use `create(ListApiKeysResponseSchema)` to create a new message.
+ */
+export const ListApiKeysResponseSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 4);
+
+/**
+ * Describes the message authwire.v1.CreateApiKeyRequest.
+ * Use `create(CreateApiKeyRequestSchema)` to create a new message.
+ */
+export const CreateApiKeyRequestSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 5);
+
+/**
+ * Describes the message authwire.v1.CreateApiKeyResponse.
+ * Use `create(CreateApiKeyResponseSchema)` to create a new message.
+ */
+export const CreateApiKeyResponseSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 6);
+
+/**
+ * Describes the message authwire.v1.RevokeApiKeyRequest.
+ * Use `create(RevokeApiKeyRequestSchema)` to create a new message.
+ */
+export const RevokeApiKeyRequestSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 7);
+
+/**
+ * Describes the message authwire.v1.RevokeApiKeyResponse.
+ * Use `create(RevokeApiKeyResponseSchema)` to create a new message.
+ */
+export const RevokeApiKeyResponseSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 8);
+
+/**
+ * API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them.
  *
  * @generated from service authwire.v1.ApiKeyService
  */

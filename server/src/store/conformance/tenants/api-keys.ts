@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import type { ApiKey } from "../../types.js"
-import { type ContractContext, day, newId } from "../context.js"
+import { anyone, type ContractContext, day, newId, range } from "../context.js"
 
 export function apiKeyContract(context: ContractContext): void {
   const newKey = (key: Partial<ApiKey> = {}): ApiKey => ({
@@ -37,6 +37,51 @@ export function apiKeyContract(context: ContractContext): void {
       await expect(context.store.apiKeys.create({}, stray)).rejects.toMatchObject({ reason: "TENANT_NOT_FOUND" })
       expect(await context.store.apiKeys.get({}, stray.id)).toBeNull()
     })
+  })
+
+  describe("the keys of a tenant", () => {
+    const ownTenant = async () => {
+      const tenant = newId()
+      await context.store.tenants.create({}, { name: tenant, created: new Date(context.clock.now) })
+      return { tenant }
+    }
+    const { tenant: _, created: __, ...given } = newKey()
+
+    test("are listed once each, in the order of their ids, with those that were revoked, and none of another tenant", async () => {
+      const caller = await ownTenant()
+      await context.store.apiKeys.create({}, newKey())
+      const ids: string[] = []
+      for (const _ of range(20)) {
+        const { id } = await context.store.tenantApiKeys.create(caller, { ...given, id: newId().replaceAll("-", "") })
+        ids.push(id)
+      }
+      await context.store.tenantApiKeys.revoke(caller, ids[3] as string)
+      const found: string[] = []
+      let token: string | undefined
+      do {
+        const page = await context.other.tenantApiKeys.list(caller, { size: 7, token })
+        found.push(...page.items.map(({ id }) => id))
+        expect(page.items.every(({ tenant }) => tenant === caller.tenant)).toBe(true)
+        token = page.nextToken
+        if (token !== undefined) {
+          const other = context.store.tenantApiKeys.list(anyone, { size: 7, token })
+          await expect(other).rejects.toMatchObject({ reason: "INVALID_FIELD", field: "page_token" })
+        }
+      } while (token !== undefined)
+      expect(found).toEqual(ids.toSorted())
+    })
+
+    test("INVALID_FIELD: the end has passed, or the tenant has 1,000 keys that are not revoked", async () => {
+      const caller = await ownTenant()
+      const create = (key = {}) =>
+        context.store.tenantApiKeys.create(caller, { ...given, id: newId().replaceAll("-", ""), ...key })
+      await expect(create({ expires: new Date(context.clock.now) })).rejects.toMatchObject({ field: "expire_time" })
+      const first = await create()
+      for (const _ of range(999)) await context.store.apiKeys.create({}, newKey(caller))
+      await expect(create()).rejects.toMatchObject({ reason: "INVALID_FIELD", field: "name" })
+      await context.store.tenantApiKeys.revoke(caller, first.id)
+      await create()
+    }, 60_000)
   })
 
   describe("listValid", () => {
@@ -104,6 +149,14 @@ export function apiKeyContract(context: ContractContext): void {
       expect(await validIds()).not.toContain(key.id)
       const later = new Date(context.clock.now + day)
       expect(await context.store.apiKeys.revoke({}, key.id, later)).toEqual({ ...key, revoked })
+    })
+
+    test("of a tenant, concerns no key of another", async () => {
+      const key = await context.store.apiKeys.create({}, newKey())
+      expect(await context.store.tenantApiKeys.revoke({ tenant: "another" }, key.id)).toBeNull()
+      expect(await context.other.apiKeys.get({}, key.id)).toEqual(key)
+      const revoked = new Date(context.clock.now)
+      expect(await context.store.tenantApiKeys.revoke(anyone, key.id)).toEqual({ ...key, revoked })
     })
 
     test("null: no such key", async () => {

@@ -271,8 +271,11 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         await store.authenticators.create(many, newAuthenticator(id))
       }
       owner = ids[0] as string
+      await store.tenants.create({}, { name: many.tenant, created: new Date(0) })
+      const key = { name: "n", scopes: ["all"], secretHash: Buffer.alloc(32) }
+      for (const n of range(400)) await store.tenantApiKeys.create(many, { ...key, id: `key ${n}` })
       if (target === "postgres") await fillTables("many")
-      await analyze("users", "accounts", "authenticators")
+      await analyze("users", "accounts", "authenticators", "api_keys")
     })
 
     test.each<[string, (store: Store) => Promise<unknown>, string, string | readonly string[]]>([
@@ -302,6 +305,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
         "a",
         "authenticators_user_id",
       ],
+      ["tenantApiKeys.list", (store) => store.tenantApiKeys.list(many, { size: 5 }), "k", "api_keys_list"],
       [
         "tokenRefreshes.get",
         (store) => store.tokenRefreshes.get(many, { userId: ids[1] as string, provider: "github" }),
@@ -325,6 +329,7 @@ describe.each(databaseTargets())("plans on %s", (target) => {
       ["users.list", (store, page) => store.users.list(many, filter, page)],
       ["accounts.listByUser", (store, page) => store.accounts.listByUser(many, owner, page, { tokens: false })],
       ["authenticators.list", (store, page) => store.authenticators.list(many, owner, page)],
+      ["tenantApiKeys.list", (store, page) => store.tenantApiKeys.list(many, page)],
     ])("S-23: a later page of %s examines no more rows than it returns", async (_, list) => {
       const { nextToken: token } = await list(recordingStore(), { size: 24 })
       recorded.length = 0

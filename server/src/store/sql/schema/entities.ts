@@ -294,7 +294,7 @@ export function entities(engine: Engine) {
         changed: { name: "changed", select: false, ...timeOfChange() },
       },
       indices: [
-        { name: "api_keys_tenant", columns: ["tenant"] },
+        { name: "api_keys_list", columns: ["tenant", "id"] },
         { name: "api_keys_changed", columns: ["changed", "id"] },
       ],
       foreignKeys: [

@@ -127,7 +127,7 @@ function tablesOf(dialect: Dialect) {
       columns: { id: key(32), name: string(255), tenant: key(63), scopes: longText, created: time, changed },
       nullable: { secret_hash: hash, certificate_name: key(512), expires: time, revoked: time },
       key: ["id"],
-      indexes: { api_keys_tenant: ["tenant"], api_keys_changed: ["changed", "id"] },
+      indexes: { api_keys_list: ["tenant", "id"], api_keys_changed: ["changed", "id"] },
       reference: { name: "api_keys_tenant_fkey", columns: ["tenant"], table: "tenants", key: ["name"] },
     },
 

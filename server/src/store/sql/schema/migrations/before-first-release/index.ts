@@ -5,12 +5,13 @@ import { passkeyNames } from "./0007-passkey-names.js"
 import { findUsers } from "./0008-find-users.js"
 import { auditEntries } from "./0009-audit-entries.js"
 import { sessionPolicies } from "./0010-session-policies.js"
+import { listedKeys } from "./0012-listed-keys.js"
 
 /** The migrations that the last builds before the first release had. */
 const required = ["0001-tables", "0002-private-extra", "0003-changed-keys", "0004-deleted-users"]
 
 /** Those that make the tables of these builds into the tables of the first release. */
-const added = [disabledUsers, passkeyNames, findUsers, auditEntries, sessionPolicies].map(
+const added = [disabledUsers, passkeyNames, findUsers, auditEntries, sessionPolicies, listedKeys].map(
   (Migration) => new Migration(),
 )
 
