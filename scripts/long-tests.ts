@@ -22,7 +22,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/cli/drain-delay.long.test.ts": ["server/src/cluster/**", "server/src/health/**"],
   "test/adapter/nextjs-session.long.test.ts": ["client/src/nextjs.ts", "client/src/sessions/**"],
   "test/backup/*.long.test.ts": ["docs/backup.md", "server/src/store/sql/schema/migrations/**"],
-  "test/console/browser.long.test.ts": ["console/**"],
+  "test/console/*.long.test.ts": ["console/**"],
   "test/deploy/*.long.test.ts": ["deploy/**", "scripts/deploy/**", "server/src/config/*-options.ts"],
   "test/examples/express-*.long.test.ts": ["examples/express/**", "server/src/services/authenticator.ts"],
   "test/examples/languages.long.test.ts": ["examples/{java,rust}/**", "proto/**"],

@@ -1,11 +1,13 @@
-import { render } from "preact"
+import { type JSX, render } from "preact"
 import { useEffect } from "preact/hooks"
 import { LocationProvider, useLocation } from "preact-iso"
 import { apiKeys } from "./client.ts"
 import { useLoaded } from "./loading.ts"
 import { Failed, Nothing, Notices } from "./parts/feedback.tsx"
 import { Header } from "./parts/header.tsx"
-import { Access } from "./permissions.ts"
+import { Access, useCan } from "./permissions.ts"
+import { Audit } from "./views/audit.tsx"
+import { Keys } from "./views/keys.tsx"
 import { Live } from "./views/live.tsx"
 import { Overview } from "./views/overview.tsx"
 import { User } from "./views/user.tsx"
@@ -33,8 +35,18 @@ function App() {
   )
 }
 
+/** The pages, and the scope without which each is not there. */
+const pages: Readonly<Record<string, { scope?: string; View: () => JSX.Element }>> = {
+  "/": { View: Overview },
+  "/users": { scope: "users:read", View: Users },
+  "/live": { scope: "events:watch", View: Live },
+  "/audit": { scope: "audit:read", View: Audit },
+  "/keys": { scope: "keys:read", View: Keys },
+}
+
 /** What the address names. */
 function View() {
+  const can = useCan()
   const { path } = useLocation()
   // Screen readers and the keyboard begin at the new view.
   useEffect(() => {
@@ -42,11 +54,12 @@ function View() {
     ;(find("main [data-focus]") ?? find("main h1"))?.focus()
   }, [path])
   const user = /^\/users\/([^/]+)$/.exec(path)?.[1]
-  if (user !== undefined) return <User key={user} id={decodeURIComponent(user)} />
-  if (path === "/") return <Overview />
-  if (path === "/users") return <Users />
-  if (path === "/live") return <Live />
-  return <Nothing>There is no such page.</Nothing>
+  if (user !== undefined && can("users:read")) return <User key={user} id={decodeURIComponent(user)} />
+  const page = pages[path]
+  if (page === undefined) return <Nothing>There is no such page.</Nothing>
+  if (page.scope !== undefined && !can(page.scope))
+    return <Nothing>The API key has no access to this page (scope {page.scope}).</Nothing>
+  return <page.View />
 }
 
 render(<App />, document.getElementById("app") as HTMLElement)

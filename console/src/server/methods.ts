@@ -1,7 +1,7 @@
 /** The methods that the page uses. The console forwards no other. */
 export const methods: ReadonlySet<string> = new Set(
   Object.entries({
-    ApiKeyService: ["GetCurrentApiKey"],
+    ApiKeyService: ["GetCurrentApiKey", "ListApiKeys", "CreateApiKey", "RevokeApiKey"],
     UserService: [
       "GetUser",
       "GetUserByEmail",

@@ -15,7 +15,7 @@ export function apiKeyService({
 }): Implementation<typeof ApiKeyService> {
   return {
     async getCurrentApiKey(_, { identity, owner, tenant }) {
-      return { id: owner.keyId ?? "", tenant, scopes: scopes.filter((scope) => identity?.hasScope(scope)) }
+      return { id: owner.keyId ?? "", tenant, scopes: ["all", ...scopes].filter((scope) => identity?.hasScope(scope)) }
     },
     async listApiKeys(request, call) {
       const { items, nextToken } = await tenantApiKeys.list(call, toPage(request))

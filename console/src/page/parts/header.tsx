@@ -56,6 +56,8 @@ export function Header() {
         {link("/", "Overview")}
         {can("users:read") && link("/users", "Users")}
         {can("events:watch") && link("/live", "Live")}
+        {can("audit:read") && link("/audit", "Audit")}
+        {can("keys:read") && link("/keys", "Keys")}
       </nav>
       <span class="where">
         tenant <b>{tenant}</b>

@@ -1,9 +1,11 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
-import { users } from "../client.ts"
+import { audit, users } from "../client.ts"
+import { fewAtOnce } from "../few-at-once.ts"
 import { useLoaded } from "../loading.ts"
 import { Bars } from "../parts/chart.tsx"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { useStatus } from "../parts/header.tsx"
+import { Shares } from "../parts/shares.tsx"
 import { useCan } from "../permissions.ts"
 import { number } from "../text.ts"
 
@@ -17,6 +19,7 @@ export function Overview() {
     <>
       <h1 tabIndex={-1}>Overview</h1>
       {can("users:read") ? <SignUps /> : <Nothing>The API key may not count users (scope users:read).</Nothing>}
+      {can("audit:read") && <Rejected />}
       <State />
     </>
   )
@@ -56,6 +59,36 @@ function Figure({ name, value }: { name: string; value: number }) {
   )
 }
 
+/** The calls that failed in the last day, by reason: of users who are blocked, of wrong keys, of limits. */
+function Rejected() {
+  const page = useLoaded(
+    (signal) => audit.listAuditEntries({ pageSize: 1000, since: timestampFromMs(Date.now() - dayMs) }, { signal }),
+    [],
+  )
+  const counts = new Map<string, bigint>()
+  for (const { code, reason, count } of page.answer?.entries ?? []) {
+    if (code !== "OK") counts.set(reason || code, (counts.get(reason || code) ?? 0n) + (count || 1n))
+  }
+  return (
+    <>
+      <h2>Rejected in the last day</h2>
+      {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
+      {page.answer && counts.size === 0 && (
+        <Nothing>None, as far as the service keeps the audit (--audit-store=database).</Nothing>
+      )}
+      <Shares counts={counts} />
+      {page.answer?.nextPageToken && (
+        <p class="muted">Among the newest {number(page.answer.entries.length)} entries.</p>
+      )}
+      {counts.size > 0 && (
+        <p>
+          <a href="/audit">The audit</a>
+        </p>
+      )}
+    </>
+  )
+}
+
 function State() {
   const status = useStatus()
   if (status === undefined) return null
@@ -77,15 +110,14 @@ async function countUsers(signal: AbortSignal) {
   const starts = Array.from({ length: days + 1 }, (_, index) =>
     new Date(today.getFullYear(), today.getMonth(), today.getDate() - days + 1 + index).getTime(),
   )
-  const created: number[] = []
-  const { count: total } = await users.countUsers({}, { signal })
-  // One after another, so that a large tenant's console takes no more than one count at a time.
-  for (const [index, start] of starts.slice(0, -1).entries()) {
-    const between = {
-      createdSince: timestampFromMs(start),
-      createdBefore: timestampFromMs(starts[index + 1] ?? start + dayMs),
-    }
-    created.push((await users.countUsers(between, { signal })).count)
-  }
-  return { total, starts: starts.slice(0, -1), created }
+  const end = starts.pop() as number
+  const between = starts.map((start, index) => ({
+    createdSince: timestampFromMs(start),
+    createdBefore: timestampFromMs(starts[index + 1] ?? end),
+  }))
+  const [total = 0, ...created] = await fewAtOnce(
+    [{}, ...between],
+    async (filter) => (await users.countUsers(filter, { signal })).count,
+  )
+  return { total, starts, created }
 }

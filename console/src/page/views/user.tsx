@@ -10,7 +10,7 @@ import { Time } from "../parts/time.tsx"
 import { useCan } from "../permissions.ts"
 import { plain, plainLines } from "../text.ts"
 import { Accounts } from "./accounts.tsx"
-import { Audit } from "./audit.tsx"
+import { AuditOfUser } from "./audit.tsx"
 import { Block } from "./block.tsx"
 import { Edit } from "./edit.tsx"
 import { Passkeys } from "./passkeys.tsx"
@@ -105,7 +105,7 @@ export function User({ id }: { id: string }) {
       {can("sessions:read") && <Sessions {...part} />}
       {can("users:read") && <Accounts {...part} />}
       {can("authenticators:read") && <Passkeys {...part} />}
-      {can("audit:read") && <Audit userId={id} changes={changes} />}
+      {can("audit:read") && <AuditOfUser userId={id} changes={changes} />}
       {isEditing && <Edit user={one} close={() => setEditing(false)} onDone={changed} />}
       {action && <Confirm key={action.title} action={action} close={() => setAction(undefined)} />}
     </>

@@ -4,6 +4,7 @@ import { useLocation } from "preact-iso"
 import { users } from "../client.ts"
 import { useLoaded } from "../loading.ts"
 import { Failed, Nothing } from "../parts/feedback.tsx"
+import { Pages, usePages } from "../parts/pages.tsx"
 import { Time } from "../parts/time.tsx"
 import { plain, shortened } from "../text.ts"
 
@@ -14,18 +15,17 @@ export function Users() {
   const { query, route } = useLocation()
   const search = query.q ?? ""
   const [typed, setTyped] = useState(search)
-  const [tokens, setTokens] = useState<readonly string[]>([""])
+  const pages = usePages()
   const body = useRef<HTMLTableSectionElement>(null)
   useEffect(() => {
     const timer = setTimeout(() => {
       if (typed === search) return
-      setTokens([""])
+      pages.reset()
       route(typed === "" ? "/users" : `/users?q=${encodeURIComponent(typed)}`, true)
     }, 120)
     return () => clearTimeout(timer)
   }, [typed, search, route])
-  const pageToken = tokens.at(-1) ?? ""
-  const page = useLoaded((signal) => find(search.trim(), pageToken, signal), [search, pageToken])
+  const page = useLoaded((signal) => find(search.trim(), pages.token, signal), [search, pages.token])
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -97,18 +97,7 @@ export function Users() {
           </tbody>
         </table>
       )}
-      <p class="buttons">
-        {tokens.length > 1 && (
-          <button type="button" onClick={() => setTokens(tokens.slice(0, -1))}>
-            Previous page
-          </button>
-        )}
-        {page.answer && page.answer.nextPageToken !== "" && (
-          <button type="button" onClick={() => setTokens([...tokens, page.answer?.nextPageToken ?? ""])}>
-            Next page
-          </button>
-        )}
-      </p>
+      <Pages pages={pages} next={page.answer?.nextPageToken} />
     </>
   )
 }

@@ -167,7 +167,7 @@ type GetCurrentApiKeyResponse struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The tenant whose data the key can read and change.
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// The scopes of the methods that the key may call, each by its own name.
+	// The scopes of the methods that the key may call, each by its own name, and `all` if the key has that.
 	Scopes        []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

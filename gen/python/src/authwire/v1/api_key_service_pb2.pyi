@@ -107,7 +107,7 @@ class GetCurrentApiKeyResponse(_message.Message):
     """The tenant whose data the key can read and change."""
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The scopes of the methods that the key may call, each by its own name."""
+        """The scopes of the methods that the key may call, each by its own name, and `all` if the key has that."""
 
     def __init__(
         self,

@@ -108,7 +108,7 @@ export declare type GetCurrentApiKeyResponse = Message<"authwire.v1.GetCurrentAp
   tenant: string;
 
   /**
-   * The scopes of the methods that the key may call, each by its own name.
+   * The scopes of the methods that the key may call, each by its own name, and `all` if the key has that.
    *
    * @generated from field: repeated string scopes = 3;
    */

@@ -1,0 +1,178 @@
+import { ApiKeyService } from "@authwire/proto"
+import { hasChromium } from "@authwire/test-support/applications/chromium.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { ask } from "../auth/access/asking.js"
+import { callThroughProxy, consoleBrowser, findings, hostile, looks } from "./console-browser.js"
+
+const keys = {
+  operator: staticKey(["all", "keys:write"]),
+  reading: staticKey(["keys:read", "audit:read"]),
+  support: staticKey(["users:read"]),
+}
+
+const withChromium = hasChromium() ? describe : describe.skip
+
+withChromium("keys on the console", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let browser: Awaited<ReturnType<typeof consoleBrowser>>
+  const create = (name: string, scopes: string[]) =>
+    createClient(ApiKeyService, createGrpcTransport({ baseUrl: server.grpcUrl })).createApiKey(
+      { name, scopes },
+      { headers: { authorization: `Bearer ${keys.operator.text}` } },
+    )
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
+    server = await startServer({ databaseUrl: database.url, keys: false, env, args: ["--audit-store=database"] })
+    browser = await consoleBrowser()
+  })
+  afterAll(async () => {
+    await browser.close()
+    await server.stop()
+    await database.drop()
+  })
+
+  const open = (apiKey: string, options = {}) => browser.open(server.httpUrl, apiKey, options)
+
+  test("are created with the keyboard, shown once, and revoked; the audit has both", async () => {
+    const permissions = { permissions: ["clipboard-read", "clipboard-write"] }
+    const { page, url, faults, close } = await open(keys.operator.text, permissions)
+    await page.getByRole("link", { name: "Keys" }).focus()
+    await page.keyboard.press("Enter")
+    await page.getByText("The database has no key of this tenant.").waitFor()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    await page.getByRole("dialog").waitFor()
+    expect(await page.getByRole("button", { name: "Create", exact: true }).isDisabled()).toBe(true)
+    await page.getByLabel("Name").focus()
+    await page.keyboard.type("support")
+    await page.getByLabel("users:read").focus()
+    await page.keyboard.press("Space")
+    await page.keyboard.press("Enter")
+    const dialog = page.getByRole("dialog", { name: "The new key" })
+    await dialog.getByRole("button", { name: "Copy" }).click()
+    await dialog.getByText("Copied.").waitFor()
+    const text = await dialog.locator("pre").textContent()
+    expect(text).toMatch(/^awk_[a-z0-9]{16}_[\w-]{43}$/)
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(text)
+    const made = { text: text as string }
+    await dialog.getByRole("button", { name: "Done" }).click()
+    await page.getByRole("row", { name: /support/ }).waitFor()
+    expect(await page.content()).not.toContain(made.text.slice(21))
+    expect(await ask(server, made)).toBe("USER_NOT_FOUND")
+
+    // Cancelled first.
+    await page.getByRole("button", { name: "Revoke" }).click()
+    await page.getByRole("dialog").waitFor()
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog").waitFor({ state: "detached" })
+    expect(await ask(server, made)).toBe("USER_NOT_FOUND")
+    await page.getByRole("button", { name: "Revoke" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click()
+    await page.getByText("Revoked support.").waitFor()
+    await page.getByRole("cell", { name: /^revoked/ }).waitFor()
+    await until(async () => (await ask(server, made)) === "API_KEY_INVALID")
+    expect(await page.getByRole("button", { name: "Revoke" }).count()).toBe(0)
+
+    await page.goto(`${url}/audit`)
+    const line = (method: string) => page.getByRole("listitem").filter({ hasText: method })
+    for (const method of ["CreateApiKey", "RevokeApiKey"]) {
+      await line(method).waitFor()
+      const shown = await line(method).textContent()
+      expect(shown).toContain(`by key ${keys.operator.id}`)
+      expect(shown).toContain(`api_key_id ${made.text.slice(4, 20)}`)
+    }
+    expect(faults).toEqual([])
+    await close()
+  })
+
+  test("are only listed for a key that may not change them, and the proxy changes none", async () => {
+    const { apiKey } = await create("of an application", ["users:read"])
+    const { page, url, close } = await open(keys.reading.text)
+    await page.getByRole("link", { name: "Keys" }).click()
+    await page.getByText("of an application").waitFor()
+    expect(await page.locator("main").getByRole("button").count()).toBe(0)
+    expect(await callThroughProxy(page, "ApiKeyService/CreateApiKey", { name: "n", scopes: ["keys:read"] })).toBe(403)
+    expect(await callThroughProxy(page, "ApiKeyService/RevokeApiKey", { id: apiKey?.id })).toBe(403)
+    await page.getByRole("link", { name: "Overview" }).click()
+    await page.getByRole("listitem").filter({ hasText: "SCOPE_MISSING" }).filter({ hasText: "2" }).waitFor()
+    const rows = await database.query("SELECT name FROM api_keys WHERE revoked IS NULL")
+    expect(rows).toEqual([{ name: "of an application" }])
+    await page.goto(`${url}/audit?key=${keys.operator.id}`)
+    await page.getByText("CreateApiKey").first().waitFor()
+    expect(
+      await page.getByRole("listitem").filter({ hasText: "by key" }).filter({ hasNotText: keys.operator.id }).count(),
+    ).toBe(0)
+    await close()
+  })
+
+  test("and the audit are no pages for a key without their scopes, not even by their address", async () => {
+    const { page, url, close } = await open(keys.support.text)
+    await page.getByRole("link", { name: "Users" }).waitFor()
+    for (const [path, name, method] of [
+      ["/keys", "Keys", "ApiKeyService/ListApiKeys"],
+      ["/audit", "Audit", "AuditService/ListAuditEntries"],
+      ["/live", "Live", "SessionService/ListSessions"],
+    ] as const) {
+      await page.goto(url + path)
+      await page.getByText("The API key has no access to this page").waitFor()
+      expect([name, await page.getByRole("link", { name }).count()]).toEqual([name, 0])
+      expect([method, await callThroughProxy(page, method, { userId: "u" })]).toEqual([method, 403])
+    }
+    await close()
+  })
+
+  test("that were revoked say so: what to do, and nothing else is possible", async () => {
+    const { apiKey, key } = await create("of this console", ["all"])
+    const { page, url, close } = await open(key)
+    await page.waitForSelector(".figures")
+    await page.goto(`${url}/keys`)
+    await page.getByText("the key of this console").waitFor()
+    await database.query("UPDATE api_keys SET revoked = created WHERE id = ?", [apiKey?.id])
+    await until(async () => (await ask(server, { text: key })) === "API_KEY_INVALID")
+    const what = page.getByText("The service does not accept the API key. Start the console again with a valid key.")
+    // The page that is open says it with the next call, and whoever comes later sees nothing else.
+    await page.getByRole("link", { name: "Users" }).click()
+    await what.waitFor()
+    for (const path of ["/", "/users", "/live", "/keys", "/audit"]) {
+      await page.goto(url + path)
+      await what.waitFor()
+      expect([path, await page.getByRole("link").count()]).toEqual([path, 0])
+      expect([path, await page.getByRole("button").allTextContents()]).toEqual([path, ["Try again"]])
+    }
+    const calls: Record<string, object> = {
+      "UserService/ListUsers": {},
+      "UserService/DeleteUser": { id: "u" },
+      "SessionService/RevokeUserSessions": { userId: "u" },
+      "ApiKeyService/ListApiKeys": {},
+      "ApiKeyService/CreateApiKey": { name: "n", scopes: ["all"] },
+      "AuditService/ListAuditEntries": {},
+    }
+    for (const [method, request] of Object.entries(calls))
+      expect([method, await callThroughProxy(page, method, request)]).toEqual([method, 401])
+    await close()
+  })
+
+  test.each(looks)("cannot attack or break the page, and everybody can read it: %j", async (options) => {
+    for (const name of hostile) await create(name.slice(0, 255), ["users:read"])
+    const { page, url, faults, close } = await open(keys.operator.text, options)
+    await page.waitForSelector("nav")
+    await page.goto(`${url}/keys`)
+    await page.getByText("U+202E").first().waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("button", { name: "Create a key" }).click()
+    await page.getByRole("dialog").waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.goto(`${url}/audit`)
+    await page.getByText("CreateApiKey").first().waitFor()
+    expect(await findings(page)).toEqual([])
+    expect(faults).toEqual([])
+    await close()
+  })
+})
