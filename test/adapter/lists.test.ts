@@ -138,6 +138,16 @@ describe("lists", () => {
     await sessions.deleteSession({ sessionToken: "t" })
   })
 
+  test("users that are too large for one response are those of the next one, and not missing", async () => {
+    const { users } = clientOf(all)
+    const ids = ["large 1", "large 2", "large 3"]
+    for (const id of ids) await users.createUser({ id, image: "x".repeat(250_000) })
+    const first = await users.batchGetUsers({ ids: ["nobody", ...ids, "no one"] })
+    expect(first).toMatchObject({ missingIds: ["nobody"], processed: 3, more: true })
+    expect((await users.getMany(["nobody", ...ids, "no one"])).map(({ id }) => id)).toEqual(ids)
+    for (const id of ids) await users.deleteUser({ id })
+  })
+
   test("a page is requested only when its first item is read", async () => {
     const { users } = clientOf(reader)
     const asked: string[] = []
