@@ -1,8 +1,8 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { SessionLimitAction, SessionPolicyService } from "@authwire/proto"
-import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Authwire, startAuthwire, tokenHash } from "@authwire/test-support/processes/authwire.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { decode } from "@authwire/token"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
@@ -178,4 +178,23 @@ describe("the session policy of a tenant", () => {
       cached.close()
     }
   }, 30_000)
+
+  test("sessions that RevokeAllSessions has ended are not exported or imported, where they would be valid again", async () => {
+    await signIn()
+    const { url } = authwire.database
+    const copy = await createDatabase(target)
+    const env = { AUTH_SECRET: testSecret, AUTHWIRE_SOURCE_URL: url, AUTHWIRE_DATABASE_URL: copy.url }
+    const exported = () => run(["export"], { ...env, AUTHWIRE_DATABASE_URL: url })
+    const imported = () => run(["import", "--from=authwire"], env)
+    await run(["migrate", "up"], env)
+    await client.sessions.revokeAllSessions({})
+    for (const copied of [exported, imported]) {
+      const { code, stdout, stderr } = await copied()
+      expect([code === 0, stdout]).toEqual([false, ""])
+      expect(stderr).toMatch(/not all revoked sessions of the tenant default are deleted yet: run authwire cleanup\n$/)
+    }
+    await run(["cleanup"], { AUTHWIRE_DATABASE_URL: url })
+    for (const copied of [exported, imported]) expect(await copied()).toMatchObject({ code: 0 })
+    await copy.drop()
+  }, 60_000)
 })

@@ -5,7 +5,7 @@ import { exportLine } from "../../import/export-line.js"
 import { bulk, bulkNames } from "../../store/sql/index.js"
 import { bulkTimeoutMs } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
-import { requireReadableTexts, requireTenant, withDatabase } from "./with-database.js"
+import { requireNoRevokedSessions, requireReadableTexts, requireTenant, withDatabase } from "./with-database.js"
 
 /** `authwire export`: prints all data of a tenant, as one JSON object per line. Throws StartError. */
 export async function exportTenant(given: Configuration<"export">, { print }: CommandOutput): Promise<undefined> {
@@ -15,6 +15,7 @@ export async function exportTenant(given: Configuration<"export">, { print }: Co
     configuration,
     async (database) => {
       await requireTenant(database, tenant)
+      await requireNoRevokedSessions(database, tenant, "--database-url")
       await requireReadableTexts(database)
       const tables = bulk(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
       for (const name of bulkNames) {

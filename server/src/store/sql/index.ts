@@ -46,6 +46,7 @@ export {
 export { migrations } from "./schema/migrations/index.js"
 export type { Compatibility } from "./schema/migrations/migration.js"
 export type { UnreadableRowEvent } from "./schema/unreadable-row.js"
+export { hasRevokedSessions } from "./sessions/revoked-sessions.js"
 export { tenantStore } from "./tenants.js"
 export type { RetryEvent } from "./transaction/retry.js"
 export { unreadableTexts } from "./unreadable-texts.js"

@@ -37,6 +37,13 @@ export function revocationOfAll(
     })
 }
 
+/** Returns whether sessions of the tenant that `revokeAll` has ended may still have rows. */
+export async function hasRevokedSessions(database: Database, tenant: string): Promise<boolean> {
+  const { sessionPolicies: policies } = database.tables
+  const select = policies.selectFrom("p").select("p.provider").where("p.tenant = :tenant AND p.revoking IS NOT NULL")
+  return (await database.reads({}).read(policies.statement(select, "tenant"), { tenant })).length > 0
+}
+
 /** The most sessions that one batch examines. */
 const examinedAtOnce = 1000
 
