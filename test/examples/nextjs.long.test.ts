@@ -18,6 +18,7 @@ import {
 import { moment, type PersonName, person, rows, sessionCookie } from "@authwire/test-support/applications/sign-in.js"
 import { type Stack, startStack } from "@authwire/test-support/applications/stack.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { run } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
@@ -280,6 +281,31 @@ const canRun = hasChromium() && hasNextExample() && target !== undefined
         authwire.close()
       }
     })
+
+    if (strategy === "database") {
+      test("the absolute lifetime of the session policy ends a session that is in use", async () => {
+        const policy = (maxAge: string) =>
+          run(["policy", "set", `--max-age=${maxAge}`, `--url=${stack.server.grpcUrl}`])
+        await signInWithProvider("Grace")
+        expect(await policy("60s")).toMatchObject({ code: 0 })
+        try {
+          await expectSignedIn("Grace Hopper")
+          const created = new Date(Date.now() - 57_000).toISOString().slice(0, 23).replace("T", " ")
+          await stack.database.query("UPDATE sessions SET created = ? WHERE token_hash = ?", [
+            created,
+            hash(await cookie()),
+          ])
+          await expectSignedIn("Grace Hopper")
+          await until(async () => {
+            await page.goto(at("/account"))
+            return page.url() === at("/")
+          })
+          expect(await cookie()).toBeUndefined()
+        } finally {
+          await policy("0")
+        }
+      })
+    }
 
     /** Checks what the browser and programs get for a signed-in user while the session cannot be read. */
     async function expectUnavailable() {
