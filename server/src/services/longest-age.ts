@@ -1,3 +1,4 @@
+import { StoreError } from "../errors/store-error.js"
 import type { SessionPolicyStore } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
@@ -32,7 +33,9 @@ export function longestAges(policies: Pick<SessionPolicyStore, "get">, clock: ()
       try {
         await read()
       } catch (error) {
-        if (found === undefined) throw error
+        if (found === undefined) {
+          throw new StoreError("DATABASE_UNAVAILABLE", "the session policy cannot be read", { cause: error })
+        }
         found.until = clock() + freshMs
       }
       return found?.maxAge

@@ -78,7 +78,8 @@ function validRequest(message: DescMessage): JsonObject {
     else if (field.name === "created_before") request[field.name] = { seconds: 1_000_000_000, nanos: 0 }
     else if (field.message?.typeName === "google.protobuf.Timestamp")
       request[field.name] = { seconds: 4_000_000_000, nanos: 0 }
-    else if (field.message?.typeName === "google.protobuf.Duration") request[field.name] = { seconds: 60, nanos: 0 }
+    else if (field.message?.typeName === "google.protobuf.Duration")
+      request[field.name] = { seconds: Math.max(60, shortestOf(field)), nanos: 0 }
     else if (isOurs(field) && rulesOf(field)?.required) request[field.name] = validRequest(field.message)
     else if (field.message?.typeName === "google.protobuf.FieldMask") request[field.name] = { paths: ["extra"] }
   }
@@ -92,6 +93,13 @@ function isString(field: DescField): boolean {
 function minItemsOf(field: DescField): number {
   const type = rulesOf(field)?.type
   return type?.case === "repeated" ? Number(type.value.minItems) : 0
+}
+
+function shortestOf(field: DescField): number {
+  const type = rulesOf(field)?.type
+  return type?.case === "duration" && type.value.greaterThan.case === "gte"
+    ? Number(type.value.greaterThan.value.seconds)
+    : 0
 }
 
 function rulesOf(field: DescField): FieldRules | undefined {

@@ -550,7 +550,7 @@ var File_authwire_v1_api_key_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_api_key_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/api_key_service.proto\x12\vauthwire.v1\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x02\n" +
+	"!authwire/v1/api_key_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x02\n" +
 	"\x06ApiKey\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -590,16 +590,16 @@ const file_authwire_v1_api_key_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
 	"r\b \x01( \xba\x01\x01\x00R\x02id\"D\n" +
 	"\x14RevokeApiKeyResponse\x12,\n" +
-	"\aapi_key\x18\x01 \x01(\v2\x13.authwire.v1.ApiKeyR\x06apiKey2\xc9\x03\n" +
+	"\aapi_key\x18\x01 \x01(\v2\x13.authwire.v1.ApiKeyR\x06apiKey2\xd1\x03\n" +
 	"\rApiKeyService\x12k\n" +
 	"\x10GetCurrentApiKey\x12$.authwire.v1.GetCurrentApiKeyRequest\x1a%.authwire.v1.GetCurrentApiKeyResponse\"\n" +
 	"\x9a\xb8\x18\x03any\x90\x02\x01\x12b\n" +
-	"\vListApiKeys\x12\x1f.authwire.v1.ListApiKeysRequest\x1a .authwire.v1.ListApiKeysResponse\"\x10\x9a\xb8\x18\tkeys:read\x90\x02\x01\x12q\n" +
-	"\fCreateApiKey\x12 .authwire.v1.CreateApiKeyRequest\x1a!.authwire.v1.CreateApiKeyResponse\"\x1c\x9a\xb8\x18\n" +
-	"keys:write\xb2\xb8\x18\n" +
-	"api_key.id\x12t\n" +
-	"\fRevokeApiKey\x12 .authwire.v1.RevokeApiKeyRequest\x1a!.authwire.v1.RevokeApiKeyResponse\"\x1f\x9a\xb8\x18\n" +
-	"keys:write\xb2\xb8\x18\n" +
+	"\vListApiKeys\x12\x1f.authwire.v1.ListApiKeysRequest\x1a .authwire.v1.ListApiKeysResponse\"\x10\x9a\xb8\x18\tkeys:read\x90\x02\x01\x12u\n" +
+	"\fCreateApiKey\x12 .authwire.v1.CreateApiKeyRequest\x1a!.authwire.v1.CreateApiKeyResponse\" \x9a\xb8\x18\n" +
+	"keys:write\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
+	"api_key.id\x12x\n" +
+	"\fRevokeApiKey\x12 .authwire.v1.RevokeApiKeyRequest\x1a!.authwire.v1.RevokeApiKeyResponse\"#\x9a\xb8\x18\n" +
+	"keys:write\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
 	"api_key.id\x90\x02\x02BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
@@ -656,6 +656,7 @@ func file_authwire_v1_api_key_service_proto_init() {
 	if File_authwire_v1_api_key_service_proto != nil {
 		return
 	}
+	file_authwire_v1_idempotency_proto_init()
 	file_authwire_v1_permission_proto_init()
 	file_authwire_v1_api_key_service_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}

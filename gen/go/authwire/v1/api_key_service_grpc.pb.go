@@ -39,7 +39,8 @@ type ApiKeyServiceClient interface {
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListApiKeys(ctx context.Context, in *ListApiKeysRequest, opts ...grpc.CallOption) (*ListApiKeysResponse, error)
 	// Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-	// valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+	// valid when the caller's key is revoked. If a response is lost, repeat the call with its
+	// idempotency key, or revoke the key that the list then has.
 	//
 	// SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
 	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
@@ -112,7 +113,8 @@ type ApiKeyServiceServer interface {
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListApiKeys(context.Context, *ListApiKeysRequest) (*ListApiKeysResponse, error)
 	// Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-	// valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+	// valid when the caller's key is revoked. If a response is lost, repeat the call with its
+	// idempotency key, or revoke the key that the list then has.
 	//
 	// SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
 	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has

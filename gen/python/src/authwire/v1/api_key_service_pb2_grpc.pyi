@@ -43,7 +43,8 @@ class ApiKeyServiceStub:
     """
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_api_key_service_pb2.CreateApiKeyRequest, _api_key_service_pb2.CreateApiKeyResponse]
     """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-    valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+    valid when the caller's key is revoked. If a response is lost, repeat the call with its
+    idempotency key, or revoke the key that the list then has.
 
     SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
     INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
@@ -69,7 +70,8 @@ class ApiKeyServiceAsyncStub(ApiKeyServiceStub):
     """
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_api_key_service_pb2.CreateApiKeyRequest, _api_key_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-    valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+    valid when the caller's key is revoked. If a response is lost, repeat the call with its
+    idempotency key, or revoke the key that the list then has.
 
     SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
     INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
@@ -110,7 +112,8 @@ class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_api_key_service_pb2.CreateApiKeyResponse, _abc.Awaitable[_api_key_service_pb2.CreateApiKeyResponse]]:
         """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-        valid when the caller's key is revoked. Not idempotent: if a response is lost, revoke the key that the list then has.
+        valid when the caller's key is revoked. If a response is lost, repeat the call with its
+        idempotency key, or revoke the key that the list then has.
 
         SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
         INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
