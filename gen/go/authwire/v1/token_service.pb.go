@@ -31,7 +31,8 @@ type EncodeRequest struct {
 	// Input for the derivation of the key, in addition to the secret. Auth.js uses the name of the session cookie. (Its length
 	// is limited by that of HKDF's info parameter in Web Crypto implementations.) Required, except with `next_auth4`.
 	Salt string `protobuf:"bytes,2,opt,name=salt,proto3" json:"salt,omitempty"`
-	// Lifetime of the token, in seconds. Default: 2,592,000 (30 days).
+	// Lifetime of the token, in seconds. Default: 2,592,000 (30 days). If it exceeds `max_age` of the session policy of the tenant,
+	// the token gets that. A change of the policy counts after 5 seconds at the latest.
 	MaxAge *float64 `protobuf:"fixed64,3,opt,name=max_age,json=maxAge,proto3,oneof" json:"max_age,omitempty"`
 	// Secrets to use instead of the service's, the newest first. The newest encrypts.
 	Secrets []string `protobuf:"bytes,4,rep,name=secrets,proto3" json:"secrets,omitempty"`

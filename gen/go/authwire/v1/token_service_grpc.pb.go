@@ -33,6 +33,7 @@ const (
 type TokenServiceClient interface {
 	// Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 	//
+	// DATABASE_UNAVAILABLE (UNAVAILABLE): the process has never read the session policy of the tenant, and cannot read it.
 	// MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
 	Encode(ctx context.Context, in *EncodeRequest, opts ...grpc.CallOption) (*EncodeResponse, error)
 	// Reads a token. Stores nothing.
@@ -100,6 +101,7 @@ func (c *tokenServiceClient) GetToken(ctx context.Context, in *GetTokenRequest, 
 type TokenServiceServer interface {
 	// Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 	//
+	// DATABASE_UNAVAILABLE (UNAVAILABLE): the process has never read the session policy of the tenant, and cannot read it.
 	// MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
 	Encode(context.Context, *EncodeRequest) (*EncodeResponse, error)
 	// Reads a token. Stores nothing.

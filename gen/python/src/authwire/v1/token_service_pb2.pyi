@@ -35,7 +35,9 @@ class EncodeRequest(_message.Message):
     is limited by that of HKDF's info parameter in Web Crypto implementations.) Required, except with `next_auth4`.
     """
     max_age: _builtins.float
-    """Lifetime of the token, in seconds. Default: 2,592,000 (30 days)."""
+    """Lifetime of the token, in seconds. Default: 2,592,000 (30 days). If it exceeds `max_age` of the session policy of the tenant,
+    the token gets that. A change of the policy counts after 5 seconds at the latest.
+    """
     next_auth4: _builtins.bool
     """Issues a session token of next-auth 4, which its own `decode` reads. Its key depends on the secret only, so the salt is not
     used.

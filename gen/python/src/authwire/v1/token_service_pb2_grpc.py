@@ -61,6 +61,7 @@ class TokenServiceServicer:
     def Encode(self, request, context):
         """Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 
+        DATABASE_UNAVAILABLE (UNAVAILABLE): the process has never read the session policy of the tenant, and cannot read it.
         MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -38,6 +38,7 @@ class TokenServiceStub:
     Encode: _grpc.UnaryUnaryMultiCallable[_token_service_pb2.EncodeRequest, _token_service_pb2.EncodeResponse]
     """Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 
+    DATABASE_UNAVAILABLE (UNAVAILABLE): the process has never read the session policy of the tenant, and cannot read it.
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
     """
     Decode: _grpc.UnaryUnaryMultiCallable[_token_service_pb2.DecodeRequest, _token_service_pb2.DecodeResponse]
@@ -69,6 +70,7 @@ class TokenServiceAsyncStub(TokenServiceStub):
     Encode: _aio.UnaryUnaryMultiCallable[_token_service_pb2.EncodeRequest, _token_service_pb2.EncodeResponse]  # type: ignore[assignment]
     """Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 
+    DATABASE_UNAVAILABLE (UNAVAILABLE): the process has never read the session policy of the tenant, and cannot read it.
     MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
     """
     Decode: _aio.UnaryUnaryMultiCallable[_token_service_pb2.DecodeRequest, _token_service_pb2.DecodeResponse]  # type: ignore[assignment]
@@ -103,6 +105,7 @@ class TokenServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_token_service_pb2.EncodeResponse, _abc.Awaitable[_token_service_pb2.EncodeResponse]]:
         """Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
 
+        DATABASE_UNAVAILABLE (UNAVAILABLE): the process has never read the session policy of the tenant, and cannot read it.
         MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
         """
 

@@ -32,7 +32,8 @@ export declare type EncodeRequest = Message<"authwire.v1.EncodeRequest"> & {
   salt: string;
 
   /**
-   * Lifetime of the token, in seconds. Default: 2,592,000 (30 days).
+   * Lifetime of the token, in seconds. Default: 2,592,000 (30 days). If it exceeds `max_age` of the session policy of the tenant,
+   * the token gets that. A change of the policy counts after 5 seconds at the latest.
    *
    * @generated from field: optional double max_age = 3;
    */
@@ -279,6 +280,7 @@ export declare const TokenService: GenService<{
   /**
    * Issues a token. Sets `iat`, `exp` and `jti`, and overwrites those of the payload. Stores nothing.
    *
+   * DATABASE_UNAVAILABLE (UNAVAILABLE): the process has never read the session policy of the tenant, and cannot read it.
    * MISSING_SECRET (FAILED_PRECONDITION): neither the request nor the service has a secret.
    *
    * @generated from rpc authwire.v1.TokenService.Encode
