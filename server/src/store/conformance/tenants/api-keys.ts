@@ -12,8 +12,16 @@ export function apiKeyContract(context: ContractContext): void {
     created: new Date(context.clock.now),
     ...key,
   })
-  const validIds = async () =>
-    (await context.other.apiKeys.listValid({}, new Date(context.clock.now))).keys.map(({ id }) => id)
+  const validIds = async () => {
+    const ids: string[] = []
+    let after: string | undefined = ""
+    while (after !== undefined) {
+      const { keys, next } = await context.other.apiKeys.listValid({}, new Date(context.clock.now), after)
+      ids.push(...keys.map(({ id }) => id))
+      after = next
+    }
+    return ids
+  }
 
   describe("create", () => {
     test.each<[string, Partial<ApiKey>]>([
