@@ -4,6 +4,7 @@ import {
   AuditService,
   AuthenticatorService,
   EventService,
+  SessionPolicyService,
   SessionService,
   UserService,
 } from "@authwire/proto"
@@ -34,6 +35,7 @@ const transport = createConnectTransport({
 
 export const users = createClient(UserService, transport)
 export const accounts = createClient(AccountService, transport)
+export const policies = createClient(SessionPolicyService, transport)
 export const sessions = createClient(SessionService, transport)
 export const authenticators = createClient(AuthenticatorService, transport)
 export const events = createClient(EventService, transport)

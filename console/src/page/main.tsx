@@ -10,6 +10,7 @@ import { Audit } from "./views/audit.tsx"
 import { Keys } from "./views/keys.tsx"
 import { Live } from "./views/live.tsx"
 import { Overview } from "./views/overview.tsx"
+import { Policy } from "./views/policy.tsx"
 import { User } from "./views/user.tsx"
 import { Users } from "./views/users.tsx"
 
@@ -41,6 +42,7 @@ const pages: Readonly<Record<string, { scope?: string; View: () => JSX.Element }
   "/users": { scope: "users:read", View: Users },
   "/live": { scope: "events:watch", View: Live },
   "/audit": { scope: "audit:read", View: Audit },
+  "/policy": { scope: "session-policy:read", View: Policy },
   "/keys": { scope: "keys:read", View: Keys },
 }
 

@@ -57,6 +57,7 @@ export function Header() {
         {can("users:read") && link("/users", "Users")}
         {can("events:watch") && link("/live", "Live")}
         {can("audit:read") && link("/audit", "Audit")}
+        {can("session-policy:read") && link("/policy", "Policy")}
         {can("keys:read") && link("/keys", "Keys")}
       </nav>
       <span class="where">

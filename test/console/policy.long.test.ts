@@ -1,0 +1,129 @@
+import { SessionPolicyService, SessionService, UserService } from "@authwire/proto"
+import { hasChromium } from "@authwire/test-support/applications/chromium.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { callThroughProxy, consoleBrowser, findings, looks } from "./console-browser.js"
+
+const keys = {
+  operator: staticKey(["all"]),
+  reading: staticKey(["session-policy:read"]),
+  support: staticKey(["users:read"]),
+}
+
+const withChromium = hasChromium() ? describe : describe.skip
+
+withChromium("the session policy on the console", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let browser: Awaited<ReturnType<typeof consoleBrowser>>
+  const headers = { authorization: `Bearer ${keys.operator.text}` }
+  const clientOf = <T extends typeof SessionPolicyService | typeof SessionService | typeof UserService>(service: T) =>
+    createClient(service, createGrpcTransport({ baseUrl: server.grpcUrl }))
+
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
+    server = await startServer({ databaseUrl: database.url, keys: false, env })
+    browser = await consoleBrowser()
+  })
+  afterAll(async () => {
+    await browser.close()
+    await server.stop()
+    await database.drop()
+  })
+
+  const open = (apiKey: string, options = {}) => browser.open(server.httpUrl, apiKey, options)
+  const policy = async () => (await clientOf(SessionPolicyService).getSessionPolicy({}, { headers })).policy
+
+  test("is changed with the keyboard, after what changes was shown; a stale one is not overwritten", async () => {
+    const { page, faults, close } = await open(keys.operator.text)
+    await page.getByRole("link", { name: "Policy" }).focus()
+    await page.keyboard.press("Enter")
+    await page.getByRole("button", { name: "Change the policy" }).focus()
+    await page.keyboard.press("Enter")
+    const dialog = page.getByRole("dialog")
+    const save = dialog.getByRole("button", { name: "Save" })
+    expect(await save.isDisabled()).toBe(true)
+    await dialog.getByLabel("Idle timeout").fill("1m")
+    await dialog.getByText("idle_timeout must be from 5m to 36500d.").waitFor()
+    await dialog.getByLabel("Idle timeout").fill("")
+    await dialog.getByLabel("Absolute lifetime").fill("90d")
+    await dialog.getByLabel("Most sessions").fill("5")
+    expect(await dialog.locator("pre").textContent()).toBe(
+      "- max_age: no limit\n+ max_age: 90d\n- max_sessions: no limit\n+ max_sessions: 5\n",
+    )
+    await page.keyboard.press("Enter")
+    await page.getByText("Saved the session policy.").waitFor()
+    await page.getByText("at most 5; the oldest ends").waitFor()
+    expect(await policy()).toMatchObject({ maxAge: { seconds: 7_776_000n }, maxSessions: 5 })
+
+    await page.getByRole("button", { name: "Change the policy" }).click()
+    await dialog.getByLabel("Absolute lifetime").fill("")
+    const other = { maxSessions: 3, updateMask: { paths: ["max_sessions"] } }
+    await clientOf(SessionPolicyService).updateSessionPolicy(other, { headers })
+    await save.click()
+    await dialog.getByText("Somebody has changed the policy meanwhile.").waitFor()
+    expect(await policy()).toMatchObject({ maxAge: { seconds: 7_776_000n }, maxSessions: 3 })
+    await page.keyboard.press("Escape")
+    await page.getByText("at most 3; the oldest ends").waitFor()
+    expect(faults).toEqual([])
+    await close()
+  })
+
+  test("everybody is signed out after the tenant was typed", async () => {
+    const { user } = await clientOf(UserService).createUser({}, { headers })
+    const expires = timestampFromMs(Date.now() + 3_600_000)
+    const session = { sessionToken: "s", userId: String(user?.id), expires }
+    await clientOf(SessionService).createSession(session, { headers })
+    const isSignedIn = () =>
+      clientOf(SessionService)
+        .getSessionAndUser({ sessionToken: "s" }, { headers })
+        .then(
+          () => true,
+          () => false,
+        )
+    const { page, url, close } = await open(keys.operator.text)
+    await page.goto(`${url}/policy`)
+    await page.getByRole("button", { name: "Sign everybody out" }).click()
+    const confirm = page.getByRole("dialog").getByRole("button", { name: "Sign out" })
+    expect(await confirm.isDisabled()).toBe(true)
+    expect(await isSignedIn()).toBe(true)
+    await page.getByRole("dialog").getByRole("textbox").fill("default")
+    await confirm.click()
+    await page.getByText("Signed out everybody.").waitFor()
+    expect(await isSignedIn()).toBe(false)
+    await close()
+  })
+
+  test("is only shown for a key that may not change it, and no page for others; the proxy changes nothing", async () => {
+    const { page, close } = await open(keys.reading.text)
+    await page.getByRole("link", { name: "Policy" }).click()
+    await page.getByText("Absolute lifetime").waitFor()
+    expect(await page.locator("main").getByRole("button").count()).toBe(0)
+    const change = { maxSessions: 1, updateMask: "maxSessions" }
+    expect(await callThroughProxy(page, "SessionPolicyService/UpdateSessionPolicy", change)).toBe(403)
+    expect(await callThroughProxy(page, "SessionService/RevokeAllSessions", {})).toBe(403)
+    await close()
+    const support = await open(keys.support.text)
+    await support.page.getByRole("link", { name: "Users" }).waitFor()
+    expect(await support.page.getByRole("link", { name: "Policy" }).count()).toBe(0)
+    await support.page.goto(`${support.url}/policy`)
+    await support.page.getByText("(scope session-policy:read)").waitFor()
+    await support.close()
+  })
+
+  test.each(looks)("nothing serious is found, in a window with %j", async (look) => {
+    const { page, url, close } = await open(keys.operator.text, look)
+    await page.goto(`${url}/policy`)
+    await page.getByRole("button", { name: "Change the policy" }).waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("button", { name: "Change the policy" }).click()
+    await page.getByRole("dialog").getByLabel("Most sessions").fill("7")
+    expect(await findings(page)).toEqual([])
+    await close()
+  })
+})
