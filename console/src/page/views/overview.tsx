@@ -8,6 +8,7 @@ import { useStatus } from "../parts/header.tsx"
 import { Shares } from "../parts/shares.tsx"
 import { useCan } from "../permissions.ts"
 import { number } from "../text.ts"
+import { NewestSessions } from "./newest-sessions.tsx"
 
 const dayMs = 86_400_000
 const days = 30
@@ -19,6 +20,7 @@ export function Overview() {
     <>
       <h1 tabIndex={-1}>Overview</h1>
       {can("users:read") ? <SignUps /> : <Nothing>The API key may not count users (scope users:read).</Nothing>}
+      {can("sessions:read") && <NewestSessions />}
       {can("audit:read") && <Rejected />}
       <State />
     </>

@@ -7,13 +7,19 @@ import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Pages, usePages } from "../parts/pages.tsx"
 import { Time } from "../parts/time.tsx"
 import { plain, shortened } from "../text.ts"
+import { UserFilters } from "./user-filter-field.tsx"
+import { userFilter } from "./user-filters.ts"
 
 const pageSize = 50
 
-/** Search for users, and all of them page by page. The address holds the search, so that it can be shared. */
+/**
+ * Search for users, and lists of them page by page. The address holds the search or the list, so that it can be shared. A
+ * search is among all users.
+ */
 export function Users() {
   const { query, route } = useLocation()
   const search = query.q ?? ""
+  const show = search === "" ? (query.show ?? "all") : "all"
   const [typed, setTyped] = useState(search)
   const pages = usePages()
   const body = useRef<HTMLTableSectionElement>(null)
@@ -25,7 +31,12 @@ export function Users() {
     }, 120)
     return () => clearTimeout(timer)
   }, [typed, search, route])
-  const page = useLoaded((signal) => find(search.trim(), pages.token, signal), [search, pages.token])
+  const page = useLoaded((signal) => find(search.trim(), show, pages.token, signal), [search, show, pages.token])
+  const choose = (name: string) => {
+    pages.reset()
+    setTyped("")
+    route(name === "all" ? "/users" : `/users?show=${encodeURIComponent(name)}`, true)
+  }
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -64,10 +75,11 @@ export function Users() {
         autocomplete="off"
         spellcheck={false}
       />
+      <UserFilters show={show} choose={choose} />
       {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
       {page.answer && found.length === 0 && (
         <Nothing>
-          {search === ""
+          {search === "" && show === "all"
             ? "No user has signed in yet. Sign in with your application, and the user appears here."
             : "No user matches."}
         </Nothing>
@@ -106,13 +118,14 @@ export function nameOf(user: User): string {
   return shortened(user.name || user.email || user.id)
 }
 
-/** Returns a page of the users whose address or name begins with a text, or whose id it is. */
+/** Returns a page of a list, or with a search, of the users whose address or name begins with it, or whose id it is. */
 async function find(
   search: string,
+  show: string,
   pageToken: string,
   signal: AbortSignal,
 ): Promise<{ users: User[]; nextPageToken: string }> {
-  if (search === "") return users.listUsers({ pageSize, pageToken }, { signal })
+  if (search === "") return users.listUsers({ ...userFilter(show), pageSize, pageToken }, { signal })
   // The token of a page of names has a mark, so that the next page is one of names too.
   if (pageToken.startsWith(ofNames)) return byName(search, pageToken.slice(ofNames.length), signal)
   const byEmail = await users.listUsers({ pageSize, emailPrefix: search, pageToken }, { signal })

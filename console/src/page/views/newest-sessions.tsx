@@ -1,0 +1,42 @@
+import type { Session } from "@authwire/proto"
+import { sessions } from "../client.ts"
+import { useLoaded } from "../loading.ts"
+import { Failed, Nothing } from "../parts/feedback.tsx"
+import { Shares } from "../parts/shares.tsx"
+import { device, number } from "../text.ts"
+
+/** How people have signed in lately: the newest sessions, also those that have ended since, by provider, and by browser and system. */
+export function NewestSessions() {
+  const page = useLoaded((signal) => sessions.listSessions({ allUsers: true, pageSize: 1000 }, { signal }), [])
+  const found = page.answer?.sessions ?? []
+  return (
+    <>
+      <h2>Newest sessions</h2>
+      {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
+      {page.answer && found.length === 0 && <Nothing>There is no database session.</Nothing>}
+      {found.length > 0 && (
+        <>
+          <p class="muted">
+            {page.answer?.nextPageToken ? `The newest ${number(found.length)}.` : `${number(found.length)} in all.`}
+          </p>
+          <div class="columns">
+            <section>
+              <h3>By provider</h3>
+              <Shares counts={countsOf(found, ({ provider }) => provider || "not known")} />
+            </section>
+            <section>
+              <h3>By browser and system</h3>
+              <Shares counts={countsOf(found, ({ userAgent }) => device(userAgent))} />
+            </section>
+          </div>
+        </>
+      )}
+    </>
+  )
+}
+
+function countsOf(found: readonly Session[], nameOf: (session: Session) => string): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const session of found) counts.set(nameOf(session), (counts.get(nameOf(session)) ?? 0) + 1)
+  return counts
+}

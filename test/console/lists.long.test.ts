@@ -1,0 +1,98 @@
+import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
+import { hasChromium } from "@authwire/test-support/applications/chromium.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { until } from "@authwire/test-support/until.js"
+import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { consoleBrowser, findings, hostile, looks } from "./console-browser.js"
+
+const keys = { full: staticKey(["all"]), counting: staticKey(["users:read"]) }
+const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+
+const withChromium = hasChromium() ? describe : describe.skip
+
+withChromium("lists and shares on the console", () => {
+  let database: TestDatabase
+  let server: ServerProcess
+  let client: AuthwireClient
+  let browser: Awaited<ReturnType<typeof consoleBrowser>>
+  beforeAll(async () => {
+    database = await createDatabase("sqlite")
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
+    server = await startServer({ databaseUrl: database.url, keys: false, env })
+    client = createAuthwireClient({ url: server.grpcUrl, apiKey: keys.full.text })
+    for (const name of ["ada", "bob", "cyd"]) await client.users.createUser({ id: name, name, email: `${name}@x.org` })
+    const account = { type: "oauth", provider: "github", providerAccountId: "1", userId: "ada" } as const
+    await client.adapter.linkAccount(account)
+    await client.users.disableUser({ id: "bob" })
+    const expires = timestampFromMs(Date.now() + 3_600_000)
+    for (const [index, provider] of ["github", "github", hostile[0]].entries()) {
+      const session = { sessionToken: String(index), userId: "ada", expires, userAgent: firefox }
+      await client.sessions.createSession({ ...session, ...(provider !== undefined && { provider }) })
+    }
+    browser = await consoleBrowser()
+  })
+  afterAll(async () => {
+    await browser.close()
+    client.close()
+    await server.stop()
+    await database.drop()
+  })
+
+  const open = (apiKey: string, options = {}) => browser.open(server.httpUrl, apiKey, options)
+
+  test("users are listed by one filter, which the address holds, and a search is among all of them", async () => {
+    const { page, url, faults, close } = await open(keys.full.text)
+    const shown = (...names: string[]) =>
+      until(async () => String((await page.locator("tbody a").allTextContents()).toSorted()) === String(names))
+    await page.goto(`${url}/users`)
+    await shown("ada", "bob", "cyd")
+    for (const [label, ...names] of [
+      ["Blocked", "bob"],
+      ["Not blocked", "ada", "cyd"],
+      ["Seen since yesterday", "ada"],
+      ["Created in 7 days", "ada", "bob", "cyd"],
+    ] as const) {
+      await page.getByLabel("Show").selectOption(label)
+      await shown(...names)
+    }
+    await page.getByLabel("Show").selectOption("With an account of…")
+    await page.getByLabel("Provider").fill("github")
+    await page.keyboard.press("Enter")
+    await shown("ada")
+    expect(page.url()).toBe(`${url}/users?show=provider%3Agithub`)
+    await page.reload()
+    await shown("ada")
+    expect(await page.getByLabel("Provider").inputValue()).toBe("github")
+    await page.getByRole("searchbox").fill("bo")
+    await shown("bob")
+    expect(await page.getByLabel("Show").inputValue()).toBe("all")
+    expect(faults).toEqual([])
+    await close()
+  })
+
+  test("the newest sessions are shown by provider, and by browser and system, if the key may see them", async () => {
+    const { page, close } = await open(keys.full.text)
+    const item = (name: string) => page.getByRole("listitem").filter({ hasText: name })
+    await page.getByText("3 in all.").waitFor()
+    expect(await item("github").textContent()).toMatch(/github\s*2$/)
+    expect(await item("<script>").count()).toBe(1)
+    expect(await item("Firefox on Linux").textContent()).toMatch(/3$/)
+    await close()
+    const counting = await open(keys.counting.text)
+    await counting.page.getByText("Sign-ups by day").waitFor()
+    expect(await counting.page.getByText("Newest sessions").count()).toBe(0)
+    await counting.close()
+  })
+
+  test.each(looks)("nothing serious is found, in a window with %j", async (look) => {
+    const { page, url, close } = await open(keys.full.text, look)
+    await page.getByText("3 in all.").waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.goto(`${url}/users?show=provider%3Agithub`)
+    await page.getByLabel("Provider").waitFor()
+    expect(await findings(page)).toEqual([])
+    await close()
+  })
+})
