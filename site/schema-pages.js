@@ -102,10 +102,11 @@ function idempotency({ idempotency: level }) {
 function messageParts(message, path, comments, parent = "") {
   const name = `${parent}${message.name}`
   const row = (field, at) => {
-    const cells = [`\`${field.name}\``, fieldType(field), cell(comments([...path, 2, at])), ruleText(field)]
-    return `| ${cells.join(" | ")} |`
+    // Two columns, so that the description is wide enough to be read.
+    const about = [cell(comments([...path, 2, at])), ruleText(field)].filter((text) => text !== "")
+    return `| \`${field.name}\`<br>${fieldType(field)} | ${about.join("<br>Rules: ")} |`
   }
-  const table = ["| field | type | description | rules |", "| --- | --- | --- | --- |", ...message.fields.map(row)]
+  const table = ["| field | description |", "| --- | --- |", ...message.fields.map(row)]
   return [
     `## ${name}`,
     comments(path),
