@@ -6,18 +6,18 @@ export interface PagesState {
   isFirst: boolean
   back: () => void
   next: (token: string) => void
-  /** Begins again, for another list. */
-  reset: () => void
 }
 
-export function usePages(): PagesState {
-  const [tokens, setTokens] = useState<readonly string[]>([""])
+/** The pages of a list. Another `list` begins with its first page, because the tokens of a list are of no other. */
+export function usePages(list = ""): PagesState {
+  const [state, setState] = useState<{ list: string; tokens: readonly string[] }>({ list, tokens: [""] })
+  const tokens = state.list === list ? state.tokens : [""]
+  const setTokens = (tokens: readonly string[]) => setState({ list, tokens })
   return {
     token: tokens.at(-1) ?? "",
     isFirst: tokens.length === 1,
     back: () => setTokens(tokens.slice(0, -1)),
     next: (token) => setTokens([...tokens, token]),
-    reset: () => setTokens([""]),
   }
 }
 

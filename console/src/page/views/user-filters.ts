@@ -2,12 +2,12 @@ import type { ListUsersRequestSchema } from "@authwire/proto"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 
-type Filter = MessageInitShape<typeof ListUsersRequestSchema>
+export type UserFilter = MessageInitShape<typeof ListUsersRequestSchema>
 
 const since = (days: number) => timestampFromMs(Date.now() - days * 86_400_000)
 
 /** The lists of users, by their name in the address. Each is one filter that an index serves. */
-export const userFilters: Readonly<Record<string, { label: string; filter: () => Filter }>> = {
+export const userFilters: Readonly<Record<string, { label: string; filter: () => UserFilter }>> = {
   all: { label: "All users", filter: () => ({}) },
   blocked: { label: "Blocked", filter: () => ({ disabled: true }) },
   allowed: { label: "Not blocked", filter: () => ({ disabled: false }) },
@@ -20,7 +20,7 @@ export const userFilters: Readonly<Record<string, { label: string; filter: () =>
 const ofProvider = "provider:"
 
 /** Returns the filter of a name in the address; `provider:` is followed by the id of a provider. Unknown names are `all`. */
-export function userFilter(name: string): Filter {
+export function userFilter(name: string): UserFilter {
   if (name.startsWith(ofProvider) && name.length > ofProvider.length) return { provider: name.slice(ofProvider.length) }
   return Object.hasOwn(userFilters, name) ? (userFilters[name]?.filter() ?? {}) : {}
 }

@@ -1,5 +1,5 @@
 import type { User } from "@authwire/proto"
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { useLocation } from "preact-iso"
 import { users } from "../client.ts"
 import { useLoaded } from "../loading.ts"
@@ -8,7 +8,7 @@ import { Pages, usePages } from "../parts/pages.tsx"
 import { Time } from "../parts/time.tsx"
 import { plain, shortened } from "../text.ts"
 import { UserFilters } from "./user-filter-field.tsx"
-import { userFilter } from "./user-filters.ts"
+import { type UserFilter, userFilter } from "./user-filters.ts"
 
 const pageSize = 50
 
@@ -21,19 +21,19 @@ export function Users() {
   const search = query.q ?? ""
   const show = search === "" ? (query.show ?? "all") : "all"
   const [typed, setTyped] = useState(search)
-  const pages = usePages()
+  // Once for all pages, because a token of a page is valid only with the same moments.
+  const filter = useMemo(() => userFilter(show), [show])
+  const pages = usePages(JSON.stringify([search, show]))
   const body = useRef<HTMLTableSectionElement>(null)
   useEffect(() => {
     const timer = setTimeout(() => {
       if (typed === search) return
-      pages.reset()
       route(typed === "" ? "/users" : `/users?q=${encodeURIComponent(typed)}`, true)
     }, 120)
     return () => clearTimeout(timer)
   }, [typed, search, route])
-  const page = useLoaded((signal) => find(search.trim(), show, pages.token, signal), [search, show, pages.token])
+  const page = useLoaded((signal) => find(search.trim(), filter, pages.token, signal), [search, filter, pages.token])
   const choose = (name: string) => {
-    pages.reset()
     setTyped("")
     route(name === "all" ? "/users" : `/users?show=${encodeURIComponent(name)}`, true)
   }
@@ -78,11 +78,7 @@ export function Users() {
       <UserFilters show={show} choose={choose} />
       {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
       {page.answer && found.length === 0 && (
-        <Nothing>
-          {search === "" && show === "all"
-            ? "No user has signed in yet. Sign in with your application, and the user appears here."
-            : "No user matches."}
-        </Nothing>
+        <Nothing>{nothing(search === "" && show === "all", pages.isFirst && page.answer.nextPageToken === "")}</Nothing>
       )}
       {found.length > 0 && (
         <table aria-busy={page.isLoading}>
@@ -114,6 +110,14 @@ export function Users() {
   )
 }
 
+/** Why a page has no users. A page of a list with a filter may have none although others have some. */
+function nothing(isOfAll: boolean, isOnly: boolean): string {
+  if (!isOnly) return "No user of this page matches."
+  return isOfAll
+    ? "No user has signed in yet. Sign in with your application, and the user appears here."
+    : "No user matches."
+}
+
 export function nameOf(user: User): string {
   return shortened(user.name || user.email || user.id)
 }
@@ -121,11 +125,11 @@ export function nameOf(user: User): string {
 /** Returns a page of a list, or with a search, of the users whose address or name begins with it, or whose id it is. */
 async function find(
   search: string,
-  show: string,
+  filter: UserFilter,
   pageToken: string,
   signal: AbortSignal,
 ): Promise<{ users: User[]; nextPageToken: string }> {
-  if (search === "") return users.listUsers({ ...userFilter(show), pageSize, pageToken }, { signal })
+  if (search === "") return users.listUsers({ ...filter, pageSize, pageToken }, { signal })
   // The token of a page of names has a mark, so that the next page is one of names too.
   if (pageToken.startsWith(ofNames)) return byName(search, pageToken.slice(ofNames.length), signal)
   const byEmail = await users.listUsers({ pageSize, emailPrefix: search, pageToken }, { signal })
