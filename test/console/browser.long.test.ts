@@ -120,6 +120,16 @@ withChromium("the console in a browser", () => {
     await page.getByRole("heading", { name: "Ada Lovelace" }).waitFor()
     expect(await client.adapter.getUser(ada)).toMatchObject({ name: "Ada Lovelace", role: "admin" })
 
+    await page.getByRole("button", { name: "Edit" }).click()
+    await page.getByLabel("Name").fill("Ada, stale")
+    await client.users.updateUser({ id: ada, name: "Ada Byron", updateMask: { paths: ["name"] } })
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Somebody else has changed this meanwhile. Nothing was saved.").waitFor()
+    expect(await page.getByRole("button", { name: "Save" }).isDisabled()).toBe(true)
+    await page.getByRole("button", { name: "Reload" }).click()
+    await page.getByRole("heading", { name: "Ada Byron" }).waitFor()
+    expect(await client.adapter.getUser(ada)).toMatchObject({ name: "Ada Byron" })
+
     await page.getByRole("button", { name: "Block" }).click()
     await page.getByLabel("Reason").fill("a stolen device")
     await page.getByRole("dialog").getByRole("button", { name: "Block" }).click()
@@ -134,7 +144,7 @@ withChromium("the console in a browser", () => {
     await page.getByText("The user has no passkey.").waitFor()
     expect((await client.authenticators.listAuthenticators({ userId: ada })).authenticators).toEqual([])
     for (const method of ["EnableUser", "DisableUser", "UpdateUser", "RevokeSession"]) {
-      await page.getByRole("list").getByText(method, { exact: true }).waitFor()
+      await page.getByRole("list").getByText(method, { exact: true }).first().waitFor()
     }
 
     await page.getByRole("button", { name: "Unlink" }).click()

@@ -10,7 +10,7 @@ import { callThroughProxy, consoleBrowser, findings, looks } from "./console-bro
 
 const keys = {
   operator: staticKey(["all"]),
-  reading: staticKey(["session-policy:read"]),
+  reading: staticKey(["session-policy:read", "audit:read"]),
   support: staticKey(["users:read"]),
 }
 
@@ -27,7 +27,7 @@ withChromium("the session policy on the console", () => {
   beforeAll(async () => {
     database = await createDatabase("sqlite")
     const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
+    server = await startServer({ databaseUrl: database.url, keys: false, env, args: ["--audit-store=database"] })
     browser = await consoleBrowser()
   })
   afterAll(async () => {
@@ -66,40 +66,67 @@ withChromium("the session policy on the console", () => {
     const other = { maxSessions: 3, updateMask: { paths: ["max_sessions"] } }
     await clientOf(SessionPolicyService).updateSessionPolicy(other, { headers })
     await save.click()
-    await dialog.getByText("Somebody has changed the policy meanwhile.").waitFor()
-    expect(await policy()).toMatchObject({ maxAge: { seconds: 7_776_000n }, maxSessions: 3 })
-    await page.keyboard.press("Escape")
+    await dialog.getByText("Somebody else has changed this meanwhile. Nothing was saved.").waitFor()
+    // Not by saving once more either.
+    expect(await save.isDisabled()).toBe(true)
+    await dialog.getByLabel("Idle timeout").press("Enter")
+    await dialog.getByRole("button", { name: "Reload" }).press("Enter")
     await page.getByText("at most 3; the oldest ends").waitFor()
+    expect(await policy()).toMatchObject({ maxAge: { seconds: 7_776_000n }, maxSessions: 3 })
+    await page.getByRole("button", { name: "Change the policy" }).press("Enter")
+    await dialog.getByLabel("At this limit").selectOption("reject the sign-in")
+    await save.press("Enter")
+    await page.getByText("at most 3; a further sign-in is rejected").waitFor()
+    expect(await policy()).toMatchObject({ maxAge: { seconds: 7_776_000n }, maxSessions: 3, atLimit: 2 })
     expect(faults).toEqual([])
     await close()
   })
 
-  test("everybody is signed out after the tenant was typed", async () => {
+  test("those of a provider and everybody are signed out after the tenant was typed; the audit has all of it", async () => {
     const { user } = await clientOf(UserService).createUser({}, { headers })
     const expires = timestampFromMs(Date.now() + 3_600_000)
-    const session = { sessionToken: "s", userId: String(user?.id), expires }
-    await clientOf(SessionService).createSession(session, { headers })
-    const isSignedIn = () =>
+    const session = { userId: String(user?.id), expires }
+    for (const provider of ["github", "google"])
+      await clientOf(SessionService).createSession({ ...session, sessionToken: provider, provider }, { headers })
+    const isSignedIn = (sessionToken: string) =>
       clientOf(SessionService)
-        .getSessionAndUser({ sessionToken: "s" }, { headers })
+        .getSessionAndUser({ sessionToken }, { headers })
         .then(
           () => true,
           () => false,
         )
     const { page, url, close } = await open(keys.operator.text)
     await page.goto(`${url}/policy`)
-    await page.getByRole("button", { name: "Sign everybody out" }).click()
-    const confirm = page.getByRole("dialog").getByRole("button", { name: "Sign out" })
+    const dialog = page.getByRole("dialog")
+    await page.getByLabel("Only who signed in with this provider").fill("github")
+    await page.keyboard.press("Enter")
+    const confirm = dialog.getByRole("button", { name: "Sign out" })
     expect(await confirm.isDisabled()).toBe(true)
-    expect(await isSignedIn()).toBe(true)
-    await page.getByRole("dialog").getByRole("textbox").fill("default")
+    await dialog.getByRole("textbox").fill("defaul")
+    await page.keyboard.press("Enter")
+    expect(await confirm.isDisabled()).toBe(true)
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "detached" })
+    expect([await isSignedIn("github"), await isSignedIn("google")]).toEqual([true, true])
+    await page.getByRole("button", { name: "Sign everybody out" }).click()
+    await dialog.getByRole("textbox").fill("default")
     await confirm.click()
+    await page.getByText("Signed out everybody who signed in with github.").waitFor()
+    expect([await isSignedIn("github"), await isSignedIn("google")]).toEqual([false, true])
+    await page.getByRole("button", { name: "Sign everybody out" }).click()
+    await dialog.getByRole("textbox").fill("default")
+    await page.keyboard.press("Enter")
     await page.getByText("Signed out everybody.").waitFor()
-    expect(await isSignedIn()).toBe(false)
+    expect(await isSignedIn("google")).toBe(false)
+    await page.goto(`${url}/audit`)
+    const line = (text: string) => page.getByRole("listitem").filter({ hasText: text })
+    await line("RevokeAllSessions").filter({ hasText: "provider github" }).waitFor()
+    await line("UpdateSessionPolicy").filter({ hasText: "STALE_ETAG" }).waitFor()
     await close()
   })
 
   test("is only shown for a key that may not change it, and no page for others; the proxy changes nothing", async () => {
+    const before = await policy()
     const { page, close } = await open(keys.reading.text)
     await page.getByRole("link", { name: "Policy" }).click()
     await page.getByText("Absolute lifetime").waitFor()
@@ -107,6 +134,10 @@ withChromium("the session policy on the console", () => {
     const change = { maxSessions: 1, updateMask: "maxSessions" }
     expect(await callThroughProxy(page, "SessionPolicyService/UpdateSessionPolicy", change)).toBe(403)
     expect(await callThroughProxy(page, "SessionService/RevokeAllSessions", {})).toBe(403)
+    // By the service, not because the proxy knows no such methods.
+    await page.getByRole("link", { name: "Overview" }).click()
+    await page.getByRole("listitem").filter({ hasText: "SCOPE_MISSING" }).filter({ hasText: "2" }).waitFor()
+    expect(await policy()).toEqual(before)
     await close()
     const support = await open(keys.support.text)
     await support.page.getByRole("link", { name: "Users" }).waitFor()
@@ -123,6 +154,15 @@ withChromium("the session policy on the console", () => {
     expect(await findings(page)).toEqual([])
     await page.getByRole("button", { name: "Change the policy" }).click()
     await page.getByRole("dialog").getByLabel("Most sessions").fill("7")
+    expect(await findings(page)).toEqual([])
+    const other = { idleTimeout: { seconds: BigInt(look.viewport.width) }, updateMask: { paths: ["idle_timeout"] } }
+    await clientOf(SessionPolicyService).updateSessionPolicy(other, { headers })
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("button", { name: "Reload" }).waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press("Escape")
+    await page.getByRole("button", { name: "Sign everybody out" }).click()
+    await page.getByLabel("Type default to confirm").waitFor()
     expect(await findings(page)).toEqual([])
     await close()
   })

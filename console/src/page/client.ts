@@ -8,6 +8,7 @@ import {
   SessionService,
   UserService,
 } from "@authwire/proto"
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect"
 import { createConnectTransport } from "@connectrpc/connect-web"
 
@@ -51,6 +52,13 @@ export function explain(error: unknown): string {
   if (code === Code.Unavailable) return `The service does not answer: ${rawMessage}. The console tries again.`
   if (code === Code.NotFound) return `There is none: ${rawMessage}.`
   return `${rawMessage || "The call failed"}.`
+}
+
+/** Whether nothing was written because somebody else has changed the same thing since it was read. */
+export function isStale(error: unknown): boolean {
+  return ConnectError.from(error)
+    .findDetails(ErrorInfoSchema)
+    .some(({ reason }) => reason === "STALE_ETAG")
 }
 
 /** Whether it makes sense to try the same call again by itself. */

@@ -1,9 +1,9 @@
 import { SessionLimitAction as Limit, type SessionPolicy } from "@authwire/proto"
-import { Code, ConnectError } from "@connectrpc/connect"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { explain, policies } from "../client.ts"
+import { explain, isStale, policies } from "../client.ts"
 import { durationText, secondsOf } from "../duration.ts"
 import { notify } from "../parts/feedback.tsx"
+import { Stale } from "../parts/stale.tsx"
 
 /** The fields of the form, as texts. An empty one is no rule. */
 const fieldsOf = ({ maxAge, idleTimeout, maxSessions, atLimit }: SessionPolicy) => ({
@@ -27,19 +27,23 @@ const texts = ["max_age", "idle_timeout", "max_sessions"] as const
 
 /** Changes the session policy. Shows what changes before it is saved. */
 export function EditPolicy(props: { policy: SessionPolicy; close: () => void; onDone: () => void }) {
-  const { policy, close, onDone } = props
+  const { close, onDone } = props
   const dialog = useRef<HTMLDialogElement>(null)
+  // As it was when the dialog opened, also if the page reads it again: the etag belongs to what is shown as before.
+  const [policy] = useState(props.policy)
   const before = fieldsOf(policy)
   const [fields, setFields] = useState(before)
   const [error, setError] = useState("")
   const [isSaving, setSaving] = useState(false)
+  const [isOutdated, setOutdated] = useState(false)
   useEffect(() => dialog.current?.showModal(), [])
   const set = (rule: Rule, value: string) => setFields({ ...fields, [rule]: value })
   const changed = [...texts, "at_limit" as const].filter((rule) => fields[rule] !== before[rule])
   const problem = problemOf(fields)
+  const isAllowed = problem === "" && changed.length > 0 && !isOutdated
   const save = async (event: Event) => {
     event.preventDefault()
-    if (problem !== "" || changed.length === 0 || isSaving) return
+    if (!isAllowed || isSaving) return
     setSaving(true)
     const [maxAge, idleTimeout] = [secondsOf(fields.max_age), secondsOf(fields.idle_timeout)]
     try {
@@ -56,11 +60,14 @@ export function EditPolicy(props: { policy: SessionPolicy; close: () => void; on
       close()
       onDone()
     } catch (thrown) {
-      const isStale = ConnectError.from(thrown).code === Code.Aborted
-      setError(isStale ? "Somebody has changed the policy meanwhile. Cancel, and look at it again." : explain(thrown))
-      if (isStale) onDone()
+      if (isStale(thrown)) setOutdated(true)
+      else setError(explain(thrown))
       setSaving(false)
     }
+  }
+  const reload = () => {
+    dialog.current?.close()
+    onDone()
   }
   return (
     <dialog ref={dialog} onClose={close} aria-labelledby="policy-title">
@@ -92,11 +99,12 @@ export function EditPolicy(props: { policy: SessionPolicy; close: () => void; on
           </pre>
         )}
         {error !== "" && <p role="alert">{error}</p>}
+        {isOutdated && <Stale reload={reload} />}
         <p class="buttons">
           <button type="button" onClick={() => dialog.current?.close()}>
             Cancel
           </button>
-          <button type="submit" class="primary" disabled={problem !== "" || changed.length === 0 || isSaving}>
+          <button type="submit" class="primary" disabled={!isAllowed || isSaving}>
             Save
           </button>
         </p>

@@ -1,17 +1,21 @@
 import type { User } from "@authwire/proto"
 import type { JsonObject } from "@bufbuild/protobuf"
 import { useEffect, useRef, useState } from "preact/hooks"
-import { explain, users } from "../client.ts"
+import { explain, isStale, users } from "../client.ts"
 import { notify } from "../parts/feedback.tsx"
+import { Stale } from "../parts/stale.tsx"
 
 /** Changes the name and the extra properties of a user. Shows what changes before it is saved. */
-export function Edit({ user, close, onDone }: { user: User; close: () => void; onDone: () => void }) {
+export function Edit({ close, onDone, ...read }: { user: User; close: () => void; onDone: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
+  // As it was when the dialog opened, also if the page reads it again: the etag belongs to what is shown as before.
+  const [user] = useState(read.user)
   const before = { name: user.name ?? "", extra: JSON.stringify(user.extra ?? {}, null, 2) }
   const [name, setName] = useState(before.name)
   const [extra, setExtra] = useState(before.extra)
   const [error, setError] = useState("")
   const [isSaving, setSaving] = useState(false)
+  const [isOutdated, setOutdated] = useState(false)
   useEffect(() => dialog.current?.showModal(), [])
   const parsed = objectOf(extra)
   const lines = parsed === undefined ? [] : difference(before, { name, extra: JSON.stringify(parsed, null, 2) })
@@ -22,9 +26,10 @@ export function Edit({ user, close, onDone }: { user: User; close: () => void; o
       : removed.length > 0
         ? `A property cannot be removed: ${removed.join(", ")}. Set it to null instead.`
         : ""
+  const isAllowed = problem === "" && lines.length > 0 && !isOutdated
   const save = async (event: Event) => {
     event.preventDefault()
-    if (problem !== "" || lines.length === 0 || parsed === undefined) return
+    if (!isAllowed || isSaving || parsed === undefined) return
     setSaving(true)
     try {
       const paths = [...(name === before.name ? [] : ["name"]), ...(extra === before.extra ? [] : ["extra"])]
@@ -39,9 +44,14 @@ export function Edit({ user, close, onDone }: { user: User; close: () => void; o
       close()
       onDone()
     } catch (thrown) {
-      setError(explain(thrown))
+      if (isStale(thrown)) setOutdated(true)
+      else setError(explain(thrown))
       setSaving(false)
     }
+  }
+  const reload = () => {
+    dialog.current?.close()
+    onDone()
   }
   return (
     <dialog ref={dialog} onClose={close} aria-labelledby="edit-title">
@@ -78,11 +88,12 @@ export function Edit({ user, close, onDone }: { user: User; close: () => void; o
           </pre>
         )}
         {error !== "" && <p role="alert">{error}</p>}
+        {isOutdated && <Stale reload={reload} />}
         <p class="buttons">
           <button type="button" onClick={() => dialog.current?.close()}>
             Cancel
           </button>
-          <button type="submit" class="primary" disabled={problem !== "" || lines.length === 0 || isSaving}>
+          <button type="submit" class="primary" disabled={!isAllowed || isSaving}>
             Save
           </button>
         </p>

@@ -8,6 +8,7 @@ import { Failed } from "../parts/feedback.tsx"
 import { Access, useCan } from "../permissions.ts"
 import { plain } from "../text.ts"
 import { EditPolicy } from "./edit-policy.tsx"
+import { Fact } from "./user.tsx"
 
 /** The session policy of the tenant, and the end of all its sessions. */
 export function Policy() {
@@ -43,12 +44,11 @@ export function Policy() {
       {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
       {page.answer === undefined && page.error === undefined && <p role="status">Loading…</p>}
       {policy && (
-        <dl>
+        <dl class="facts">
           {rulesOf(policy).map(([rule, value]) => (
-            <>
-              <dt>{rule}</dt>
-              <dd>{value}</dd>
-            </>
+            <Fact key={rule} name={rule}>
+              {value}
+            </Fact>
           ))}
         </dl>
       )}
