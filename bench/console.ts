@@ -36,8 +36,14 @@ const [url = `sqlite:${folder}/users.db`] = positionals
 /** An address that begins with letters, so that many others begin as it does. */
 const addressOf = (n: number) => `${((n * 7919) % 0xff_ffff).toString(36).padStart(5, "a")}.${n}@example.com`
 
-/** What the page asks for when somebody has typed an address. */
-const requestOf = (typed: string) => ({ pageSize: 50, email: typed })
+/** What the page asks for when somebody has typed the beginning of an address, or of a name, which begins no address. */
+const requestsOf = {
+  "an address": (typed: string) => [{ pageSize: 50, emailPrefix: typed }],
+  "a name": (typed: string) => [
+    { pageSize: 50, emailPrefix: typed },
+    { pageSize: 50, namePrefix: typed },
+  ],
+}
 
 async function fill(): Promise<void> {
   const store = await openSqlStore({ url, encryptionKeys: [Buffer.alloc(32, "a key of the bench")] })
@@ -101,16 +107,23 @@ try {
     "through the console": lister(`${opened.url}/rpc`, headers),
   }
   const random = randomNumbers(1)
-  const times = Object.fromEntries(Object.keys(sides).map((name) => [name, openTimes()]))
+  const begun = (text: string) => text.slice(0, 1 + Math.floor(random() * text.length))
+  const times = new Map<string, ReturnType<typeof openTimes>>()
   for (let search = -100; search < searches; search++) {
-    const email = addressOf(Math.floor(random() * users))
-    const request = requestOf(email)
-    for (const [name, list] of Object.entries(sides)) {
-      const begun = performance.now()
-      const found = await list(request)
-      // The first hundred are the warm-up.
-      if (search >= 0) times[name]?.add(performance.now() - begun)
-      if (found.length === 0) throw new Error("a search found nobody")
+    const n = Math.floor(random() * users)
+    const typed = { "an address": begun(addressOf(n)), "a name": `User ${begun(String(n))}` }
+    for (const [what, requests] of Object.entries(requestsOf)) {
+      for (const [side, list] of Object.entries(sides)) {
+        const start = performance.now()
+        let found: unknown[] = []
+        for (const request of requests(typed[what as keyof typeof typed])) found = await list(request)
+        const name = `${what}, ${side}`
+        const its = times.get(name) ?? openTimes()
+        times.set(name, its)
+        // The first hundred are the warm-up.
+        if (search >= 0) its.add(performance.now() - start)
+        if (found.length === 0) throw new Error("a search found nobody")
+      }
     }
   }
   const started: number[] = []
@@ -118,7 +131,7 @@ try {
   await opened.close()
   await server.stop()
 
-  const rows = Object.entries(times).map(([name, { percentile }]) => [
+  const rows = [...times].map(([name, { percentile }]) => [
     name,
     short(percentile(50)),
     short(percentile(95)),
@@ -126,7 +139,7 @@ try {
   ])
   const report = [
     `${machineText(readMachineFacts())}; ${count(users)} users in ${new URL(url).protocol.slice(0, -1)}, on the same machine.`,
-    `${count(searches)} searches one after another, each with both in turn, for an address, in ms:`,
+    `${count(searches)} searches one after another, each with both in turn, for the beginning of an address or of a name, in ms:`,
     table(["", "p50", "p95", "p99"], rows),
     `\`authwire console\` printed its address ${Math.round(median(started))} ms after its start (median of ${starts}).`,
   ].join("\n\n")

@@ -21,6 +21,12 @@ export function Users() {
   const search = query.q ?? ""
   const show = search === "" ? (query.show ?? "all") : "all"
   const [typed, setTyped] = useState(search)
+  // The address also changes by links and by the browser's buttons. What was typed meanwhile stays.
+  const routed = useRef(search)
+  useEffect(() => {
+    if (search !== routed.current) setTyped(search)
+    routed.current = search
+  }, [search])
   // Once for all pages, because a token of a page is valid only with the same moments.
   const filter = useMemo(() => userFilter(show), [show])
   const pages = usePages(JSON.stringify([search, show]))
@@ -28,6 +34,7 @@ export function Users() {
   useEffect(() => {
     const timer = setTimeout(() => {
       if (typed === search) return
+      routed.current = typed
       route(typed === "" ? "/users" : `/users?q=${encodeURIComponent(typed)}`, true)
     }, 120)
     return () => clearTimeout(timer)
