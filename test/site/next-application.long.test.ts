@@ -74,7 +74,8 @@ describe("the quick start with Next.js, in a new application", () => {
     const address = () => /http:\/\/127\.0\.0\.1:[1-9]\d*/.exec(output)?.[0]
     await until(async () => address() !== undefined && (await fetch(`${address()}/api/me`)).ok)
     url = String(address())
-  }, 400_000)
+    // The registry may be slow: there are several hundred packages.
+  }, 900_000)
 
   afterAll(async () => {
     await end()
