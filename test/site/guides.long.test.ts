@@ -74,7 +74,8 @@ describe("the guides", () => {
       const load = "import { AuthwireAdapter } from '@authwire/client'; console.log(typeof AuthwireAdapter)"
       expect(await runBlock(`node --input-type=module -e "${load}"`, application, env)).toBe("function\n")
     },
-    300_000,
+    // The registry may be slow.
+    900_000,
   )
 })
 
