@@ -4,17 +4,27 @@ import { type Console, startConsole } from "@authwire/console"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
 const apiKey = "awk_key_of-the-console"
+interface SentOptions {
+  method?: string
+  headers?: Record<string, string>
+  /** Of a POST. */
+  body?: string
+}
+
 const getUser = "/rpc/authwire.v1.UserService/GetUser"
 
 describe("the console's access", () => {
   let service: Server
   let authorization: (string | undefined)[] = []
+  /** Where the service sends its callers. */
+  let redirectsTo: string | undefined
   let opened: Console
   let addresses: string[] = []
   let used: string | undefined
   beforeAll(async () => {
     service = createServer((asked, response) => {
       authorization.push(asked.headers.authorization)
+      if (redirectsTo !== undefined) return void response.writeHead(307, { location: redirectsTo }).end()
       response.setHeader("content-type", "application/json").end("{}")
     })
     await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve))
@@ -34,10 +44,7 @@ describe("the console's access", () => {
   })
 
   /** Sends a request as a browser does, or as another program. */
-  const send = (
-    path: string,
-    { method = "GET", headers = {} }: { method?: string; headers?: Record<string, string> } = {},
-  ) =>
+  const send = (path: string, { method = "GET", headers = {}, body: sentBody = "{}" }: SentOptions = {}) =>
     new Promise<{ status: number; headers: Record<string, unknown>; body: string }>((resolve, reject) => {
       const { host, hostname, port } = new URL(opened.url)
       const sent = request({ hostname, port, path, method, headers: { host, ...headers } }, (response) => {
@@ -45,7 +52,7 @@ describe("the console's access", () => {
         response.setEncoding("utf8").on("data", (chunk) => (body += chunk))
         response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }))
       })
-      sent.on("error", reject).end(method === "POST" ? "{}" : undefined)
+      sent.on("error", reject).end(method === "POST" ? sentBody : undefined)
     })
 
   /** What a browser has after it has opened the printed address. */
@@ -109,6 +116,35 @@ describe("the console's access", () => {
     const headers = { cookie, "x-console-page": page, origin: opened.url, ...more }
     expect((await send(path, { method: "POST", headers })).status).toBe(403)
     expect(authorization).toEqual([])
+  })
+
+  test("a request of more than 1 MiB is rejected, and not forwarded", async () => {
+    const { cookie, page } = await open()
+    const headers = { cookie, "x-console-page": page }
+    const large = await send(getUser, { method: "POST", headers, body: "x".repeat(1024 * 1024 + 1) })
+    expect([large.status, JSON.parse(large.body).code]).toEqual([413, "resource_exhausted"])
+    expect(authorization).toEqual([])
+    expect((await send(getUser, { method: "POST", headers, body: "x".repeat(1024 * 1024) })).status).toBe(200)
+  })
+
+  test("a service that sends its callers elsewhere is not followed, so that nobody else gets the key", async () => {
+    const asked: unknown[] = []
+    const elsewhere = createServer(({ headers }, response) => {
+      asked.push(headers)
+      response.end("{}")
+    })
+    await new Promise<void>((resolve) => elsewhere.listen(0, "127.0.0.1", resolve))
+    redirectsTo = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`
+    try {
+      const { cookie, page } = await open()
+      const headers = { cookie, "x-console-page": page }
+      expect((await send(getUser, { method: "POST", headers })).status).toBe(503)
+      expect(JSON.parse((await send("/status", { headers })).body)).toMatchObject({ isReady: false })
+      expect(asked).toEqual([])
+    } finally {
+      redirectsTo = undefined
+      elsewhere.close()
+    }
   })
 
   test("a service that is away is an error of the call, and its state", async () => {
