@@ -580,7 +580,8 @@ export interface ApiKeyStore {
   /**
    * Throws TENANT_NOT_FOUND and API_KEY_ALREADY_EXISTS.
    *
-   * @param options.isLimited Throws INVALID_FIELD (`name`) if the tenant has 1,000 keys that are not revoked. Default: false.
+   * @param options.isLimited Whether the tenant can have 1,000 keys. Then a key that was revoked more than a minute ago is
+   *   deleted, and INVALID_FIELD (`name`) thrown if there is none. Default: false.
    */
   create(waiter: Waiter, key: ApiKey, options?: { isLimited?: boolean }): Promise<ApiKey>
   /** Returns null also for a key that cannot be read. */
@@ -610,7 +611,7 @@ export interface ApiKeyStore {
   /**
    * Revokes the key and returns it as it is now. A key that is already revoked keeps its date.
    *
-   * @param tenant The tenant to which the key must belong. Default: any.
+   * @param tenant The tenant of the key: null is returned for a key of another one. Without it, keys of all tenants are meant.
    */
   revoke(waiter: Waiter, id: string, at: Date, tenant?: string): Promise<ApiKey | null>
 }
@@ -620,7 +621,7 @@ export interface TenantApiKeyStore {
   /** Returns the keys, those that have expired or were revoked too, in the byte order of their ids. See Pages. */
   list(caller: Caller, page: PageRequest): Promise<Page<ApiKey>>
   /**
-   * Throws INVALID_FIELD (`expire_time`: it has passed; `name`: the tenant has 1,000 keys that are not revoked) and what
+   * Throws INVALID_FIELD (`expire_time`: it has passed; `name`: the tenant has 1,000 keys, see ApiKeyStore) and what
    * `create` of ApiKeyStore throws.
    */
   create(caller: Caller, key: Omit<ApiKey, "tenant" | "created" | "revoked">): Promise<ApiKey>

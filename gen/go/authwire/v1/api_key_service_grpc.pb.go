@@ -34,17 +34,17 @@ type ApiKeyServiceClient interface {
 	// Returns what the caller's API key allows, so that a program can offer only what it may do.
 	GetCurrentApiKey(ctx context.Context, in *GetCurrentApiKeyRequest, opts ...grpc.CallOption) (*GetCurrentApiKeyResponse, error)
 	// Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
-	// or were revoked are among them.
+	// or were revoked are among them; a revoked one is deleted when CreateApiKey needs its room.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListApiKeys(ctx context.Context, in *ListApiKeysRequest, opts ...grpc.CallOption) (*ListApiKeysResponse, error)
 	// Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-	// valid when the caller's key is revoked. If a response is lost, repeat the call with its
-	// idempotency key, or revoke the key that the list then has.
+	// valid when the caller's key is revoked. If a response is lost, repeat the call with its idempotency key, or revoke the key that
+	// the list then has.
 	//
 	// SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
 	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-	// 1,000 keys that are not revoked.
+	// 1,000 keys, none of which was revoked more than a minute ago.
 	CreateApiKey(ctx context.Context, in *CreateApiKeyRequest, opts ...grpc.CallOption) (*CreateApiKeyResponse, error)
 	// Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
 	// its time. Returns no key if the tenant has none with this id.
@@ -108,17 +108,17 @@ type ApiKeyServiceServer interface {
 	// Returns what the caller's API key allows, so that a program can offer only what it may do.
 	GetCurrentApiKey(context.Context, *GetCurrentApiKeyRequest) (*GetCurrentApiKeyResponse, error)
 	// Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
-	// or were revoked are among them.
+	// or were revoked are among them; a revoked one is deleted when CreateApiKey needs its room.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
 	ListApiKeys(context.Context, *ListApiKeysRequest) (*ListApiKeysResponse, error)
 	// Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-	// valid when the caller's key is revoked. If a response is lost, repeat the call with its
-	// idempotency key, or revoke the key that the list then has.
+	// valid when the caller's key is revoked. If a response is lost, repeat the call with its idempotency key, or revoke the key that
+	// the list then has.
 	//
 	// SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
 	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-	// 1,000 keys that are not revoked.
+	// 1,000 keys, none of which was revoked more than a minute ago.
 	CreateApiKey(context.Context, *CreateApiKeyRequest) (*CreateApiKeyResponse, error)
 	// Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
 	// its time. Returns no key if the tenant has none with this id.

@@ -3,7 +3,7 @@ import type { ApiKeyStore } from "../store.js"
 import type { ApiKey } from "../types.js"
 import { databaseClock } from "./clock.js"
 import type { Database, Reads } from "./database.js"
-import { type Cell, statement } from "./query/statement.js"
+import { type Cell, type Statements, statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import type { ApiKeyRow } from "./schema/rows.js"
 
@@ -17,10 +17,13 @@ const keysAtOnce = 1000
 const longestWriteMs = 30_000
 
 /**
- * The most keys of a tenant that callers can have created and not revoked, because every process keeps them. Calls that create some at
- * the same time may exceed it a little.
+ * The most keys of a tenant up to which callers can create some, revoked ones too: every process keeps the valid ones and reads
+ * over the others. Calls that create some at the same time may exceed it a little.
  */
 const maxKeysOfTenant = 1000
+
+/** How long a revoked key stays before it makes room for a new one, in milliseconds: every process has long read of its end. */
+const revokedMs = 60_000
 
 export function apiKeyStore(database: Database): ApiKeyStore {
   const { apiKeys, tenants } = database.tables
@@ -58,15 +61,29 @@ export function apiKeyStore(database: Database): ApiKeyStore {
   )
 
   const keysOfTenant = apiKeys.statement(
-    apiKeys.selectFrom("k").select("k.id").where("k.tenant = :tenant AND k.revoked IS NULL").limit(maxKeysOfTenant),
+    apiKeys.selectFrom("k").select("k.id").where("k.tenant = :tenant").limit(maxKeysOfTenant),
     "tenant",
   )
+  const revokedOfTenant = apiKeys.statement(
+    apiKeys.selectFrom("k").where("k.tenant = :tenant AND k.revoked <= :revoked").limit(1),
+    "tenant",
+    "revoked",
+  )
+
+  /** Deletes a revoked key if the tenant has as many as callers can create. Throws INVALID_FIELD if there is none. */
+  async function makeRoom(sql: Statements, { tenant, created }: ApiKey): Promise<void> {
+    if ((await sql.read(keysOfTenant, { tenant })).length < maxKeysOfTenant) return
+    const revoked = new Date(created.getTime() - revokedMs)
+    const [cells] = await sql.read(revokedOfTenant, { tenant, revoked })
+    if (cells === undefined) throw tooManyKeys()
+    await sql.write(apiKeys.delete, { id: apiKeys.valueIn("id", cells) })
+  }
 
   return {
     create: (waiter, key, { isLimited = false } = {}) =>
       // The foreign key locks the tenant's row.
       database.writes(waiter, [apiKeys.nameOf(key), tenants.nameOf({ name: key.tenant })], async (sql) => {
-        if (isLimited && (await sql.read(keysOfTenant, key)).length === maxKeysOfTenant) throw tooManyKeys()
+        if (isLimited) await makeRoom(sql, key)
         try {
           await sql.write(apiKeys.insert, key)
           return key
@@ -123,6 +140,6 @@ export function apiKeyStore(database: Database): ApiKeyStore {
 }
 
 function tooManyKeys(): StoreError {
-  const rule = `must be that of one of at most ${maxKeysOfTenant} keys of the tenant that are not revoked`
+  const rule = `must be that of one of at most ${maxKeysOfTenant} keys of the tenant: revoke some`
   return new StoreError("INVALID_FIELD", rule, { field: "name" })
 }

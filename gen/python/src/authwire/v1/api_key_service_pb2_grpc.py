@@ -70,7 +70,7 @@ class ApiKeyServiceServicer:
 
     def ListApiKeys(self, request, context):
         """Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
-        or were revoked are among them.
+        or were revoked are among them; a revoked one is deleted when CreateApiKey needs its room.
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         """
@@ -80,12 +80,12 @@ class ApiKeyServiceServicer:
 
     def CreateApiKey(self, request, context):
         """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-        valid when the caller's key is revoked. If a response is lost, repeat the call with its
-        idempotency key, or revoke the key that the list then has.
+        valid when the caller's key is revoked. If a response is lost, repeat the call with its idempotency key, or revoke the key that
+        the list then has.
 
         SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
         INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-        1,000 keys that are not revoked.
+        1,000 keys, none of which was revoked more than a minute ago.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

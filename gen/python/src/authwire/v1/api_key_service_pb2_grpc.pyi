@@ -37,18 +37,18 @@ class ApiKeyServiceStub:
     """Returns what the caller's API key allows, so that a program can offer only what it may do."""
     ListApiKeys: _grpc.UnaryUnaryMultiCallable[_api_key_service_pb2.ListApiKeysRequest, _api_key_service_pb2.ListApiKeysResponse]
     """Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
-    or were revoked are among them.
+    or were revoked are among them; a revoked one is deleted when CreateApiKey needs its room.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
     CreateApiKey: _grpc.UnaryUnaryMultiCallable[_api_key_service_pb2.CreateApiKeyRequest, _api_key_service_pb2.CreateApiKeyResponse]
     """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-    valid when the caller's key is revoked. If a response is lost, repeat the call with its
-    idempotency key, or revoke the key that the list then has.
+    valid when the caller's key is revoked. If a response is lost, repeat the call with its idempotency key, or revoke the key that
+    the list then has.
 
     SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
     INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-    1,000 keys that are not revoked.
+    1,000 keys, none of which was revoked more than a minute ago.
     """
     RevokeApiKey: _grpc.UnaryUnaryMultiCallable[_api_key_service_pb2.RevokeApiKeyRequest, _api_key_service_pb2.RevokeApiKeyResponse]
     """Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
@@ -64,18 +64,18 @@ class ApiKeyServiceAsyncStub(ApiKeyServiceStub):
     """Returns what the caller's API key allows, so that a program can offer only what it may do."""
     ListApiKeys: _aio.UnaryUnaryMultiCallable[_api_key_service_pb2.ListApiKeysRequest, _api_key_service_pb2.ListApiKeysResponse]  # type: ignore[assignment]
     """Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
-    or were revoked are among them.
+    or were revoked are among them; a revoked one is deleted when CreateApiKey needs its room.
 
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
     """
     CreateApiKey: _aio.UnaryUnaryMultiCallable[_api_key_service_pb2.CreateApiKeyRequest, _api_key_service_pb2.CreateApiKeyResponse]  # type: ignore[assignment]
     """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-    valid when the caller's key is revoked. If a response is lost, repeat the call with its
-    idempotency key, or revoke the key that the list then has.
+    valid when the caller's key is revoked. If a response is lost, repeat the call with its idempotency key, or revoke the key that
+    the list then has.
 
     SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
     INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-    1,000 keys that are not revoked.
+    1,000 keys, none of which was revoked more than a minute ago.
     """
     RevokeApiKey: _aio.UnaryUnaryMultiCallable[_api_key_service_pb2.RevokeApiKeyRequest, _api_key_service_pb2.RevokeApiKeyResponse]  # type: ignore[assignment]
     """Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
@@ -100,7 +100,7 @@ class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_api_key_service_pb2.ListApiKeysResponse, _abc.Awaitable[_api_key_service_pb2.ListApiKeysResponse]]:
         """Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
-        or were revoked are among them.
+        or were revoked are among them; a revoked one is deleted when CreateApiKey needs its room.
 
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
         """
@@ -112,12 +112,12 @@ class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_api_key_service_pb2.CreateApiKeyResponse, _abc.Awaitable[_api_key_service_pb2.CreateApiKeyResponse]]:
         """Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-        valid when the caller's key is revoked. If a response is lost, repeat the call with its
-        idempotency key, or revoke the key that the list then has.
+        valid when the caller's key is revoked. If a response is lost, repeat the call with its idempotency key, or revoke the key that
+        the list then has.
 
         SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
         INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-        1,000 keys that are not revoked.
+        1,000 keys, none of which was revoked more than a minute ago.
         """
 
     @_abc_1.abstractmethod

@@ -295,7 +295,7 @@ export declare const ApiKeyService: GenService<{
   },
   /**
    * Returns the keys of the tenant page by page, in the byte order of their ids, without their secrets. Keys that have expired
-   * or were revoked are among them.
+   * or were revoked are among them; a revoked one is deleted when CreateApiKey needs its room.
    *
    * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list.
    *
@@ -308,12 +308,12 @@ export declare const ApiKeyService: GenService<{
   },
   /**
    * Creates a key of the tenant and returns it with its secret, which cannot be read again. The key is valid at once, and stays
-   * valid when the caller's key is revoked. If a response is lost, repeat the call with its
-   * idempotency key, or revoke the key that the list then has.
+   * valid when the caller's key is revoked. If a response is lost, repeat the call with its idempotency key, or revoke the key that
+   * the list then has.
    *
    * SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
    * INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-   * 1,000 keys that are not revoked.
+   * 1,000 keys, none of which was revoked more than a minute ago.
    *
    * @generated from rpc authwire.v1.ApiKeyService.CreateApiKey
    */

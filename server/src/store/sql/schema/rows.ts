@@ -118,8 +118,7 @@ export interface EventHeadRow {
 
 /**
  * A row of `session_policies`: with an empty provider the policy of a tenant, otherwise only the marks of a provider.
- * `revokedBefore` ends the sessions that were created before. `revoking` is the same time while their rows have not been
- * deleted yet.
+ * `revokedBefore` ends the sessions that were created before. `revoking` is when it was set, until their rows are deleted.
  */
 export interface SessionPolicyRow extends SessionPolicy, Owned {
   provider: string

@@ -2,10 +2,11 @@ import { StoreError } from "../../../errors/store-error.js"
 import type { ExpiredRows, SessionStore } from "../../store.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { type Cell, type Statement, statement } from "../query/statement.js"
+import { type Cell, statement } from "../query/statement.js"
 import { deleteByKeys } from "../schema/delete-by-keys.js"
 import type { SessionPolicyRow, SessionRow } from "../schema/rows.js"
 import { lockedPolicies } from "./session-policies.js"
+import { sessionRules } from "./session-rules.js"
 
 /** Creates the method `revokeAll` of the session store. */
 export function revocationOfAll(
@@ -30,7 +31,7 @@ export function revocationOfAll(
       const { tenant, revokedBefore } = row
       const isLater = revokedBefore === undefined || revokedBefore === null || revokedBefore < wanted
       const mark = isLater ? wanted : revokedBefore
-      const marks = { revokedBefore: mark, revoking: isLater ? mark : row.revoking }
+      const marks = { revokedBefore: mark, revoking: isLater ? new Date(now) : row.revoking }
       const event = eventOf(caller, "all_sessions.revoked", { provider })
       await sql.write(write, { tenant, provider: row.provider, ...marks }, event)
       return mark
@@ -49,36 +50,45 @@ const examinedAtOnce = 1000
 
 const earliest = new Date("1000-01-01T00:00:00.000Z")
 
+/** How much the clocks of two processes may differ: more makes a process say so. In milliseconds. */
+const clockMarginMs = 1_000
+
 interface Slice {
   tenant: string
-  provider: string
-  mark: Date
   after: Cell
   end: Cell
 }
 
 /**
- * Creates the deletion of sessions that `revokeAll` has ended. It examines the sessions of the tenant in the order of their
- * primary key, a slice in each batch. A process that takes over begins again. Of two processes each deletes what the other
- * has not deleted yet.
+ * Creates the deletion of sessions that `revokeAll` has ended. It examines the sessions of a tenant in the order of their
+ * primary key, a slice in each batch and all marks at once. A process that takes over begins again. Of two processes each
+ * deletes what the other has not deleted yet.
+ *
+ * A round has the marks that were set before it began, so that a caller who sets marks again and again does not keep it from
+ * its end, and all tables after it from their turn.
  */
 export function revokedSessions(database: Database): ExpiredRows {
   const { sessions, sessionPolicies: policies } = database.tables
-  const next = policies.statement(
+  const rules = sessionRules(database)
+  const timeCell = (moment: Date) => policies.cell("revoking", moment)
+  const next = statement<SessionPolicyRow, { due: Date }>(
     policies
       .selectFrom("p")
-      .select("p.tenant, p.provider, p.revoking")
-      .where("p.revoking >= :revoking")
+      .select("p.tenant")
+      .where("p.revoking >= :earliest AND p.revoking <= :due")
       .orderBy("p.revoking")
       .limit(1),
-    "revoking",
+    { earliest: () => timeCell(earliest), due: ({ due }) => timeCell(due) },
   )
-  const ended = policies.statement(
-    policies.updateOf("revoking").where(`${policies.keyIs()} AND revokedBefore = :revokedBefore`),
-    ...policies.key,
-    "revoking",
-    "revokedBefore",
+  const ended = statement<SessionPolicyRow, { tenant: string; until: Date }>(
+    policies
+      .updateOf()
+      .set({ revoking: () => "NULL" })
+      .where("tenant = :tenant AND revoking <= :until"),
+    { tenant: ({ tenant }) => policies.cell("tenant", tenant), until: ({ until }) => timeCell(until) },
   )
+  const tenantCell = ({ tenant }: Pick<Slice, "tenant">) => sessions.cell("tenant", tenant)
+  const afterCell = ({ after }: Pick<Slice, "after">) => after
   // Without the hint MySQL and MariaDB may read all sessions of the tenant by another index.
   const endOfSlice = statement<SessionRow, Pick<Slice, "tenant" | "after">>(
     sessions
@@ -89,61 +99,49 @@ export function revokedSessions(database: Database): ExpiredRows {
       .orderBy("s.tokenHash")
       .offset(examinedAtOnce - 1)
       .limit(1),
-    { tenant: ({ tenant }) => sessions.cell("tenant", tenant), after: ({ after }) => after },
+    { tenant: tenantCell, after: afterCell },
   )
-  const selects = new Map<string, Statement<Slice>>()
-  function revokedIn(isOfProvider: boolean, limit: number): Statement<Slice> {
-    const name = `${isOfProvider} ${limit}`
-    const known = selects.get(name)
-    if (known !== undefined) return known
-    const select = sessions
-      .selectFrom("s")
-      .useIndex("PRIMARY")
-      .select("s.tenant, s.tokenHash, s.created")
-      .where("s.tenant = :tenant AND s.tokenHash > :after AND s.tokenHash <= :end")
-      // The CASE prevents the use of other indexes.
-      .andWhere("CASE WHEN s.created < :created THEN 1 ELSE 0 END = 1")
-      .orderBy("s.tokenHash")
-      .limit(limit)
-    if (isOfProvider) select.andWhere("CASE s.provider WHEN :provider THEN 1 ELSE 0 END = 1")
-    const made = statement<SessionRow, Slice>(select, {
-      tenant: ({ tenant }) => sessions.cell("tenant", tenant),
-      after: ({ after }) => after,
-      end: ({ end }) => end,
-      created: ({ mark }) => sessions.cell("created", mark),
-      ...(isOfProvider && { provider: ({ provider }: Slice) => sessions.cell("provider", provider) }),
-    })
-    selects.set(name, made)
-    return made
-  }
+  const revokedIn = (limit: number) =>
+    statement<SessionRow, Slice>(
+      sessions
+        .selectFrom("s")
+        .useIndex("PRIMARY")
+        .select("s.tenant, s.tokenHash, s.created")
+        .where("s.tenant = :tenant AND s.tokenHash > :after AND s.tokenHash <= :end")
+        // The CASE prevents the use of other indexes.
+        .andWhere(`CASE WHEN ${rules.isRevoked} THEN 1 ELSE 0 END = 1`)
+        .orderBy("s.tokenHash")
+        .limit(limit),
+      { tenant: tenantCell, after: afterCell, end: ({ end }) => end },
+    )
+  const selects = new Map<number, ReturnType<typeof revokedIn>>()
   const deleteRows = deleteByKeys(sessions)
   const lastHash = Buffer.alloc(32, 0xff)
-  /** Where the examination of the oldest mark has arrived. */
-  let reached: { mark: string; after: Cell } | undefined
+  /** Where the examination of a tenant has arrived. It concerns the marks that were set up to a time. */
+  let reached: { tenant: string; until: Date; after: Cell } | undefined
 
   return {
     table: sessions.name,
     keepMs: 0,
-    async deleteBatch(waiter, { limit }) {
-      const [cells] = await database.reads(waiter).read(next, { revoking: earliest })
+    async deleteBatch(waiter, { before, limit }) {
+      const due = new Date(before.getTime() - clockMarginMs)
+      const [cells] = await database.reads(waiter).read(next, { due })
       if (cells === undefined) return null
       const tenant = policies.value("tenant", cells[0] as Cell)
-      const provider = policies.value("provider", cells[1] as Cell)
-      const mark = policies.value("revoking", cells[2] as Cell) as Date
-      const name = JSON.stringify([tenant, provider, mark])
-      const after = reached?.mark === name ? reached.after : Buffer.alloc(0)
+      if (reached?.tenant !== tenant) reached = { tenant, until: due, after: Buffer.alloc(0) }
+      const { until, after } = reached
       const [atEnd] = await database.reads(waiter, "scan").read(endOfSlice, { tenant, after })
       const end = bytes(atEnd?.[0]) ?? lastHash
-      const values = { tenant, provider, mark, after, end }
-      const rows = await database.reads(waiter, "scan").read(revokedIn(provider !== "", limit), values)
+      const select = selects.get(limit) ?? revokedIn(limit)
+      selects.set(limit, select)
+      const rows = await database.reads(waiter, "scan").read(select, { tenant, after, end })
       const count = await database.transaction(waiter, [], (sql) => deleteRows(sql, rows))
       const isFull = rows.length === limit
       if (!isFull && atEnd === undefined) {
         reached = undefined
-        const row: SessionPolicyRow = { tenant, provider, revoking: undefined, revokedBefore: mark }
-        await database.writes(waiter, [policies.nameOf(row)], (sql) => sql.write(ended, row))
-      } else reached = { mark: name, after: isFull ? (bytes(rows.at(-1)?.[1]) as Buffer) : end }
-      return { count, first: mark, last: mark, more: true }
+        await database.writes(waiter, [], (sql) => sql.write(ended, { tenant, until }))
+      } else reached = { tenant, until, after: isFull ? (bytes(rows.at(-1)?.[1]) as Buffer) : end }
+      return { count, first: until, last: until, more: true }
     },
   }
 }

@@ -17,14 +17,16 @@ export interface SessionInserts {
    * @param userName the lock name of the user.
    */
   insert(caller: Caller, row: SessionRow & { created: Date }, userName: string): Promise<Date>
-  /** Makes room for a session that is given to this user. */
+  /** Comes before a transaction with `makeRoom`. It does nothing unless the tenant is known to limit the sessions of a user. */
+  prune(caller: Caller, userId: string): Promise<void>
+  /** Makes room for a session that is given to this user; see SessionNumbers. */
   makeRoom(sql: Statements, caller: Caller, userId: string): Promise<SessionPolicy>
 }
 
 /**
  * Creates the inserts of sessions. The first try is an insert that fails if the tenant has a policy for new sessions, so a
- * tenant without one needs no further statement. Then the policy is read in the transaction of the insert. Which tenants
- * have a policy is remembered, only to leave out the first try.
+ * tenant without one needs no further statement. Then the policy is read in the transaction of the insert. Policies
+ * are remembered, only to leave out the first try and to prune before.
  */
 export function sessionInserts(
   database: Database,
@@ -40,25 +42,31 @@ export function sessionInserts(
     `NOT EXISTS (SELECT 1 FROM ${policies.name} p WHERE p.tenant = o.tenant AND p.provider = ''` +
       " AND (p.max_age IS NOT NULL OR p.max_sessions IS NOT NULL))",
   )
-  const makeRoomWithin = sessionNumbers(database, { clock, eventOf })
-  /** The tenants that had a policy when it was last read. Callers cannot create tenants. */
-  const limited = new Set<string>()
+  const numbers = sessionNumbers(database, { clock, eventOf })
+  /** The policies of the tenants that had one for new sessions when it was last read. Callers cannot create tenants. */
+  const limited = new Map<string, SessionPolicy>()
 
   const makeRoom: SessionInserts["makeRoom"] = async (sql, caller, userId) => {
     const { tenant } = caller
     const policy = policyIn(policies.first(await sql.read(policies.byKey, { tenant, provider: "" })))
     if (policy.maxAge === undefined && policy.maxSessions === undefined) limited.delete(tenant)
-    else limited.add(tenant)
-    await makeRoomWithin(sql, caller, userId, policy)
+    else limited.set(tenant, policy)
+    await numbers.makeRoom(sql, caller, userId, policy)
     return policy
   }
 
+  const prune: SessionInserts["prune"] = async (caller, userId) => {
+    if (limited.get(caller.tenant)?.maxSessions !== undefined) await numbers.prune(caller, userId)
+  }
+
   return {
+    prune,
     makeRoom,
 
     async insert(caller, row, userName) {
       const { userId, id: sessionId } = row
       const event = eventOf(caller, "session.created", { userId, sessionId })
+      await prune(caller, userId)
       if (!limited.has(caller.tenant)) {
         try {
           await database.writes(caller, [userName], (sql) =>

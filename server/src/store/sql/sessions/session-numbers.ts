@@ -10,6 +10,12 @@ import { type LivingSince, sessionRules } from "./session-rules.js"
 /** The most sessions that one statement deletes, as in session-revocations.ts. */
 const sessionsAtOnce = 1000
 
+/**
+ * The most sessions of a user, ended ones too, among which one statement counts. `prune` leaves half of them, so that sign-ins
+ * at the same time do not exceed it.
+ */
+const countedAtOnce = 2 * sessionsAtOnce
+
 interface Living extends LivingSince {
   tenant: string
   userId: string
@@ -20,47 +26,55 @@ interface Position {
   id: string
 }
 
-/**
- * Creates the function that makes room for one more session of a user: it deletes the oldest ones, or throws
- * SESSION_LIMIT_REACHED. It locks the user's row until the transaction ends, so of concurrent transactions each counts the
- * sessions of the others.
- */
-export function sessionNumbers(database: Database, { clock, eventOf }: { clock: () => number; eventOf: EventOf }) {
+export interface SessionNumbers {
+  /**
+   * Deletes the oldest sessions of a user, ended ones too, until 1,000 are left. The batches are committed one by one, outside of
+   * the caller's transaction, which must not have the turn of the user yet.
+   */
+  prune(caller: Caller, userId: string): Promise<void>
+  /**
+   * Makes room for one more session of a user in a transaction: deletes the oldest ones, or throws SESSION_LIMIT_REACHED. It locks
+   * the user's row until the transaction ends, so of concurrent transactions each counts the sessions of the others. Throws
+   * CONFLICT if the user has too many sessions to be counted by one statement: `prune` has to come first.
+   */
+  makeRoom(sql: Statements, caller: Caller, userId: string, policy: SessionPolicy): Promise<void>
+}
+
+/** Creates what keeps the number of a user's sessions within the session policy. */
+export function sessionNumbers(
+  database: Database,
+  { clock, eventOf }: { clock: () => number; eventOf: EventOf },
+): SessionNumbers {
   const { sessions, users } = database.tables
   const rules = sessionRules(database)
-  const key = {
-    tenant: ({ tenant }: Pick<Living, "tenant">) => sessions.cell("tenant", tenant),
-    userId: ({ userId }: Pick<Living, "userId">) => sessions.cell("userId", userId),
-  }
   // As in session-revocations.ts: for a range PostgreSQL expects more rows, and reads them in index order.
   const isOfUser = database.engine === "postgres" ? "s.userId >= :userId AND s.userId <= :userId" : "s.userId = :userId"
-  const livingAt = (place: number): Statement<Living> =>
-    statement<SessionRow, Living>(
-      sessions
-        .selectFrom("s")
-        .select("s.created, s.id")
-        .where(`s.tenant = :tenant AND ${isOfUser} AND CASE WHEN ${rules.living} THEN 1 ELSE 0 END = 1`)
-        .orderBy("s.userId", "DESC")
-        .addOrderBy("s.created", "DESC")
-        .addOrderBy("s.id", "DESC")
-        .offset(place)
-        .limit(1),
-      { ...key, ...rules.parameters },
-    )
-  const livings = new Map<number, Statement<Living>>()
-  const atMany = sessions.statement(
+  const ordered = (direction: "ASC" | "DESC", place: number, condition = "") =>
     sessions
       .selectFrom("s")
       .select("s.created, s.id")
-      .where(`s.tenant = :tenant AND ${isOfUser}`)
-      .orderBy("s.userId")
-      .addOrderBy("s.created")
-      .addOrderBy("s.id")
-      .offset(sessionsAtOnce - 1)
-      .limit(1),
-    "tenant",
-    "userId",
-  )
+      .where(`s.tenant = :tenant AND ${isOfUser}${condition}`)
+      .orderBy("s.userId", direction)
+      .addOrderBy("s.created", direction)
+      .addOrderBy("s.id", direction)
+      .offset(place)
+      .limit(1)
+  const oldestOfMany = sessions.statement(ordered("ASC", sessionsAtOnce - 1), "tenant", "userId")
+  const newestToPrune = sessions.statement(ordered("DESC", sessionsAtOnce), "tenant", "userId")
+  const tooMany = sessions.statement(ordered("DESC", countedAtOnce), "tenant", "userId")
+  const livings = new Map<number, Statement<Living>>()
+  const livingAt = (place: number): Statement<Living> => {
+    const known = livings.get(place)
+    if (known !== undefined) return known
+    const isLiving = ` AND CASE WHEN ${rules.living} THEN 1 ELSE 0 END = 1`
+    const made = statement<SessionRow, Living>(ordered("DESC", place, isLiving), {
+      tenant: ({ tenant }) => sessions.cell("tenant", tenant),
+      userId: ({ userId }) => sessions.cell("userId", userId),
+      ...rules.parameters,
+    })
+    livings.set(place, made)
+    return made
+  }
   const deleteUpTo = sessions.statement(
     sessions
       .deleteFrom()
@@ -77,26 +91,37 @@ export function sessionNumbers(database: Database, { clock, eventOf }: { clock: 
   })
   const isEarlier = (one: Position, other: Position) =>
     one.created < other.created || (one.created.getTime() === other.created.getTime() && one.id < other.id)
+  const eventOfUser = (caller: Caller, userId: string) => eventOf(caller, "user.sessions_revoked", { userId })
 
-  return async (sql: Statements, caller: Caller, userId: string, policy: SessionPolicy): Promise<void> => {
-    const { maxSessions, atLimit } = policy
-    if (maxSessions === undefined) return
-    const { tenant } = caller
-    await sql.read(users.byKeyForUpdate, { tenant, id: userId })
-    const living = livings.get(maxSessions) ?? livingAt(maxSessions - 1)
-    livings.set(maxSessions, living)
-    const [cells] = await sql.read(living, { tenant, userId, ...rules.since(policy, clock()) })
-    if (cells === undefined) return
-    if (atLimit === "reject_new")
-      throw new StoreError("SESSION_LIMIT_REACHED", "the user has as many sessions as the policy allows")
-    // This one and all older ones.
-    const last = position(cells)
-    const event = eventOf(caller, "user.sessions_revoked", { userId })
-    for (;;) {
-      const [many] = await sql.read(atMany, { tenant, userId })
-      const end = many !== undefined && isEarlier(position(many), last) ? position(many) : last
-      await sql.write(deleteUpTo, { tenant, userId, ...end }, end === last ? event : [])
-      if (end === last) return
-    }
+  return {
+    async prune(caller, userId) {
+      const ofUser = { tenant: caller.tenant, userId }
+      const alone = { ...caller, transaction: undefined }
+      const turn = [users.nameOf({ tenant: caller.tenant, id: userId })]
+      for (;;) {
+        const [newest] = await database.reads(alone).read(newestToPrune, ofUser)
+        if (newest === undefined) return
+        const [many] = await database.reads(alone).read(oldestOfMany, ofUser)
+        if (many === undefined) return
+        const end = isEarlier(position(many), position(newest)) ? position(many) : position(newest)
+        const write = (sql: Statements) => sql.write(deleteUpTo, { ...ofUser, ...end }, eventOfUser(caller, userId))
+        await database.writes(alone, turn, write, { isLong: true })
+      }
+    },
+
+    async makeRoom(sql, caller, userId, policy) {
+      const { maxSessions, atLimit } = policy
+      if (maxSessions === undefined) return
+      const ofUser = { tenant: caller.tenant, userId }
+      await sql.read(users.byKeyForUpdate, { tenant: caller.tenant, id: userId })
+      if ((await sql.read(tooMany, ofUser)).length > 0)
+        throw new StoreError("CONFLICT", "the user has too many sessions to count them at once")
+      const [last] = await sql.read(livingAt(maxSessions - 1), { ...ofUser, ...rules.since(policy, clock()) })
+      if (last === undefined) return
+      if (atLimit === "reject_new")
+        throw new StoreError("SESSION_LIMIT_REACHED", "the user has as many sessions as the policy allows")
+      // This one and all older ones.
+      await sql.write(deleteUpTo, { ...ofUser, ...position(last) }, eventOfUser(caller, userId))
+    },
   }
 }

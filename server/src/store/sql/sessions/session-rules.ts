@@ -28,6 +28,8 @@ export interface SessionRules {
   readonly columns: readonly string[]
   /** Returns the limits of a session, whose columns begin at `start`; undefined if there are none. */
   limitsIn(cells: readonly Cell[], start: number): SessionLimits | undefined
+  /** The condition that `revokeAll` has ended a session `s`. */
+  readonly isRevoked: string
   /** The condition that a session `s` has not ended. Its parameters are `parameters`, made from those of `since`. */
   readonly living: string
   readonly parameters: Readonly<Record<keyof LivingSince, (values: LivingSince) => Cell>>
@@ -68,6 +70,7 @@ export function sessionRules({ tables: { sessions, sessionPolicies: policies } }
       }
     },
 
+    isRevoked: marks.map((mark) => `s.created < ${mark}`).join(" OR "),
     living: [
       "s.expires >= :now AND s.created >= :createdSince AND COALESCE(s.lastSeen, s.created) >= :usedSince",
       ...marks.map((mark) => `s.created >= COALESCE(${mark}, s.created)`),

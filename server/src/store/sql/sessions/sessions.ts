@@ -131,8 +131,9 @@ export function sessionStore(
 
     getWithUser,
 
-    update(caller, sessionToken, patch) {
+    async update(caller, sessionToken, patch) {
       const key = keyOf(caller, sessionToken)
+      if (patch.userId !== undefined) await inserts.prune(caller, patch.userId)
       const newUser = patch.userId === undefined ? [] : [userName(caller, patch.userId)]
       return database.transaction(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
         const [cells] = await sql.read(withLimitsForUpdate, key)
