@@ -64,7 +64,7 @@ describe("the audit log", () => {
     response.setHeader("content-type", "application/json")
     response.end(JSON.stringify({ access_token: "new", token_type: "bearer", expires_in: 3600 }))
   })
-  const all = staticKey(["all", "users:private", "keys:write"])
+  const all = staticKey(["all", "users:private", "keys:write", "session-policy:write"])
   const mayRead = staticKey(["users:read"])
   const lines = () => linesOf(readFileSync(file, "utf8"))
   /** Waits for the line of a request, and checks that it is the only one. */

@@ -11,12 +11,14 @@ let authwire: Authwire
 let folder: string
 /** A key for each of several sets of scopes. */
 let all: string
+let application: string
 let reader: string
 
 beforeAll(async () => {
   authwire = await startAuthwire(serviceDatabase())
   folder = await mkdtemp(join(tmpdir(), "authwire-"))
-  all = (await createKey(authwire.database, "all")).text
+  all = (await createKey(authwire.database, "all,session-policy:write")).text
+  application = (await createKey(authwire.database, "all")).text
   reader = (await createKey(authwire.database, "users:read")).text
   const { users, accounts } = authwire.client
   await users.createUser({ id: "ann", email: "Ann@example.com", name: "Ann \u001b[2J", extra: { role: "editor" } })
@@ -173,7 +175,7 @@ describe("authwire policy", () => {
   test("set changes the given rules, 0 removes one, and show prints them", async () => {
     expect((await command(["policy", "show"])).stdout).toMatch(/\nnone +none +none +end-oldest\n/)
     const set = ["policy", "set", "--max-age=7d", "--idle-timeout=30m", "--max-sessions=5", "--at-limit=reject-new"]
-    expect((await command(set)).stdout).toMatch(/\n604800s +1800s +5 +reject-new\n/)
+    expect((await command(set)).stdout).toMatch(/\n7d +30m +5 +reject-new\n/)
     await command(["policy", "set", "--max-sessions=0"])
     const [policy] = jsonOf((await command(["policy", "show", "--json"])).stdout)
     const { etag: _, ...rules } = policy
@@ -203,10 +205,16 @@ test.each([
     "reader",
     /^authwire: the API key lacks the scope users:write: .*\n$/,
   ],
+  [
+    "a scope that is not part of all",
+    ["policy", "set", "--max-age=0"],
+    "application",
+    /^authwire: the API key lacks the scope session-policy:write: .*\n$/,
+  ],
   ["an invalid key", ["users", "show", "ann"], "invalid", /^authwire: the service rejects the API key, .*\n$/],
   ["an invalid id", ["users", "show", "a".repeat(300)], "all", /^authwire: the service rejects an argument: id: .*\n$/],
 ])("%s is one sentence with the reason and what to do", async (_, args, key, sentence) => {
-  const keys: Record<string, string> = { all, reader, invalid: `${all.slice(0, -3)}xxx` }
+  const keys: Record<string, string> = { all, application, reader, invalid: `${all.slice(0, -3)}xxx` }
   const { code, stdout, stderr } = await command(args, { AUTHWIRE_API_KEY: keys[key] as string })
   expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
   expect(stderr).toMatch(sentence)

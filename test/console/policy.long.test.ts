@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { callThroughProxy, consoleBrowser, findings, looks } from "./console-browser.js"
 
 const keys = {
-  operator: staticKey(["all"]),
+  operator: staticKey(["all", "session-policy:write"]),
+  application: staticKey(["all"]),
   reading: staticKey(["session-policy:read", "audit:read"]),
   support: staticKey(["users:read"]),
 }
@@ -139,6 +140,12 @@ withChromium("the session policy on the console", () => {
     await page.getByRole("listitem").filter({ hasText: "SCOPE_MISSING" }).filter({ hasText: "2" }).waitFor()
     expect(await policy()).toEqual(before)
     await close()
+    // What applications have does not include the change of what limits them.
+    const application = await open(keys.application.text)
+    await application.page.getByRole("link", { name: "Policy" }).click()
+    await application.page.getByRole("button", { name: "Sign everybody out" }).waitFor()
+    expect(await application.page.getByRole("button", { name: "Change the policy" }).count()).toBe(0)
+    await application.close()
     const support = await open(keys.support.text)
     await support.page.getByRole("link", { name: "Users" }).waitFor()
     expect(await support.page.getByRole("link", { name: "Policy" }).count()).toBe(0)

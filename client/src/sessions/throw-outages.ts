@@ -3,9 +3,9 @@ import type { Adapter } from "@auth/core/adapters"
 import type { JWTOptions } from "@auth/core/jwt"
 import { wrongOption } from "../errors/error.js"
 import { type Bounded, sessionDeadline } from "./deadline.js"
-import { denyDisabled, rejectingDisabled } from "./disabled-users.js"
 import { type FailedReads, failedReads } from "./failed-reads.js"
 import { logError } from "./log.js"
+import { denyRefused, rejectingDisabled } from "./refused-sign-ins.js"
 import { storeTokens, type TokenConfig } from "./store-tokens.js"
 import { SessionUnavailable, toSessionUnavailable } from "./unavailable.js"
 
@@ -85,7 +85,7 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
             throw unavailable
           }
           // Auth.js throws it afterwards, and then logs it again.
-          if (denyDisabled(error)) return
+          if (denyRefused(error)) return
           log.call(this, error)
           if (error instanceof SessionUnavailable) throw error
         },

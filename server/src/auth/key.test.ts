@@ -20,12 +20,12 @@ describe("a key", () => {
     expect(new Key({ ...stored, expires: undefined }).isExpired(Number.MAX_SAFE_INTEGER)).toBe(false)
   })
 
-  test("has the scopes that it was given, and with `all` every scope but those of private properties and of new keys", () => {
+  test("has the scopes that it was given, and with `all` every scope but those of private properties, of new keys and of the session policy", () => {
     expect(key.hasScope("sessions:read")).toBe(true)
     expect(key.hasScope("sessions:write")).toBe(false)
     expect(key.hasScope("all")).toBe(false)
     expect(new Key({ ...stored, scopes: ["all"] }).hasScope("sessions:write")).toBe(true)
-    for (const scope of ["users:private", "keys:write"]) {
+    for (const scope of ["users:private", "keys:write", "session-policy:write"]) {
       expect(new Key({ ...stored, scopes: ["all"] }).hasScope(scope)).toBe(false)
       expect(new Key({ ...stored, scopes: ["all", scope] }).hasScope(scope)).toBe(true)
     }

@@ -47,8 +47,15 @@ async function printPolicy(
   if (policy === undefined) return
   if (json) return print(`${jsonOf(SessionPolicySchema, policy)}\n`)
   const { maxAge, idleTimeout, maxSessions, atLimit } = policy
-  const shown = (duration: typeof maxAge) => (duration === undefined ? "none" : `${durationMs(duration) / 1000}s`)
+  const shown = (duration: typeof maxAge) => (duration === undefined ? "none" : durationText(durationMs(duration)))
   const action = Object.entries(actions).find(([, one]) => one === atLimit)?.[0] ?? ""
   const row = [shown(maxAge), shown(idleTimeout), String(maxSessions ?? "none"), action]
   await print(table(["max age", "idle timeout", "max sessions", "at limit"], [row]))
+}
+
+/** Returns a duration as the options accept it: in the largest unit of which it is a whole number. */
+function durationText(ms: number): string {
+  const units = { d: 86_400_000, h: 3_600_000, m: 60_000 }
+  const [unit, size] = Object.entries(units).find(([, size]) => ms % size === 0) ?? ["s", 1_000]
+  return `${ms / size}${unit}`
 }

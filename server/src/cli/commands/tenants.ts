@@ -67,13 +67,8 @@ export async function deleteTenant(
         say("dry run: nothing was deleted\n")
         return
       }
-      if (
-        (confirm ??
-          (await typedLine(
-            `All data of ${name} is deleted, and its keys end. Type the name of the tenant again: `,
-            say,
-          ))) !== name
-      )
+      const question = `All data of ${name} is deleted, and its keys end. Type the name of the tenant again: `
+      if ((confirm ?? (await typedLine(question, say))) !== name)
         throw new ConfigurationError(`tenants delete: the name that was repeated is not ${name}: nothing was deleted`)
       const apiKeys = apiKeyStore(database)
       const keys = (await apiKeys.list({})).filter((key) => key.tenant === name)

@@ -40,7 +40,9 @@ class ApiKey(_message.Message):
     """Name in a client certificate that replaces the secret, such as `DNS:app.internal`."""
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The scopes that the key was given; `all` stands for every scope but `users:private` and `keys:write`."""
+        """The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write` and
+        `session-policy:write`.
+        """
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:

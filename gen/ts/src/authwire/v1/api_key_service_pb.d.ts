@@ -32,7 +32,8 @@ export declare type ApiKey = Message<"authwire.v1.ApiKey"> & {
   name: string;
 
   /**
-   * The scopes that the key was given; `all` stands for every scope but `users:private` and `keys:write`.
+   * The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write` and
+   * `session-policy:write`.
    *
    * @generated from field: repeated string scopes = 3;
    */

@@ -20,19 +20,19 @@ export function rejectingDisabled(callbacks: Callbacks | undefined): Callbacks {
   }
 }
 
-const denied = ["USER_DISABLED", "SESSION_LIMIT_REACHED"]
+const refusals = ["USER_DISABLED", "SESSION_LIMIT_REACHED"]
 
 /**
  * Makes an error that Auth.js logs an AccessDenied if the service has refused a call of the adapter because the user is
- * disabled (the user was disabled during the sign-in, or an account would have been linked to it), or has as many sessions
- * as the session policy allows. Auth.js throws the same
- * error afterwards, and chooses its page by the type. Returns whether it is such an error.
+ * disabled (the user was disabled during the sign-in, or an account would have been linked to it), or has as many sessions as
+ * the session policy allows. Auth.js throws the same error afterwards, and chooses its page by the type. Returns whether it is
+ * such an error.
  */
-export function denyDisabled(error: Error): boolean {
+export function denyRefused(error: Error): boolean {
   // The error of a class that is imported here would be one of another copy of @auth/core than that of the application.
   if (!("type" in error) || error.type !== "AdapterError") return false
   const cause = (error.cause as { err?: unknown } | undefined)?.err
-  if (!(cause instanceof AuthwireError && denied.includes(cause.reason ?? ""))) return false
+  if (!(cause instanceof AuthwireError && refusals.includes(cause.reason ?? ""))) return false
   Object.assign(error, { type: "AccessDenied", name: "AccessDenied" })
   return true
 }
