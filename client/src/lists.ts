@@ -32,8 +32,8 @@ export interface List<Item, Page> extends AsyncIterable<Item> {
 /** The list methods of the client of users. */
 export interface UserLists {
   /**
-   * Lists the users that match the filters, in the order that ListUsers describes. `pageSize` is the number of users per call,
-   * 50 by default. `pageToken` is the position at which the list begins. The timeout of a call applies to each page.
+   * Lists the users that match the filters, in the order that ListUsers describes. `pageSize` is the number of users per
+   * call, 50 by default. `pageToken` is the position at which the list begins. The timeout of a call applies to each page.
    *
    * @example
    * ```ts
@@ -60,8 +60,8 @@ export interface AccountLists {
 /** The list methods of the client of sessions. */
 export interface SessionLists {
   /**
-   * Lists the sessions of a user, or of all with `allUsers`, that match the filters, the newest first. A page may be empty although others follow, because
-   * the service examines a limited number of sessions for it.
+   * Lists the sessions of a user, or of all with `allUsers`, that match the filters, the newest first. A page may be empty
+   * although others follow, because the service examines a limited number of sessions for it.
    */
   list(
     request: MessageInitShape<typeof ListSessionsRequestSchema>,

@@ -1,4 +1,4 @@
-/** Runs work for each item, a few at a time, so that a page takes no more than its part of the service. Returns the results in order. */
+/** Runs work for each item, a few at a time, so that a page does not occupy the service. Returns the results in order. */
 export async function fewAtOnce<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,

@@ -3,8 +3,8 @@ import type { ApiKey } from "../store/types.js"
 import type { Identity } from "./identity.js"
 
 /**
- * The scopes that `all` does not include. An application must not read private properties unless it is meant to, and must not change
- * the session policy, which limits it. Whoever has stolen its key must not be able to create another.
+ * The scopes that `all` does not include. An application must not read private properties unless it is meant to, and must
+ * not change the session policy, which limits it. Whoever has stolen its key must not be able to create another.
  */
 const scopesBesideAll: ReadonlySet<string> = new Set(["users:private", "keys:write", "session-policy:write"])
 

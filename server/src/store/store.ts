@@ -222,8 +222,9 @@ export interface UserStore {
   /**
    * Returns a page of users. See Pages. Users are in the order of creation, or of what a condition of the filter is about:
    * the compared form of the address or of the name, the id of the first account of the provider, the day, since when they
-   * are disabled. Users that are equal by that are in the byte order of their ids. A page of a provider's users ends after `size`
-   * accounts, and one with `disabled` after `size` users with or without it, so it may have fewer users, or none. Throws INVALID_FIELD for two conditions that no index serves together.
+   * are disabled. Users that are equal by that are in the byte order of their ids. A page of a provider's users ends after
+   * `size` accounts, and one with `disabled` after `size` users who may or may not be disabled, so it may have fewer users,
+   * or none. Throws INVALID_FIELD for two conditions that no index serves together.
    *
    * A user is seen when a session of it is created, changed or read. The day of a read is recorded in the background, with the
    * session's last use: it is lost if the database does not accept that write.
@@ -330,7 +331,9 @@ export interface SessionStore {
   /**
    * Returns the session with its `id`. Throws USER_NOT_FOUND, USER_DISABLED, SESSION_ALREADY_EXISTS and INVALID_FIELD
    * (`extra`). An `expires` in the past is accepted. If the policy has `maxSessions`, the user has at most that many
-   * afterwards: the oldest are deleted, or it throws SESSION_LIMIT_REACHED, also among concurrent calls of any process.
+   * afterwards: the oldest are deleted, or it throws SESSION_LIMIT_REACHED, also among concurrent calls of any process. Of a
+   * user with more than 1,000 sessions, ended ones too, the oldest are deleted before. Throws CONFLICT if the process does not
+   * know of the policy yet and the user has more than 2,000.
    */
   create(caller: Caller, session: Session, origin?: SessionOrigin): Promise<Session>
   /**

@@ -407,7 +407,7 @@ export interface ApiKey {
   /** The display name. */
   name: string
   tenant: string
-  /** The scopes, such as `users:read`; `all` stands for every scope but `users:private`, `keys:write` and `session-policy:write`. */
+  /** The scopes, such as `users:read`. `all` stands for every scope but those of `scopesBesideAll` in auth/key.ts. */
   scopes: string[]
   /** SHA-256 of the secret part; undefined if the key accepts only a certificate. */
   secretHash?: Buffer | undefined

@@ -5,7 +5,7 @@ import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Shares } from "../parts/shares.tsx"
 import { device, number } from "../text.ts"
 
-/** How people have signed in lately: the newest sessions, also those that have ended since, by provider, and by browser and system. */
+/** How people have signed in lately: the newest sessions, ended ones too, by provider, and by browser and system. */
 export function NewestSessions() {
   const page = useLoaded((signal) => sessions.listSessions({ allUsers: true, pageSize: 1000 }, { signal }), [])
   const found = page.answer?.sessions ?? []

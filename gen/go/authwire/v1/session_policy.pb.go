@@ -84,7 +84,8 @@ type SessionPolicy struct {
 	// How long after its last recorded use a session ends. A use is recorded about once a minute, so a session may end up to a
 	// minute earlier, and two minutes earlier where clients cache sessions, but never later.
 	IdleTimeout *durationpb.Duration `protobuf:"bytes,2,opt,name=idle_timeout,json=idleTimeout,proto3" json:"idle_timeout,omitempty"`
-	// The most sessions that a user has at the same time.
+	// The most sessions that a user has at the same time. When a user with more than 1,000 sessions signs in, ended ones too, the
+	// oldest are deleted.
 	MaxSessions *uint32 `protobuf:"varint,3,opt,name=max_sessions,json=maxSessions,proto3,oneof" json:"max_sessions,omitempty"`
 	// What happens if a user who has `max_sessions` signs in.
 	AtLimit SessionLimitAction `protobuf:"varint,4,opt,name=at_limit,json=atLimit,proto3,enum=authwire.v1.SessionLimitAction" json:"at_limit,omitempty"`

@@ -17,8 +17,8 @@ const keysAtOnce = 1000
 const longestWriteMs = 30_000
 
 /**
- * The most keys of a tenant up to which callers can create some, revoked ones too: every process keeps the valid ones and reads
- * over the others. Calls that create some at the same time may exceed it a little.
+ * The number of keys of a tenant, revoked ones too, up to which callers can create some: every process keeps the valid ones and
+ * reads over the others. Calls at the same time may exceed it a little.
  */
 const maxKeysOfTenant = 1000
 

@@ -56,7 +56,9 @@ class SessionPolicy(_message.Message):
     AT_LIMIT_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     max_sessions: _builtins.int
-    """The most sessions that a user has at the same time."""
+    """The most sessions that a user has at the same time. When a user with more than 1,000 sessions signs in, ended ones too, the
+    oldest are deleted.
+    """
     at_limit: Global___SessionLimitAction.ValueType
     """What happens if a user who has `max_sessions` signs in."""
     etag: _builtins.str

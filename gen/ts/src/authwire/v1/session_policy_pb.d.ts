@@ -34,7 +34,8 @@ export declare type SessionPolicy = Message<"authwire.v1.SessionPolicy"> & {
   idleTimeout?: Duration | undefined;
 
   /**
-   * The most sessions that a user has at the same time.
+   * The most sessions that a user has at the same time. When a user with more than 1,000 sessions signs in, ended ones too, the
+   * oldest are deleted.
    *
    * @generated from field: optional uint32 max_sessions = 3;
    */

@@ -21,7 +21,7 @@ const today: Record<Engine, string> = {
   sqlite: "strftime('%Y-%m-%d %H:%M:%f', 'now', 'start of day')",
 }
 
-/** Returns the time at which the current day of the database began, in UTC, as an SQL expression. Its cell is that of a time column. */
+/** Returns when the current UTC day of the database began, as an SQL expression. Its cell is that of a time column. */
 export function currentDay(engine: Engine): string {
   return today[engine]
 }
