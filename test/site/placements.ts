@@ -57,7 +57,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/extending-sessions.md": [compiled, programs, commands],
   "docs/gateways.md": [commands],
   "docs/introspection.md": [programs, commands],
-  "docs/moving.md": [compiled, commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
+  "docs/moving.md": [commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
   "docs/next-auth-4.md": [nextAuth4, nextAuth4, compiled],
   "docs/operating.md": [commands, notRun("variables of the service"), commands, formats],
   "docs/other-languages.md": [
