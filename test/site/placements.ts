@@ -22,7 +22,6 @@ const token = by("token/src/readme.test.ts")
 
 const exampleIsBuilt = notRun("the same commands with their values filled in are those of test/examples/languages")
 const otherHosts = notRun("it names hosts that only the reader has")
-const excerpt = notRun("an excerpt of the example beside it, which test/examples runs whole")
 
 /** For each page, its blocks in their order. */
 export const placements: Readonly<Record<string, readonly Placement[]>> = {
@@ -95,7 +94,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   ],
   "docs/start/backend.md": [guides, commands, commands, commands],
   "docs/start/express.md": [guides, guides, by("test/examples/express-pages.test.ts")],
-  "docs/start/nextjs.md": [guides, ...Array(7).fill(nextjs)],
+  "docs/start/nextjs.md": [guides, ...Array(6).fill(nextjs)],
   "docs/start/sveltekit.md": [guides, guides, compiled, compiled],
   "docs/upgrading.md": [upgrade, upgrade, upgrade],
   "token/README.md": [
@@ -106,10 +105,8 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     notRun("the shape of the file of vectors; the test of the page compares the fields"),
   ],
   "examples/envoy/README.md": [notRun("test/gateways/proxies.long.test.ts starts Envoy with the file beside it")],
-  "examples/express/README.md": [excerpt, excerpt],
   "examples/go/README.md": [exampleIsBuilt],
   "examples/java/README.md": [exampleIsBuilt],
-  "examples/nextjs/README.md": [excerpt],
   "examples/nginx/README.md": [notRun("test/gateways/proxies.long.test.ts starts nginx with the file beside it")],
   "examples/python/README.md": [exampleIsBuilt],
   "examples/rust/README.md": [exampleIsBuilt],
