@@ -1,6 +1,4 @@
 import { blocksOf } from "@authwire/test-support/applications/pages.js"
-import { createDatabase } from "@authwire/test-support/databases/databases.js"
-import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { describe, expect, test } from "@jest/globals"
 import { parseStaticKeys } from "../../server/src/auth/static-keys.js"
 import { parseTenantSecrets } from "../../server/src/auth/tenant-secrets.js"
@@ -25,15 +23,5 @@ describe("the files and values of the pages", () => {
     const secret = "a secret of at least 32 bytes, the "
     const text = code("docs/security.md", 5).replaceAll(/\b(\w+)…/g, `${secret}$1`)
     expect([...parseTenantSecrets(text, { short: false })]).toEqual([["acme", [`${secret}newest`, `${secret}older`]]])
-  })
-
-  test("the query for incomplete sign-ups of docs/operating.md", async () => {
-    const database = await createDatabase("sqlite")
-    try {
-      await migrate(database)
-      expect(await database.query(code("docs/operating.md", 3))).toEqual([])
-    } finally {
-      await database.drop()
-    }
   })
 })

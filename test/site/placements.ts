@@ -58,7 +58,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/introspection.md": [programs, commands],
   "docs/moving.md": [commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
   "docs/next-auth-4.md": [nextAuth4, nextAuth4, compiled],
-  "docs/operating.md": [commands, notRun("variables of the service"), commands, formats],
+  "docs/operating.md": [commands, notRun("variables of the service"), commands],
   "docs/other-languages.md": [
     commands,
     ...Array(12).fill(languages),
