@@ -40,12 +40,12 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/clusters.md": [otherHosts, notRun("the test's own servers are no members of a cluster")],
   "docs/console.md": [notRun("the service is the reader's; test/console/console.test.ts starts a console of one")],
   "docs/deploying.md": [
-    notRun("createuser asks for a password, and the server is the reader's"),
-    notRun("variables of the service, with a command of another vendor"),
     notRun("needs Docker; test/deploy/image.long.test.ts builds the image from the same file without it"),
     notRun("needs Docker; test/deploy/compose.long.test.ts checks the files and runs deploy/make-env"),
     notRun("needs a cluster of Kubernetes; test/deploy/chart.long.test.ts renders and checks the chart"),
     notRun("changes the machine; test/deploy/systemd.long.test.ts checks the unit"),
+    notRun("the server of PostgreSQL is the reader's"),
+    notRun("variables of the service, with a command of another vendor"),
   ],
   "docs/disabling-users.md": [
     programs,
@@ -57,7 +57,11 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/gateways.md": [commands],
   "docs/introspection.md": [programs, commands],
   "docs/moving.md": [commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
-  "docs/next-auth-4.md": [nextAuth4, nextAuth4, compiled],
+  "docs/next-auth-4.md": [
+    nextAuth4,
+    nextAuth4,
+    notRun("a property of the reader's configuration; test/next-auth-4/adapter.long.test.ts has the same settings"),
+  ],
   "docs/operating.md": [commands, notRun("variables of the service"), commands],
   "docs/other-languages.md": [
     commands,
