@@ -67,7 +67,7 @@ export const sections = [...named, more].filter(({ pages }) => pages.length > 0)
 /** Returns the first paragraph of a page, as a plain text of at most 160 characters. */
 export function descriptionOf(page) {
   const text = readFileSync(`${root}/${page}`, "utf8")
-  const paragraph = text.split("\n\n").find((part) => /^[A-Z*]/.test(part)) ?? ""
+  const paragraph = text.split("\n\n").find((part) => /^(?:[A-Z*]|`[^`])/.test(part)) ?? ""
   const plain = paragraph
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
     .replaceAll(/[*`]/g, "")
