@@ -42,7 +42,14 @@ const named = [
   },
   {
     text: "Reference",
-    pages: ["docs/configuration.md", "docs/errors.md", "docs/client.md", "SECURITY.md", "CHANGELOG.md"],
+    pages: [
+      "docs/configuration.md",
+      "docs/errors.md",
+      "docs/limits.md",
+      "docs/client.md",
+      "SECURITY.md",
+      "CHANGELOG.md",
+    ],
   },
 ]
 

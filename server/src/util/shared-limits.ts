@@ -32,7 +32,7 @@ export function sharesInTurns(worker: number, round: (part: number) => number = 
   return { worker, tenant: without(0.1), key: without(0.2), inTurns: true }
 }
 
-/** All limits of a worker that API keys share. SECURITY.md has them as a table, which a test compares with this one. */
+/** All limits of a worker that API keys share. docs/limits.md is made from them. */
 export const sharedLimits = {
   /**
    * Connections over which a call with a valid key was made. The worker's number is that of `--max-connections` for each

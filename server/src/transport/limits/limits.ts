@@ -1,9 +1,8 @@
 /**
- * Limits of one connection, at both listeners. SECURITY.md has them as a table. Those of API keys and tenants are in
- * util/shared-limits.ts. In addition Node's HTTP/2 itself bounds
- * a connection: header fields (128 in a request), streams reset by the client (a burst of 1,000, then 33 a second,
- * against rapid reset), invalid frames (1,000), and answers to settings and pings that the client does not read
- * (1,000).
+ * Limits of one connection, at both listeners; docs/limits.md is made from them. Those of API keys and tenants are in
+ * util/shared-limits.ts. In addition Node's HTTP/2 itself bounds a connection: header fields (128 in a request), streams
+ * reset by the client (a burst of 1,000, then 33 a second, against rapid reset), invalid frames (1,000), and answers to
+ * settings and pings that the client does not read (1,000).
  */
 export const limits = {
   /**
