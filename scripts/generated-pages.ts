@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import type { Option } from "../server/dist/config/option.js"
 import { optionGroups, options } from "../server/dist/config/options.js"
 import { shown } from "../server/dist/config/values.js"
@@ -55,4 +56,25 @@ export function withMigrations(page: string): string {
   })
   const head = "| migration | the previous version can run on it | because |\n| --- | --- | --- |"
   return page.replace(section, [head, ...rows].join("\n"))
+}
+
+const excerpt = /(?<=<!-- From (\S+); edits here are lost\. -->\n\n```\w+\n)[\s\S]*?(?=\n```)/g
+
+/** Returns docs/other-languages.md with the functions of the examples that find the signed-in user. */
+export function withExcerpts(page: string): string {
+  return page.replace(excerpt, (_, file) => functionOf(readFileSync(new URL(`../${file}`, import.meta.url), "utf8")))
+}
+
+/** Returns the function that finds the signed-in user, with the comment above it, from the source of an example. */
+function functionOf(source: string): string {
+  const lines = source.trimEnd().split("\n")
+  let first = lines.findIndex((line) => /^\s*\w.*who_?is_?signed_?in\(/i.test(line))
+  const [indent = ""] = /^\s*/.exec(lines[first] ?? "") ?? []
+  // Without braces the function is the last one of its file.
+  const last = lines.indexOf(`${indent}}`, first)
+  while (/^\s*(\/\/|\/?\*)/.test(lines[first - 1] ?? "")) first--
+  return lines
+    .slice(first, last < 0 ? undefined : last + 1)
+    .map((line) => line.slice(indent.length))
+    .join("\n")
 }

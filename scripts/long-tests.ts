@@ -50,6 +50,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
     "site/**",
     "client/src/nextjs.ts",
     "gen/{go,python}/**",
+    "examples/{go,python,java,rust}/**",
   ],
   "test/tracing/*.long.test.ts": ["server/src/tracing/**", "client/src/transport/trace.ts"],
   "test/upgrade/upgrade.long.test.ts": ["server/src/store/sql/schema/**"],

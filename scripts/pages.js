@@ -2,12 +2,16 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { errorsPage } from "./errors-page.ts"
 import { floorsPicture } from "./floors-picture.js"
-import { configurationPage, withMigrations } from "./generated-pages.ts"
+import { configurationPage, withExcerpts, withMigrations } from "./generated-pages.ts"
 import { limitsPage } from "./limits-page.ts"
 
-const upgrading = new URL("../docs/upgrading.md", import.meta.url)
-writeFileSync(new URL("../docs/configuration.md", import.meta.url), configurationPage())
-writeFileSync(new URL("../docs/errors.md", import.meta.url), errorsPage())
-writeFileSync(new URL("../docs/limits.md", import.meta.url), limitsPage())
-writeFileSync(upgrading, withMigrations(readFileSync(upgrading, "utf8")))
-writeFileSync(new URL("../docs/images/floors.svg", import.meta.url), floorsPicture())
+const docs = new URL("../docs/", import.meta.url)
+const write = (name, text) => writeFileSync(new URL(name, docs), text)
+const update = (name, updated) => write(name, updated(readFileSync(new URL(name, docs), "utf8")))
+
+write("configuration.md", configurationPage())
+write("errors.md", errorsPage())
+write("limits.md", limitsPage())
+update("upgrading.md", withMigrations)
+update("other-languages.md", withExcerpts)
+write("images/floors.svg", floorsPicture())

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { ErrorReason } from "@authwire/proto"
 import { describe, expect, test } from "@jest/globals"
 import { errorsPage } from "../../scripts/errors-page.ts"
-import { configurationPage, withMigrations } from "../../scripts/generated-pages.ts"
+import { configurationPage, withExcerpts, withMigrations } from "../../scripts/generated-pages.ts"
 import { scopes } from "../../server/src/auth/scopes.js"
 
 const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8")
@@ -18,6 +18,12 @@ test("docs/upgrading.md states for each migration whether the previous version c
     /^\| `0001-first-release` \| yes \| a build before the first release does not use what is new; .* \|$/m,
   )
   expect(page).toBe(withMigrations(page))
+})
+
+test("docs/other-languages.md shows the functions of the examples", () => {
+  const page = read("other-languages.md")
+  expect(page.match(/who_?is_?signed_?in\(/gi)).toHaveLength(4)
+  expect(page).toBe(withExcerpts(page))
 })
 
 test("docs/security.md lists exactly the scopes of the schema", () => {
