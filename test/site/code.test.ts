@@ -52,7 +52,6 @@ const programs: readonly [page: string, block: number, before: string][] = [
     0,
     'const apiKey = ""\nlet startCursor: string | undefined\nconst [forget, keep] = [async () => {}, async () => process.exit()]\n',
   ],
-  ["docs/extending-sessions.md", 1, app],
   [
     "docs/introspection.md",
     0,

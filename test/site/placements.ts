@@ -53,7 +53,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   ],
   "docs/errors.md": [commands],
   "docs/events.md": [programs, notRun("what a command prints; test/cli/events.test.ts runs it")],
-  "docs/extending-sessions.md": [compiled, programs, commands],
+  "docs/extending-sessions.md": [compiled, commands],
   "docs/gateways.md": [commands],
   "docs/introspection.md": [programs, commands],
   "docs/moving.md": [commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
