@@ -128,6 +128,12 @@ function createFile(path: string): void {
   }
 }
 
+/** A prepared statement, and whether it returns rows. */
+interface Prepared {
+  readonly statement: Libsql.Statement
+  readonly isReader: boolean
+}
+
 /**
  * Creates the engine of SQLite. It has one connection and runs statements synchronously, so no statement waits or needs
  * a timeout.
@@ -135,17 +141,20 @@ function createFile(path: string): void {
  * @param checkFiles Throws if a write would be lost.
  */
 function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine {
-  const statements = new Map<string, Libsql.Statement>()
+  const statements = new Map<string, Prepared>()
   const turn = turnLimit(longestTurnMs)
 
-  function prepared(database: Libsql.Database, sql: string): Libsql.Statement {
-    let statement = statements.get(sql)
-    if (statement === undefined) {
-      statement = database.prepare(sql)
-      if (statement.reader) statement.raw()
-      statements.set(sql, statement)
+  function prepared(database: Libsql.Database, sql: string): Prepared {
+    let found = statements.get(sql)
+    if (found === undefined) {
+      const statement = database.prepare(sql)
+      // Asked once, because libsql makes the names of all columns for its answer.
+      const isReader = statement.reader
+      if (isReader) statement.raw()
+      found = { statement, isReader }
+      statements.set(sql, found)
     }
-    return statement
+    return found
   }
 
   /**
@@ -176,8 +185,8 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
         database.exec(sql)
         return { rows: [], matched: 0 }
       }
-      const statement = prepared(database, sql)
-      if (statement.reader) return { rows: statement.all(cells) as Cell[][], matched: 0 }
+      const { statement, isReader } = prepared(database, sql)
+      if (isReader) return { rows: statement.all(cells) as Cell[][], matched: 0 }
       return { rows: [], matched: write(database, statement, cells) }
     } catch (error) {
       throw statementError(error)
@@ -201,7 +210,7 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
     // A transaction locks the whole database when it begins.
     lock: (select) => select,
     locksRows: false,
-    lookups: { limit: 1, ahead: 1 },
+    lookups: { limit: 16, ahead: 1 },
     hasOtherMembers: false,
     connect: async () => {
       await turn()

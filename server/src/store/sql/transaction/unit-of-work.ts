@@ -128,7 +128,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         },
         async join(mayShare) {
           // A transaction of one unit is not a shared one: it would never say that the next one may begin.
-          const limit = mayShare ? engine.lookups.limit : 1
+          const limit = mayShare && engine.locksRows ? engine.lookups.limit : 1
           const joined = await connect(limit > 1 ? "shared" : hasMetLock ? "retry" : purpose, unit)
           return joined instanceof Group ? joined : new Group(joined, permits, limit)
         },
