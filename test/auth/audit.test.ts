@@ -38,6 +38,7 @@ const aboutNobody = [
   "RevokeApiKey",
   "UpdateSessionPolicy",
   "RevokeAllSessions",
+  "CreateTenant",
   "CreateVerificationToken",
   "UseVerificationToken",
 ]
@@ -64,7 +65,7 @@ describe("the audit log", () => {
     response.setHeader("content-type", "application/json")
     response.end(JSON.stringify({ access_token: "new", token_type: "bearer", expires_in: 3600 }))
   })
-  const all = staticKey(["all", "users:private", "keys:write", "session-policy:write"])
+  const all = staticKey(["all", "users:private", "keys:write", "session-policy:write", "tenants:read", "tenants:write"])
   const mayRead = staticKey(["users:read"])
   const lines = () => linesOf(readFileSync(file, "utf8"))
   /** Waits for the line of a request, and checks that it is the only one. */
@@ -135,6 +136,7 @@ describe("the audit log", () => {
       RevokeUserSessions: { revoked: 1 },
       RevokeAllSessions: { provider: "q" },
       CreateApiKey: { api_key_id: expect.stringMatching(/^[a-z0-9]{16}$/) },
+      CreateTenant: { tenant_name: "intruder", api_key_id: expect.stringMatching(/^[a-z0-9]{16}$/) },
     }
     // Methods that delete the rows of other methods are called last.
     const { deleteSession, revokeUserSessions, revokeSessions } = SessionService.method

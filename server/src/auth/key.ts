@@ -3,10 +3,17 @@ import type { ApiKey } from "../store/types.js"
 import type { Identity } from "./identity.js"
 
 /**
- * The scopes that `all` does not include. An application must not read private properties unless it is meant to, and must
- * not change the session policy, which limits it. Whoever has stolen its key must not be able to create another.
+ * The scopes that `all` does not include. An application must not read private properties unless it is meant to, must not
+ * change the session policy, which limits it, and has nothing to do with other tenants. Whoever has stolen its key must not be
+ * able to create another.
  */
-const scopesBesideAll: ReadonlySet<string> = new Set(["users:private", "keys:write", "session-policy:write"])
+const scopesBesideAll: ReadonlySet<string> = new Set([
+  "users:private",
+  "keys:write",
+  "session-policy:write",
+  "tenants:read",
+  "tenants:write",
+])
 
 /** The hash that is compared if a key has no secret or does not exist. It is random, so no known secret has it. */
 const unknownHash = randomBytes(32)

@@ -13,6 +13,7 @@ import {
   PrivateExtraService,
   SessionCacheService,
   SessionPolicyService,
+  TenantService,
   SessionService,
   TokenService,
   UserService,
@@ -61,6 +62,7 @@ import { reflectionService } from "../services/reflection.js"
 import { sessionService } from "../services/session.js"
 import { sessionCacheService } from "../services/session-cache.js"
 import { sessionPolicyService } from "../services/session-policy.js"
+import { tenantService } from "../services/tenant.js"
 import { tokenService } from "../services/token.js"
 import { userService } from "../services/user.js"
 import { verificationTokenService } from "../services/verification-token.js"
@@ -135,6 +137,7 @@ export function createService(options: ServiceOptions): Router {
     register(Authorization, authorizationService(asking)),
     register(EventService, eventService({ events: store.events, feed: options.feed })),
     register(ApiKeyService, apiKeyService(store)),
+    register(TenantService, tenantService(store)),
     register(AuditService, auditService(store)),
   ]
   const serviceNames = [...services.map(({ desc }) => desc.typeName), PipelineService.typeName]

@@ -25,7 +25,7 @@ export const commandOptions = {
   scopes: {
     value: scopes(),
     isRequired: true,
-    help: "The scopes of the new key, separated by commas. The schema states the scope of each method. all: every scope but users:private, keys:write and session-policy:write.",
+    help: "The scopes of the new key, separated by commas. The schema states the scope of each method. all: every scope but users:private, keys:write, session-policy:write, tenants:read and tenants:write.",
     commands: ["keys create"],
   },
   tenant: {

@@ -19,6 +19,7 @@ const statuses: Record<Reason, readonly [code: Code, message: string]> = {
   ACCOUNT_LINKED_TO_ANOTHER_USER: [Code.AlreadyExists, "the account is linked to another user"],
   SESSION_NOT_FOUND: [Code.NotFound, "no such session, or it has expired"],
   SESSION_ALREADY_EXISTS: [Code.AlreadyExists, "a session has this token"],
+  TENANT_ALREADY_EXISTS: [Code.AlreadyExists, "a tenant has this name"],
   SESSION_LIMIT_REACHED: [Code.FailedPrecondition, "the user has as many sessions as the session policy allows"],
   VERIFICATION_TOKEN_NOT_FOUND: [Code.NotFound, "no such verification token, or it was used"],
   VERIFICATION_TOKEN_ALREADY_EXISTS: [Code.AlreadyExists, "the identifier has this verification token already"],
@@ -123,7 +124,7 @@ export function toFailure(error: unknown): Failure {
 }
 
 /** The store's reasons that are not in the schema. Only the command that creates tenants and keys gets them. */
-type CommandReason = "TENANT_NOT_FOUND" | "TENANT_ALREADY_EXISTS" | "API_KEY_ALREADY_EXISTS"
+type CommandReason = "TENANT_NOT_FOUND" | "API_KEY_ALREADY_EXISTS"
 
 function isReason(reason: StoreErrorReason): reason is Exclude<StoreErrorReason, CommandReason> {
   return reason in statuses

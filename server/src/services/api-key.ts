@@ -1,9 +1,8 @@
 import type { ApiKeyService } from "@authwire/proto"
-import { formatKey, hashSecret, newKey } from "../auth/api-key.js"
-import { areScopes, requireScope, scopes } from "../auth/scopes.js"
-import { Failure } from "../errors/failure.js"
+import { scopes } from "../auth/scopes.js"
 import type { Implementation } from "../rpc/call.js"
 import type { TenantApiKeyStore } from "../store/store.js"
+import { newKeyFor } from "./new-key.js"
 import { fromApiKey } from "./wire/api-key.js"
 import { toDate, toPage } from "./wire/values.js"
 
@@ -22,22 +21,10 @@ export function apiKeyService({
       return { apiKeys: items.map(fromApiKey), nextPageToken: nextToken ?? "" }
     },
     async createApiKey({ name, scopes: given, expireTime }, call) {
-      for (const [index, scope] of given.entries()) {
-        if (!areScopes([scope])) {
-          const violations = [{ field: `scopes[${index}]`, description: `must be one of all, ${scopes.join(", ")}` }]
-          throw new Failure("INVALID_FIELD", { violations })
-        }
-        requireScope(call.identity, scope)
-      }
-      const parts = newKey()
-      const created = await tenantApiKeys.create(call, {
-        id: parts.id,
-        name,
-        scopes: given,
-        secretHash: hashSecret(parts.secret),
-        expires: expireTime && toDate(expireTime, "expire_time"),
-      })
-      return { apiKey: fromApiKey(created), key: formatKey(parts) }
+      const { key, text } = newKeyFor(call, name, given)
+      const expires = expireTime && toDate(expireTime, "expire_time")
+      const created = await tenantApiKeys.create(call, { ...key, expires })
+      return { apiKey: fromApiKey(created), key: text }
     },
     async revokeApiKey({ id }, call) {
       const revoked = await tenantApiKeys.revoke(call, id)

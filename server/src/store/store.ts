@@ -122,6 +122,7 @@ export interface Store {
   readonly tenants: TenantStore
   readonly apiKeys: ApiKeyStore
   readonly tenantApiKeys: TenantApiKeyStore
+  readonly tenantDirectory: TenantDirectory
   readonly events: EventStore
   readonly audit: AuditStore
   readonly caches: CacheStore
@@ -630,4 +631,19 @@ export interface TenantApiKeyStore {
   create(caller: Caller, key: Omit<ApiKey, "tenant" | "created" | "revoked">): Promise<ApiKey>
   /** Does what `revoke` of ApiKeyStore does. Returns null also for a key of another tenant. */
   revoke(caller: Caller, id: string): Promise<ApiKey | null>
+}
+
+/** What an operator can do with the tenants of the service by calls. */
+export interface TenantDirectory {
+  /** Returns the tenants in the byte order of their names. See Pages. */
+  list(caller: Caller, page: PageRequest): Promise<Page<Tenant>>
+  /**
+   * Creates a tenant and its first key, or neither. Throws TENANT_ALREADY_EXISTS, INVALID_FIELD (`name`: there are 1,000
+   * tenants), and API_KEY_ALREADY_EXISTS.
+   */
+  create(
+    caller: Caller,
+    name: string,
+    key: Omit<ApiKey, "tenant" | "created" | "revoked">,
+  ): Promise<{ tenant: Tenant; key: ApiKey }>
 }

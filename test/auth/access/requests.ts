@@ -44,6 +44,7 @@ const requests: Record<string, object> = {
   UpdateAuthenticator: { credentialId: "c", displayName: "changed" },
   DeleteAuthenticator: { credentialId: "c" },
   CreateApiKey: { name: "intruder", scopes: ["users:read"] },
+  CreateTenant: { name: "intruder", apiKeyName: "intruder", scopes: ["users:read"] },
   RevokeApiKey: { id: "none" },
   Encode: { salt: "s", payload: { sub: "x" } },
 }
@@ -68,6 +69,7 @@ export async function contents(database: TestDatabase): Promise<string> {
     "authenticators",
     "session_policies",
     "api_keys",
+    "tenants",
   ]
   const all = await Promise.all(tables.map((table) => database.query(`SELECT * FROM ${table} ORDER BY 1, 2`)))
   return JSON.stringify(all)

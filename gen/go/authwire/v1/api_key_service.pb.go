@@ -30,8 +30,8 @@ type ApiKey struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Display name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write` and
-	// `session-policy:write`.
+	// The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write`,
+	// `session-policy:write`, `tenants:read` and `tenants:write`.
 	Scopes []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
 	// Name in a client certificate that replaces the secret, such as `DNS:app.internal`.
 	CertificateName *string `protobuf:"bytes,4,opt,name=certificate_name,json=certificateName,proto3,oneof" json:"certificate_name,omitempty"`

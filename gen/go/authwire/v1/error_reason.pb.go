@@ -255,6 +255,10 @@ const (
 	//
 	// Tell the user to sign out on another device first.
 	ErrorReason_ERROR_REASON_SESSION_LIMIT_REACHED ErrorReason = 50
+	// ALREADY_EXISTS: a tenant has this name.
+	//
+	// Choose another name. If it was the caller's own earlier attempt whose response was lost, repeat that with its idempotency key.
+	ErrorReason_ERROR_REASON_TENANT_ALREADY_EXISTS ErrorReason = 51
 )
 
 // Enum value maps for ErrorReason.
@@ -311,6 +315,7 @@ var (
 		48: "ERROR_REASON_USER_DISABLED",
 		49: "ERROR_REASON_STALE_ETAG",
 		50: "ERROR_REASON_SESSION_LIMIT_REACHED",
+		51: "ERROR_REASON_TENANT_ALREADY_EXISTS",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                       0,
@@ -364,6 +369,7 @@ var (
 		"ERROR_REASON_USER_DISABLED":                     48,
 		"ERROR_REASON_STALE_ETAG":                        49,
 		"ERROR_REASON_SESSION_LIMIT_REACHED":             50,
+		"ERROR_REASON_TENANT_ALREADY_EXISTS":             51,
 	}
 )
 
@@ -398,7 +404,7 @@ var File_authwire_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xc3\x0e\n" +
+	"\x1eauthwire/v1/error_reason.proto\x12\vauthwire.v1*\xeb\x0e\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12\x1f\n" +
@@ -451,7 +457,8 @@ const file_authwire_v1_error_reason_proto_rawDesc = "" +
 	"!ERROR_REASON_CACHES_NOT_CONFIRMED\x10/\x12\x1e\n" +
 	"\x1aERROR_REASON_USER_DISABLED\x100\x12\x1b\n" +
 	"\x17ERROR_REASON_STALE_ETAG\x101\x12&\n" +
-	"\"ERROR_REASON_SESSION_LIMIT_REACHED\x102BO\n" +
+	"\"ERROR_REASON_SESSION_LIMIT_REACHED\x102\x12&\n" +
+	"\"ERROR_REASON_TENANT_ALREADY_EXISTS\x103BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

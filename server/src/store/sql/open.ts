@@ -26,6 +26,7 @@ import { sessionPolicyStore } from "./sessions/session-policies.js"
 import { sessionRevocations } from "./sessions/session-revocations.js"
 import { sessionStore } from "./sessions/sessions.js"
 import { tenantApiKeyStore } from "./tenant-api-keys.js"
+import { tenantDirectory } from "./tenant-directory.js"
 import { tenantStore } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
 import { provisionalUsers } from "./users/provisional-users.js"
@@ -155,6 +156,7 @@ export function sqlStore(
     tenants: tenantStore(database),
     apiKeys,
     tenantApiKeys: tenantApiKeyStore(database, { all: apiKeys, tokens, clock }),
+    tenantDirectory: tenantDirectory(database, { tokens, clock }),
     ...idempotencyStore(database, cipher, clock),
     events: { ...eventStore(database, { isEnabled }), ...eventCursors(encryptionKeys) },
     audit: auditStore(database, tokens),

@@ -40,8 +40,8 @@ class ApiKey(_message.Message):
     """Name in a client certificate that replaces the secret, such as `DNS:app.internal`."""
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write` and
-        `session-policy:write`.
+        """The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write`,
+        `session-policy:write`, `tenants:read` and `tenants:write`.
         """
 
     @_builtins.property

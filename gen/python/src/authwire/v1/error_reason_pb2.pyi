@@ -300,6 +300,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
 
     Tell the user to sign out on another device first.
     """
+    ERROR_REASON_TENANT_ALREADY_EXISTS: _ErrorReason.ValueType  # 51
+    """ALREADY_EXISTS: a tenant has this name.
+
+    Choose another name. If it was the caller's own earlier attempt whose response was lost, repeat that with its idempotency key.
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """The reasons why a call fails. Every error carries a google.rpc.ErrorInfo with the domain `authwire`. Its reason is the
@@ -584,5 +589,10 @@ ERROR_REASON_SESSION_LIMIT_REACHED: ErrorReason.ValueType  # 50
 further ones (SESSION_LIMIT_ACTION_REJECT_NEW).
 
 Tell the user to sign out on another device first.
+"""
+ERROR_REASON_TENANT_ALREADY_EXISTS: ErrorReason.ValueType  # 51
+"""ALREADY_EXISTS: a tenant has this name.
+
+Choose another name. If it was the caller's own earlier attempt whose response was lost, repeat that with its idempotency key.
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

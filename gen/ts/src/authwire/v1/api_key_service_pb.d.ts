@@ -32,8 +32,8 @@ export declare type ApiKey = Message<"authwire.v1.ApiKey"> & {
   name: string;
 
   /**
-   * The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write` and
-   * `session-policy:write`.
+   * The scopes that the key was given; `all` stands for every scope but `users:private`, `keys:write`,
+   * `session-policy:write`, `tenants:read` and `tenants:write`.
    *
    * @generated from field: repeated string scopes = 3;
    */

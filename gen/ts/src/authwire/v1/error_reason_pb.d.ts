@@ -499,6 +499,15 @@ export enum ErrorReason {
    * @generated from enum value: ERROR_REASON_SESSION_LIMIT_REACHED = 50;
    */
   SESSION_LIMIT_REACHED = 50,
+
+  /**
+   * ALREADY_EXISTS: a tenant has this name.
+   *
+   * Choose another name. If it was the caller's own earlier attempt whose response was lost, repeat that with its idempotency key.
+   *
+   * @generated from enum value: ERROR_REASON_TENANT_ALREADY_EXISTS = 51;
+   */
+  TENANT_ALREADY_EXISTS = 51,
 }
 
 /**

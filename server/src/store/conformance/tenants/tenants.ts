@@ -103,6 +103,39 @@ export function tenantContract(context: ContractContext): void {
       await expect(context.other.tenants.create({}, tenant)).rejects.toMatchObject({ reason: "TENANT_ALREADY_EXISTS" })
     })
 
+    test("are created with a first key, or not at all", async () => {
+      const caller = { tenant: "default" }
+      const key = { id: newId().replaceAll("-", ""), name: "first", scopes: ["all"], secretHash: Buffer.alloc(32, 1) }
+      const name = newId()
+      const created = await context.store.tenantDirectory.create(caller, name, key)
+      const now = new Date(context.clock.now)
+      expect(created).toEqual({ tenant: { name, created: now }, key: { ...key, tenant: name, created: now } })
+      expect(await context.other.apiKeys.get({}, key.id)).toEqual(created.key)
+      const other = { ...key, id: newId().replaceAll("-", "") }
+      const taken = context.other.tenantDirectory.create(caller, name, other)
+      await expect(taken).rejects.toMatchObject({ reason: "TENANT_ALREADY_EXISTS" })
+      expect(await context.store.apiKeys.get({}, other.id)).toBeNull()
+      const unmade = newId()
+      const sameKey = context.other.tenantDirectory.create(caller, unmade, key)
+      await expect(sameKey).rejects.toMatchObject({ reason: "API_KEY_ALREADY_EXISTS" })
+      expect((await context.store.tenants.list({})).map((tenant) => tenant.name)).not.toContain(unmade)
+    })
+
+    test("are listed page by page, each once, in the byte order of their names", async () => {
+      const caller = { tenant: "default" }
+      const names = ["a", "a-", "a0", "0"].map((suffix) => `${newId()}${suffix}`)
+      for (const name of names) await context.store.tenants.create({}, { name, created: new Date(context.clock.now) })
+      const found: string[] = []
+      for (let token: string | undefined, isLast = false; !isLast; isLast = token === undefined) {
+        const page = await context.other.tenantDirectory.list(caller, { size: 3, token })
+        expect(page.items.length).toBeLessThanOrEqual(3)
+        found.push(...page.items.map(({ name }) => name))
+        token = page.nextToken
+      }
+      expect(found).toEqual((await context.store.tenants.list({})).map(({ name }) => name).sort())
+      expect(found).toEqual(expect.arrayContaining([...names, "default"]))
+    })
+
     test("deleteBatch deletes everything of a tenant but its events, in batches, and nothing of another", async () => {
       const [mine, theirs] = [{ tenant: newId() }, { tenant: newId() }]
       const { store } = context

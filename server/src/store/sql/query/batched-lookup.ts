@@ -55,7 +55,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     return keys.map((cells) => byKey.get(textOf(cells)))
   }
 
-  // The map has one entry for each tenant. Callers cannot invent tenants, so it does not grow without bound.
+  // The map has one entry for each tenant, of which callers can create a limited number only.
   const lookups = new Map<string, Lookup<Cell[], Cell[]>>()
   return (caller: Caller, cells: Cell[]): Promise<Cell[] | undefined> => {
     const { tenant } = caller

@@ -1,0 +1,31 @@
+import type { TenantSchema, TenantService } from "@authwire/proto"
+import { timestampFromDate } from "@bufbuild/protobuf/wkt"
+import type { Implementation } from "../rpc/call.js"
+import type { TenantDirectory } from "../store/store.js"
+import type { Tenant } from "../store/types.js"
+import { newKeyFor } from "./new-key.js"
+import { fromApiKey } from "./wire/api-key.js"
+import { toPage, type WholeMessage } from "./wire/values.js"
+
+/** Creates the service for the tenants of the store. */
+export function tenantService({
+  tenantDirectory,
+}: {
+  tenantDirectory: TenantDirectory
+}): Implementation<typeof TenantService> {
+  return {
+    async listTenants(request, call) {
+      const { items, nextToken } = await tenantDirectory.list(call, toPage(request))
+      return { tenants: items.map(fromTenant), nextPageToken: nextToken ?? "" }
+    },
+    async createTenant({ name, apiKeyName, scopes }, call) {
+      const { key, text } = newKeyFor(call, apiKeyName, scopes)
+      const created = await tenantDirectory.create(call, name, key)
+      return { tenant: fromTenant(created.tenant), apiKey: fromApiKey(created.key), key: text }
+    },
+  }
+}
+
+function fromTenant({ name, created }: Tenant): WholeMessage<typeof TenantSchema> {
+  return { name, createTime: timestampFromDate(created) }
+}

@@ -1,0 +1,74 @@
+import { StoreError } from "../../errors/store-error.js"
+import type { TenantDirectory } from "../store.js"
+import type { Tenant } from "../types.js"
+import type { Database } from "./database.js"
+import { readPage, rowsPerStatement } from "./query/page.js"
+import type { PageTokens } from "./query/page-tokens.js"
+import { failsBy } from "./query/statement-error.js"
+import { withoutSkipped } from "./schema/unreadable-row.js"
+
+/**
+ * The number of tenants up to which callers can create some: every process keeps a little of each. Calls at the same time may exceed it
+ * by their number.
+ */
+const maxTenants = 1000
+
+const list = ["tenants"]
+
+/** @param options.clock the time in milliseconds since 1970-01-01T00:00:00Z. */
+export function tenantDirectory(
+  database: Database,
+  { tokens, clock }: { tokens: PageTokens; clock: () => number },
+): TenantDirectory {
+  const { apiKeys, tenants } = database.tables
+  const following = tenants.statement(
+    tenants.selectFrom("t").where("t.name > :name").orderBy("t.name").limit(rowsPerStatement),
+    "name",
+  )
+  const some = tenants.statement(tenants.selectFrom("t").select("t.name").limit(maxTenants))
+
+  return {
+    async list(caller, { size, token }) {
+      const sql = database.reads(caller)
+      const { items, next } = await readPage<Tenant, Pick<Tenant, "name">>({
+        size,
+        // No name is empty, so all of them come after it.
+        after: { name: token === undefined ? "" : tokens.open<string>(list, token) },
+        read: ({ name }) => sql.read(following, { name }),
+        itemOf: (row) =>
+          tenants.readableItem(
+            row,
+            (cells) => tenants.row(cells),
+            (cells) => ({ name: tenants.valueIn("name", cells) }),
+          ),
+      })
+      return { items: withoutSkipped(items), nextToken: next && tokens.seal(list, next.name) }
+    },
+
+    create(caller, name, given) {
+      const created = new Date(clock())
+      const tenant = { name, created }
+      const key = { ...given, tenant: name, created }
+      return database.transaction(caller, [tenants.nameOf(tenant), apiKeys.nameOf(key)], async (sql) => {
+        if ((await sql.read(some, {})).length === maxTenants) throw tooManyTenants()
+        try {
+          await sql.write(tenants.insert, tenant)
+        } catch (error) {
+          throw failsBy(error, "duplicate") ? new StoreError("TENANT_ALREADY_EXISTS", "the name is taken") : error
+        }
+        try {
+          await sql.write(apiKeys.insert, key)
+        } catch (error) {
+          if (!failsBy(error, "duplicate")) throw error
+          throw new StoreError("API_KEY_ALREADY_EXISTS", "the id of the key is taken")
+        }
+        return { tenant, key }
+      })
+    },
+  }
+}
+
+function tooManyTenants(): StoreError {
+  const rule = `must be that of one of at most ${maxTenants} tenants: the command creates more`
+  return new StoreError("INVALID_FIELD", rule, { field: "name" })
+}
