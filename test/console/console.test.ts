@@ -147,6 +147,48 @@ describe("the console's access", () => {
     }
   })
 
+  test("a key of another tenant than --tenant shows and does nothing", async () => {
+    let answers: { status: number; body: object } = { status: 200, body: { tenant: "acme" } }
+    const asked: string[] = []
+    const ofTenant = createServer((request, response) => {
+      asked.push(`${request.url} ${request.headers.authorization}`)
+      const isAboutKey = request.url?.endsWith("/GetCurrentApiKey") === true
+      response.writeHead(isAboutKey ? answers.status : 200, { "content-type": "application/json" })
+      response.end(isAboutKey ? JSON.stringify(answers.body) : "{}")
+    })
+    await new Promise<void>((resolve) => ofTenant.listen(0, "127.0.0.1", resolve))
+    const service = `http://127.0.0.1:${(ofTenant.address() as AddressInfo).port}`
+    const before = opened
+    const check = "/authwire.v1.ApiKeyService/GetCurrentApiKey Bearer awk_key_of-the-console"
+    try {
+      for (const [tenant, expected, last] of [
+        ["globex", [403, "permission_denied"], check],
+        ["acme", [200, undefined], "/authwire.v1.UserService/GetUser Bearer awk_key_of-the-console"],
+      ] as const) {
+        opened = await startConsole({ service, apiKey, tenant, onAddress: (url) => addresses.push(url) })
+        const { cookie, page } = await open()
+        const call = async () => {
+          const headers = { cookie, "x-console-page": page }
+          const { status, body } = await send(getUser, { method: "POST", headers })
+          return [status, JSON.parse(body).code]
+        }
+        // Until the service has said of which tenant the key is, nothing is forwarded.
+        answers = { status: 503, body: { code: "unavailable", message: "not now" } }
+        expect([tenant, await call(), asked.at(-1)]).toEqual([tenant, [503, "unavailable"], check])
+        answers = { status: 401, body: { code: "unauthenticated", message: "the API key was revoked" } }
+        expect([tenant, await call(), asked.at(-1)]).toEqual([tenant, [401, "unauthenticated"], check])
+        answers = { status: 200, body: { tenant: "acme" } }
+        expect([tenant, await call(), asked.at(-1)]).toEqual([tenant, expected, last])
+        await opened.close()
+      }
+    } finally {
+      opened = before
+      ofTenant.closeAllConnections()
+      ofTenant.close()
+      addresses = []
+    }
+  })
+
   test("a service that is away is an error of the call, and its state", async () => {
     const away = await startConsole({ service: "http://127.0.0.1:1", onAddress: (url) => addresses.push(url) })
     const before = opened

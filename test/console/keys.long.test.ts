@@ -10,7 +10,8 @@ import { ask } from "../auth/access/asking.js"
 import { callThroughProxy, consoleBrowser, findings, hostile, looks } from "./console-browser.js"
 
 const keys = {
-  operator: staticKey(["all", "keys:write"]),
+  operator: staticKey(["all", "keys:write", "tenants:read", "tenants:write"]),
+  tenants: staticKey(["tenants:read"]),
   reading: staticKey(["keys:read", "audit:read"]),
   support: staticKey(["users:read"]),
 }
@@ -119,6 +120,7 @@ withChromium("keys on the console", () => {
     await page.getByRole("link", { name: "Users" }).waitFor()
     for (const [path, name, method] of [
       ["/keys", "Keys", "ApiKeyService/ListApiKeys"],
+      ["/tenants", "Tenants", "TenantService/ListTenants"],
       ["/audit", "Audit", "AuditService/ListAuditEntries"],
       ["/live", "Live", "SessionService/ListSessions"],
     ] as const) {
@@ -142,7 +144,7 @@ withChromium("keys on the console", () => {
     // The page that is open says it with the next call, and whoever comes later sees nothing else.
     await page.getByRole("link", { name: "Users" }).click()
     await what.waitFor()
-    for (const path of ["/", "/users", "/live", "/keys", "/audit"]) {
+    for (const path of ["/", "/users", "/live", "/keys", "/tenants", "/audit"]) {
       await page.goto(url + path)
       await what.waitFor()
       expect([path, await page.getByRole("link").count()]).toEqual([path, 0])
@@ -155,10 +157,45 @@ withChromium("keys on the console", () => {
       "ApiKeyService/ListApiKeys": {},
       "ApiKeyService/CreateApiKey": { name: "n", scopes: ["all"] },
       "AuditService/ListAuditEntries": {},
+      "TenantService/ListTenants": {},
     }
     for (const [method, request] of Object.entries(calls))
       expect([method, await callThroughProxy(page, method, request)]).toEqual([method, 401])
     await close()
+  })
+
+  test("come with a new tenant, which the console lists; without tenants:write nobody creates one", async () => {
+    const { page, faults, close } = await open(keys.operator.text)
+    await page.getByRole("link", { name: "Tenants" }).click()
+    await page.getByRole("row", { name: /^default/ }).waitFor()
+    await page.getByRole("button", { name: "Create a tenant" }).click()
+    const form = page.getByRole("dialog", { name: "Create a tenant" })
+    expect(await findings(page)).toEqual([])
+    await form.getByLabel("Name: a-z, 0-9 and -").fill("Acme")
+    await form.getByLabel("Name of its first key").fill("operator of acme")
+    await form.getByLabel("users:read").check()
+    await form.getByRole("button", { name: "Create", exact: true }).click()
+    // The browser keeps the dialog, because the name does not match.
+    expect(await form.locator("input:invalid").count()).toBe(1)
+    await form.getByLabel("Name: a-z, 0-9 and -").fill("acme")
+    await form.getByRole("button", { name: "Create", exact: true }).click()
+    const dialog = page.getByRole("dialog", { name: "The new key" })
+    const text = (await dialog.locator("pre").textContent()) as string
+    await dialog.getByRole("button", { name: "Done" }).click()
+    await page.locator("dialog").waitFor({ state: "detached" })
+    await page.getByRole("row", { name: /^acme/ }).waitFor()
+    expect(await findings(page)).toEqual([])
+    expect(await ask(server, { text })).toBe("USER_NOT_FOUND")
+    expect(faults).toEqual([])
+    await close()
+
+    const reading = await open(keys.tenants.text)
+    await reading.page.getByRole("link", { name: "Tenants" }).click()
+    await reading.page.getByRole("row", { name: /^acme/ }).waitFor()
+    expect(await reading.page.locator("main").getByRole("button").count()).toBe(0)
+    const request = { name: "globex", apiKeyName: "n", scopes: ["tenants:read"] }
+    expect(await callThroughProxy(reading.page, "TenantService/CreateTenant", request)).toBe(403)
+    await reading.close()
   })
 
   test.each(looks)("cannot attack or break the page, and everybody can read it: %j", async (options) => {

@@ -6,6 +6,7 @@ import {
   EventService,
   SessionPolicyService,
   SessionService,
+  TenantService,
   UserService,
 } from "@authwire/proto"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
@@ -41,6 +42,7 @@ export const sessions = createClient(SessionService, transport)
 export const authenticators = createClient(AuthenticatorService, transport)
 export const events = createClient(EventService, transport)
 export const audit = createClient(AuditService, transport)
+export const tenants = createClient(TenantService, transport)
 export const apiKeys = createClient(ApiKeyService, transport)
 
 /** What an error means for the person at the console, in one sentence, and what to do. */

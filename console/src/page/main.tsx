@@ -11,6 +11,7 @@ import { Keys } from "./views/keys.tsx"
 import { Live } from "./views/live.tsx"
 import { Overview } from "./views/overview.tsx"
 import { Policy } from "./views/policy.tsx"
+import { Tenants } from "./views/tenants.tsx"
 import { User } from "./views/user.tsx"
 import { Users } from "./views/users.tsx"
 
@@ -44,6 +45,7 @@ const pages: Readonly<Record<string, { scope?: string; View: () => JSX.Element }
   "/audit": { scope: "audit:read", View: Audit },
   "/policy": { scope: "session-policy:read", View: Policy },
   "/keys": { scope: "keys:read", View: Keys },
+  "/tenants": { scope: "tenants:read", View: Tenants },
 }
 
 /** What the address names. */

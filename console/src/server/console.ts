@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { access } from "./access.js"
+import { keyTenantCheck } from "./key-tenant.js"
 import { pageFiles } from "./page-files.js"
 import { forward, readiness, type Service } from "./service.js"
 
@@ -57,6 +58,7 @@ export async function startConsole({ port = 0, onAddress, ...service }: ConsoleO
   })
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   const url = `http://${host}`
+  const objection = keyTenantCheck(service)
   const gate = access({ host, newSecret, onAddress })
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -73,7 +75,7 @@ export async function startConsole({ port = 0, onAddress, ...service }: ConsoleO
     }
     if (request.method === "POST" && pathname.startsWith("/rpc/")) {
       if (!gate.isPage(request)) return end(response, 403, "Open a new address from the terminal.")
-      return forward(service, pathname.slice("/rpc/".length), request, response)
+      return forward({ ...service, objection }, pathname.slice("/rpc/".length), request, response)
     }
     if (request.method !== "GET") return end(response, 405, "Method not allowed.")
     if (pathname === "/status") return end(response, 200, JSON.stringify(await readiness(service)), "application/json")

@@ -2,6 +2,7 @@
 export const methods: ReadonlySet<string> = new Set(
   Object.entries({
     ApiKeyService: ["GetCurrentApiKey", "ListApiKeys", "CreateApiKey", "RevokeApiKey"],
+    TenantService: ["ListTenants", "CreateTenant"],
     UserService: [
       "GetUser",
       "GetUserByEmail",

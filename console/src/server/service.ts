@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { ReadableStream } from "node:stream/web"
+import type { Objection } from "./key-tenant.js"
 import { methods } from "./methods.js"
 
 /** The service that a console is for. */
@@ -10,6 +11,8 @@ export interface Service {
   service: string
   /** Default: none, for a service that runs with `--dev`. */
   apiKey?: string | undefined
+  /** The tenant that the key must be of, or else no call is forwarded. Default: any. */
+  tenant?: string | undefined
 }
 
 /** What the state of a service is, for the page. */
@@ -24,9 +27,13 @@ const requestHeaders = ["content-type", "connect-protocol-version", "connect-tim
 const responseHeaders = ["content-type", "retry-after"]
 const maxRequestBytes = 1024 * 1024
 
-/** Sends a call of the page to the service, with the API key, and its answer to the page. */
+/**
+ * Sends a call of the page to the service, with the API key, and its answer to the page.
+ *
+ * @param objection Returns why no call may be sent; undefined if calls may be sent.
+ */
 export async function forward(
-  { service, apiKey }: Service,
+  { service, apiKey, objection }: Service & { objection: () => Promise<Objection | undefined> },
   method: string,
   request: IncomingMessage,
   response: ServerResponse,
@@ -45,6 +52,8 @@ export async function forward(
   try {
     const body = await bodyOf(request)
     if (body === undefined) return fail(response, 413, "resource_exhausted", "the request is too large")
+    const found = await objection()
+    if (found !== undefined) return fail(response, found.status, found.code, found.message)
     answer = await fetch(new URL(`/${method}`, service), {
       method: "POST",
       headers,

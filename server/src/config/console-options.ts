@@ -1,5 +1,5 @@
 import type { OptionDefinition } from "./option.js"
-import { choice, httpUrl, integer } from "./values.js"
+import { choice, httpUrl, integer, tenant } from "./values.js"
 
 /** Options of the operator's console. */
 export const consoleOptions = {
@@ -21,6 +21,12 @@ export const consoleOptions = {
     value: httpUrl("URL"),
     default: "http://127.0.0.1:8080",
     help: "The address of the service's HTTP listener.",
+    commands: ["console"],
+  },
+  consoleTenant: {
+    flag: "tenant",
+    value: tenant(),
+    help: "The tenant that the key must be of. For whoever has keys of several tenants: with another one, the console shows and does nothing. Default: any.",
     commands: ["console"],
   },
 } as const satisfies Record<string, OptionDefinition>

@@ -59,6 +59,7 @@ export function Header() {
         {can("audit:read") && link("/audit", "Audit")}
         {can("session-policy:read") && link("/policy", "Policy")}
         {can("keys:read") && link("/keys", "Keys")}
+        {can("tenants:read") && link("/tenants", "Tenants")}
       </nav>
       <span class="where">
         tenant <b>{tenant}</b>

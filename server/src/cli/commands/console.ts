@@ -6,13 +6,14 @@ import { stopSignal } from "./stop-signal.js"
 
 /** `authwire console`: serves the console for a running service, until a signal. Throws StartError. */
 export async function serveConsole(
-  { consoleServiceUrl, serviceKey, consolePort }: Configuration<"console">,
+  { consoleServiceUrl, serviceKey, consolePort, consoleTenant }: Configuration<"console">,
   { print }: CommandOutput,
 ): Promise<undefined> {
   const stopped = stopSignal()
   const console = await startConsole({
     service: consoleServiceUrl,
     apiKey: serviceKey,
+    tenant: consoleTenant,
     port: consolePort,
     onAddress: (url) => void print(`authwire: console at ${url} (this address works once)\n`),
   }).catch((error: NodeJS.ErrnoException) => {
