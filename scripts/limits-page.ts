@@ -5,9 +5,11 @@ import { maxWaitingBytes } from "../server/dist/logging/bounded-lines.js"
 import { exitFlushMs } from "../server/dist/logging/exit-after-pending-lines.js"
 import { maxWaitingOfKey, maxWaitMs, overloadedMaxWaitMs } from "../server/dist/overload/concurrency-limit.js"
 import { linesPerSecond } from "../server/dist/rpc/rejection-log.js"
+import { maxKeysOfTenant } from "../server/dist/store/sql/api-keys.js"
 import { maxBytesOfUser } from "../server/dist/store/sql/authenticators.js"
 import { longestTurnMs } from "../server/dist/store/sql/engine/sqlite.js"
 import { examinedAtOnce, slicesOfPage } from "../server/dist/store/sql/query/page.js"
+import { maxTenants } from "../server/dist/store/sql/tenant-directory.js"
 import { fewOf, writerPermitsOf } from "../server/dist/store/sql/transaction/connection-permits.js"
 import { rowWaitersOf } from "../server/dist/store/sql/transaction/unit-of-work.js"
 import { countedAtOnce } from "../server/dist/store/sql/users/user-lists.js"
@@ -141,6 +143,8 @@ ${head}
 | the same of one tenant; of one key | tenant and worker; key and worker | as many as are left for others; as many as are left of these for other keys | QUEUE_FULL |
 | calls that wait to write one row (a tenth of ${flag("databaseQueueLimit")}) | worker | ${count(rowWaitersOf(queue))} | QUEUE_FULL |
 | authenticators, which are listed together; each counts for at least 1 KiB | user | ${bytes(maxBytesOfUser)} | INVALID_FIELD |
+| API keys to which calls add, without those that were revoked more than a minute ago | tenant | ${count(maxKeysOfTenant)} | INVALID_FIELD |
+| tenants to which calls add | database | ${count(maxTenants)} | INVALID_FIELD |
 
 ## Shares of tenants and API keys
 

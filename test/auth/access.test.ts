@@ -112,10 +112,7 @@ describe(`on ${target}`, () => {
       const before = await contents(database)
       const ask = async (scope: string, method: (typeof methods)[number]) => {
         const asked = scopeOf(method)
-        const mayDo =
-          asked === scope ||
-          asked === "any" ||
-          (scope === "all" && !besideAll.includes(asked))
+        const mayDo = asked === scope || asked === "any" || (scope === "all" && !besideAll.includes(asked))
         const request = mayDo ? {} : telling(method.name)
         return { scope, method, mayDo, outcome: await way.call(server, method, request, bearer(keyOf(scope))) }
       }

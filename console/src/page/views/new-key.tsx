@@ -18,13 +18,7 @@ export function NewKey({ close, onDone }: { close: () => void; onDone: () => voi
       <TextField label="Name" value={name} maxLength={255} onInput={setName} />
       <label>
         For how many days (empty: until it is revoked)
-        <input
-          type="number"
-          min="1"
-          max="36500"
-          value={days}
-          onInput={(event) => setDays(event.currentTarget.value)}
-        />
+        <input type="number" min="1" max="36500" value={days} onInput={(event) => setDays(event.currentTarget.value)} />
       </label>
     </KeyDialog>
   )

@@ -23,7 +23,8 @@ export function Tenants() {
     <>
       <h1 tabIndex={-1}>Tenants</h1>
       <p>
-        This console shows the data of <b>{plain(own)}</b>. For another tenant, start a console with a key of that tenant.
+        This console shows the data of <b>{plain(own)}</b>. For another tenant, start a console with a key of that
+        tenant.
       </p>
       {can("tenants:write") && (
         <p class="buttons">

@@ -20,7 +20,7 @@ const longestWriteMs = 30_000
  * The number of keys of a tenant, revoked ones too, up to which callers can create some: every process keeps the valid ones and
  * reads over the others. Calls at the same time may exceed it a little.
  */
-const maxKeysOfTenant = 1000
+export const maxKeysOfTenant = 1000
 
 /** How long a revoked key stays before it makes room for a new one, in milliseconds: every process has long read of its end. */
 const revokedMs = 60_000

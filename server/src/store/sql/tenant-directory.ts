@@ -11,7 +11,7 @@ import { withoutSkipped } from "./schema/unreadable-row.js"
  * The number of tenants up to which callers can create some: every process keeps a little of each. Calls at the same time may exceed it
  * by their number.
  */
-const maxTenants = 1000
+export const maxTenants = 1000
 
 const list = ["tenants"]
 
