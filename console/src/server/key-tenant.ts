@@ -1,11 +1,4 @@
-import type { Service } from "./service.js"
-
-/** Why a call is not sent to the service, as an answer of Connect. */
-export interface Objection {
-  readonly status: number
-  readonly code: string
-  readonly message: string
-}
+import type { Objection, Service } from "./service.js"
 
 /**
  * Returns a function that says why the key may not be used with the option `tenant`; undefined if it may. It asks the service of which

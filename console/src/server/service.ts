@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import type { ReadableStream } from "node:stream/web"
-import type { Objection } from "./key-tenant.js"
 import { methods } from "./methods.js"
 
 /** The service that a console is for. */
@@ -13,6 +12,13 @@ export interface Service {
   apiKey?: string | undefined
   /** The tenant that the key must be of, or else no call is forwarded. Default: any. */
   tenant?: string | undefined
+}
+
+/** Why a call is not sent to the service, as an answer of Connect. */
+export interface Objection {
+  readonly status: number
+  readonly code: string
+  readonly message: string
 }
 
 /** What the state of a service is, for the page. */
