@@ -1,11 +1,11 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { hasChromium } from "@authwire/test-support/applications/chromium.js"
+import { hasChromium, type Page } from "@authwire/test-support/applications/chromium.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { consoleBrowser, findings, hostile, looks } from "./console-browser.js"
+import { callThroughProxy, consoleBrowser, findings, hostile, looks } from "./console-browser.js"
 
 const keys = { full: staticKey(["all"]), counting: staticKey(["users:read"]) }
 const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -76,6 +76,26 @@ withChromium("lists and shares on the console", () => {
     expect(await page.getByRole("searchbox").inputValue()).toBe("bo")
     expect(faults).toEqual([])
     await close()
+  })
+
+  test("sign-ups, sign-ins and active sessions are counted, as far as the key may see them", async () => {
+    const figure = (page: Page, name: string) =>
+      page.locator(".figures div", { has: page.getByText(name, { exact: true }) }).locator("dd")
+    const { page, faults, close } = await open(keys.full.text)
+    await page.getByText("Sign-ins by day").waitFor()
+    const active = Number(await database.query("SELECT COUNT(*) AS n FROM sessions").then(([row]) => row?.n))
+    expect(active).toBe(3)
+    expect(await figure(page, "Active sessions").textContent()).toBe("3")
+    expect(await figure(page, "Sign-ins today").textContent()).toBe("3")
+    expect(await figure(page, "Sign-ups today").textContent()).toBe(await figure(page, "Users").textContent())
+    await page.getByRole("img", { name: "Sign-ins on each of the last 30 days, 3 in all" }).waitFor()
+    expect(faults).toEqual([])
+    await close()
+    const counting = await open(keys.counting.text)
+    await counting.page.getByText("Sign-ups by day").waitFor()
+    expect(await counting.page.getByText("Active sessions").count()).toBe(0)
+    expect(await callThroughProxy(counting.page, "SessionService/CountSessions", {})).toBe(403)
+    await counting.close()
   })
 
   test("the newest sessions are shown by provider, and by browser and system, if the key may see them", async () => {

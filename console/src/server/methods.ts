@@ -14,7 +14,7 @@ export const methods: ReadonlySet<string> = new Set(
       "EnableUser",
     ],
     AccountService: ["ListAccountsByUser", "UnlinkAccount"],
-    SessionService: ["ListSessions", "RevokeSession", "RevokeUserSessions", "RevokeAllSessions"],
+    SessionService: ["ListSessions", "CountSessions", "RevokeSession", "RevokeUserSessions", "RevokeAllSessions"],
     SessionPolicyService: ["GetSessionPolicy", "UpdateSessionPolicy"],
     AuthenticatorService: ["ListAuthenticators", "DeleteAuthenticator"],
     EventService: ["Watch"],

@@ -7,6 +7,7 @@ import {
   fromSession,
   toKeptSessions,
   toSession,
+  toSessionCountFilter,
   toSessionExtension,
   toSessionFilter,
   toSessionOrigin,
@@ -45,6 +46,9 @@ export function sessionService(deps: { sessions: SessionStore }): Implementation
       if (request.allUsers) requireScope(call.identity, "users:read")
       const { items, nextToken } = await sessions.list(call, toSessionFilter(request), toPage(request))
       return { sessions: items.map(fromSession), nextPageToken: nextToken ?? "" }
+    },
+    async countSessions(request, call) {
+      return { count: await sessions.count(call, toSessionCountFilter(request)) }
     },
     async getSession(request, call) {
       return { session: fromSession(found(await sessions.get(call, request.id), "SESSION_NOT_FOUND")) }

@@ -14,6 +14,7 @@ import { idempotencyContract } from "./conformance/idempotency.js"
 import { leaseContract } from "./conformance/leases.js"
 import { rowTimeContract } from "./conformance/row-times.js"
 import { sessionAccessContract } from "./conformance/sessions/session-access.js"
+import { sessionCountContract } from "./conformance/sessions/session-counts.js"
 import { sessionLimitContract } from "./conformance/sessions/session-limits.js"
 import { sessionListContract } from "./conformance/sessions/session-lists.js"
 import { sessionPolicyContract } from "./conformance/sessions/session-policies.js"
@@ -80,6 +81,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("sessions", () => sessionContract(context))
     describe("sessions", () => sessionAccessContract(context))
     describe("sessions", () => sessionListContract(context))
+    describe("sessions", () => sessionCountContract(context))
     describe("sessions", () => tenantSessionContract(context))
     describe("sessions", () => signOutContract(context))
     describe("session policies", () => sessionPolicyContract(context))

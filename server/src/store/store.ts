@@ -29,6 +29,7 @@ import type {
   RevokedSessions,
   Session,
   SessionAndUser,
+  SessionCountFilter,
   SessionExtension,
   SessionFilter,
   SessionOrigin,
@@ -367,6 +368,11 @@ export interface SessionStore {
    * are listed until they are cleaned up. Throws INVALID_FIELD for two conditions that are not offered together.
    */
   list(caller: Caller, filter: SessionFilter, page: PageRequest): Promise<Page<ListedSession>>
+  /**
+   * Counts the sessions of the tenant. Expired ones count until they are cleaned up, unless `active` is given, and those of a user
+   * who is being deleted until they are deleted.
+   */
+  count(caller: Caller, filter: SessionCountFilter): Promise<number>
   /** Returns the session with this id, expired or not. */
   get(caller: Caller, id: string): Promise<ListedSession | null>
   /**

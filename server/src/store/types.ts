@@ -202,6 +202,16 @@ export interface SessionFilter {
   createdSince?: Date | undefined
 }
 
+/** A filter of sessions that are counted. A session matches if it satisfies every condition that is given. */
+export interface SessionCountFilter {
+  /** Only sessions that have not ended. */
+  active: boolean
+  /** Only sessions that were created at this time or later. */
+  createdSince?: Date | undefined
+  /** Only sessions that were created before this time. */
+  createdBefore?: Date | undefined
+}
+
 /** The sessions of a user to keep when the others are revoked. Neither field: keep none. */
 export interface KeptSessions {
   id?: string | undefined

@@ -1,64 +1,56 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
-import { audit, users } from "../client.ts"
-import { fewAtOnce } from "../few-at-once.ts"
+import { audit, sessions, users } from "../client.ts"
 import { useLoaded } from "../loading.ts"
-import { Bars } from "../parts/chart.tsx"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { useStatus } from "../parts/header.tsx"
 import { Shares } from "../parts/shares.tsx"
 import { useCan } from "../permissions.ts"
 import { number } from "../text.ts"
+import { ByDay, type Counted } from "./by-day.tsx"
 import { NewestSessions } from "./newest-sessions.tsx"
 
 const dayMs = 86_400_000
-const days = 30
 
-/** How many users there are and were created, and the state of the service. */
+/** How many users and sessions there are and were created, what was rejected, and the state of the service. */
 export function Overview() {
   const can = useCan()
   return (
     <>
       <h1 tabIndex={-1}>Overview</h1>
-      {can("users:read") ? <SignUps /> : <Nothing>The API key may not count users (scope users:read).</Nothing>}
-      {can("sessions:read") && <NewestSessions />}
+      {can("users:read") ? (
+        <ByDay counted={signUps} />
+      ) : (
+        <Nothing>The API key may not count users (scope users:read).</Nothing>
+      )}
+      {can("sessions:read") && (
+        <>
+          <ByDay counted={signIns} />
+          <p class="muted">
+            Sign-ins whose session still exists: it ends with a sign-out, and some time after it expires.
+          </p>
+          <NewestSessions />
+        </>
+      )}
       {can("audit:read") && <Rejected />}
       <State />
     </>
   )
 }
 
-function SignUps() {
-  const counts = useLoaded(countUsers, [])
-  if (counts.answer === undefined) {
-    return counts.error === undefined ? (
-      <p role="status">Loading…</p>
-    ) : (
-      <Failed error={counts.error} retry={counts.reload} />
-    )
-  }
-  const { total, starts, created } = counts.answer
-  const last = (count: number) => created.slice(-count).reduce((sum, one) => sum + one, 0)
-  return (
-    <>
-      <dl class="figures">
-        <Figure name="Users" value={total} />
-        <Figure name="Sign-ups today" value={last(1)} />
-        <Figure name="in 7 days" value={last(7)} />
-        <Figure name="in 30 days" value={last(days)} />
-      </dl>
-      <h2>Sign-ups by day</h2>
-      <Bars label="Sign-ups" days={starts.map((start) => start / 1000)} values={created} />
-    </>
-  )
+const signUps: Counted = {
+  label: "Sign-ups",
+  total: { name: "Users", count: async (signal) => (await users.countUsers({}, { signal })).count },
+  count: async (between, signal) => (await users.countUsers(between, { signal })).count,
 }
 
-function Figure({ name, value }: { name: string; value: number }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{number(value)}</dd>
-    </div>
-  )
+/** A session that has been deleted, because the user has signed out, is not counted any more. */
+const signIns: Counted = {
+  label: "Sign-ins",
+  total: {
+    name: "Active sessions",
+    count: async (signal) => (await sessions.countSessions({ active: true }, { signal })).count,
+  },
+  count: async (between, signal) => (await sessions.countSessions(between, { signal })).count,
 }
 
 /** The calls that failed in the last day, by reason: of users who are blocked, of wrong keys, of limits. */
@@ -104,22 +96,4 @@ function State() {
       </p>
     </>
   )
-}
-
-/** Counts the users, and those who were created on each of the last days, in the viewer's zone. */
-async function countUsers(signal: AbortSignal) {
-  const today = new Date()
-  const starts = Array.from({ length: days + 1 }, (_, index) =>
-    new Date(today.getFullYear(), today.getMonth(), today.getDate() - days + 1 + index).getTime(),
-  )
-  const end = starts.pop() as number
-  const between = starts.map((start, index) => ({
-    createdSince: timestampFromMs(start),
-    createdBefore: timestampFromMs(starts[index + 1] ?? end),
-  }))
-  const [total = 0, ...created] = await fewAtOnce(
-    [{}, ...between],
-    async (filter) => (await users.countUsers(filter, { signal })).count,
-  )
-  return { total, starts, created }
 }

@@ -875,6 +875,117 @@ func (x *ListSessionsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Request of SessionService.CountSessions.
+type CountSessionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only sessions that have not ended. false: also sessions that have expired, until the cleanup deletes them. Sessions that
+	// were deleted, by signing out or a revocation, are never counted.
+	Active bool `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`
+	// Only sessions that were created at this moment or later. Fractions of a millisecond are dropped.
+	CreatedSince *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created_since,json=createdSince,proto3,oneof" json:"created_since,omitempty"`
+	// Only sessions that were created before this moment. Fractions of a millisecond are dropped.
+	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=created_before,json=createdBefore,proto3,oneof" json:"created_before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountSessionsRequest) Reset() {
+	*x = CountSessionsRequest{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountSessionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountSessionsRequest) ProtoMessage() {}
+
+func (x *CountSessionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountSessionsRequest.ProtoReflect.Descriptor instead.
+func (*CountSessionsRequest) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *CountSessionsRequest) GetActive() bool {
+	if x != nil {
+		return x.Active
+	}
+	return false
+}
+
+func (x *CountSessionsRequest) GetCreatedSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedSince
+	}
+	return nil
+}
+
+func (x *CountSessionsRequest) GetCreatedBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedBefore
+	}
+	return nil
+}
+
+// Response of SessionService.CountSessions.
+type CountSessionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of sessions.
+	Count         int32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountSessionsResponse) Reset() {
+	*x = CountSessionsResponse{}
+	mi := &file_authwire_v1_session_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountSessionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CountSessionsResponse) ProtoMessage() {}
+
+func (x *CountSessionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_session_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountSessionsResponse.ProtoReflect.Descriptor instead.
+func (*CountSessionsResponse) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *CountSessionsResponse) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // Request of SessionService.GetSession.
 type GetSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -886,7 +997,7 @@ type GetSessionRequest struct {
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[13]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -898,7 +1009,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[13]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -911,7 +1022,7 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{13}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetSessionRequest) GetId() string {
@@ -932,7 +1043,7 @@ type GetSessionResponse struct {
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1055,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[14]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1068,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{14}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetSessionResponse) GetSession() *Session {
@@ -987,7 +1098,7 @@ type RevokeSessionRequest struct {
 
 func (x *RevokeSessionRequest) Reset() {
 	*x = RevokeSessionRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -999,7 +1110,7 @@ func (x *RevokeSessionRequest) String() string {
 func (*RevokeSessionRequest) ProtoMessage() {}
 
 func (x *RevokeSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[15]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1012,7 +1123,7 @@ func (x *RevokeSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionRequest.ProtoReflect.Descriptor instead.
 func (*RevokeSessionRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{15}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RevokeSessionRequest) GetId() string {
@@ -1047,7 +1158,7 @@ type RevokeSessionResponse struct {
 
 func (x *RevokeSessionResponse) Reset() {
 	*x = RevokeSessionResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[16]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1170,7 @@ func (x *RevokeSessionResponse) String() string {
 func (*RevokeSessionResponse) ProtoMessage() {}
 
 func (x *RevokeSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[16]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1183,7 @@ func (x *RevokeSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionResponse.ProtoReflect.Descriptor instead.
 func (*RevokeSessionResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{16}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RevokeSessionResponse) GetSession() *Session {
@@ -1102,7 +1213,7 @@ type RevokeUserSessionsRequest struct {
 
 func (x *RevokeUserSessionsRequest) Reset() {
 	*x = RevokeUserSessionsRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1225,7 @@ func (x *RevokeUserSessionsRequest) String() string {
 func (*RevokeUserSessionsRequest) ProtoMessage() {}
 
 func (x *RevokeUserSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[17]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,7 +1238,7 @@ func (x *RevokeUserSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeUserSessionsRequest.ProtoReflect.Descriptor instead.
 func (*RevokeUserSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{17}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RevokeUserSessionsRequest) GetUserId() string {
@@ -1169,7 +1280,7 @@ type RevokeUserSessionsResponse struct {
 
 func (x *RevokeUserSessionsResponse) Reset() {
 	*x = RevokeUserSessionsResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1292,7 @@ func (x *RevokeUserSessionsResponse) String() string {
 func (*RevokeUserSessionsResponse) ProtoMessage() {}
 
 func (x *RevokeUserSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[18]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1305,7 @@ func (x *RevokeUserSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeUserSessionsResponse.ProtoReflect.Descriptor instead.
 func (*RevokeUserSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{18}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RevokeUserSessionsResponse) GetRevoked() int64 {
@@ -1220,7 +1331,7 @@ type RevokeSessionsRequest struct {
 
 func (x *RevokeSessionsRequest) Reset() {
 	*x = RevokeSessionsRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1343,7 @@ func (x *RevokeSessionsRequest) String() string {
 func (*RevokeSessionsRequest) ProtoMessage() {}
 
 func (x *RevokeSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[19]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1356,7 @@ func (x *RevokeSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionsRequest.ProtoReflect.Descriptor instead.
 func (*RevokeSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{19}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RevokeSessionsRequest) GetUserIds() []string {
@@ -1278,7 +1389,7 @@ type RevokeSessionsResponse struct {
 
 func (x *RevokeSessionsResponse) Reset() {
 	*x = RevokeSessionsResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1401,7 @@ func (x *RevokeSessionsResponse) String() string {
 func (*RevokeSessionsResponse) ProtoMessage() {}
 
 func (x *RevokeSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[20]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1414,7 @@ func (x *RevokeSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeSessionsResponse.ProtoReflect.Descriptor instead.
 func (*RevokeSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{20}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RevokeSessionsResponse) GetProcessed() int32 {
@@ -1344,7 +1455,7 @@ type RevokeAllSessionsRequest struct {
 
 func (x *RevokeAllSessionsRequest) Reset() {
 	*x = RevokeAllSessionsRequest{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1356,7 +1467,7 @@ func (x *RevokeAllSessionsRequest) String() string {
 func (*RevokeAllSessionsRequest) ProtoMessage() {}
 
 func (x *RevokeAllSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[21]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1369,7 +1480,7 @@ func (x *RevokeAllSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAllSessionsRequest.ProtoReflect.Descriptor instead.
 func (*RevokeAllSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{21}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RevokeAllSessionsRequest) GetCreatedBefore() *timestamppb.Timestamp {
@@ -1405,7 +1516,7 @@ type RevokeAllSessionsResponse struct {
 
 func (x *RevokeAllSessionsResponse) Reset() {
 	*x = RevokeAllSessionsResponse{}
-	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1528,7 @@ func (x *RevokeAllSessionsResponse) String() string {
 func (*RevokeAllSessionsResponse) ProtoMessage() {}
 
 func (x *RevokeAllSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_session_service_proto_msgTypes[22]
+	mi := &file_authwire_v1_session_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1541,7 @@ func (x *RevokeAllSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeAllSessionsResponse.ProtoReflect.Descriptor instead.
 func (*RevokeAllSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{22}
+	return file_authwire_v1_session_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RevokeAllSessionsResponse) GetCreatedBefore() *timestamppb.Timestamp {
@@ -1524,7 +1635,15 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\x03_ip\"p\n" +
 	"\x14ListSessionsResponse\x120\n" +
 	"\bsessions\x18\x01 \x03(\v2\x14.authwire.v1.SessionR\bsessions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa9\x02\n" +
+	"\x14CountSessionsRequest\x12\x16\n" +
+	"\x06active\x18\x01 \x01(\bR\x06active\x12h\n" +
+	"\rcreated_since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x00R\fcreatedSince\x88\x01\x01\x12j\n" +
+	"\x0ecreated_before\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x01R\rcreatedBefore\x88\x01\x01B\x10\n" +
+	"\x0e_created_sinceB\x11\n" +
+	"\x0f_created_before\"-\n" +
+	"\x15CountSessionsResponse\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count\"2\n" +
 	"\x11GetSessionRequest\x12\x1d\n" +
 	"\x02id\x18\x01 \x01(\tB\r\xbaH\n" +
 	"r\b \x01( \xba\x01\x01\x00R\x02id\"D\n" +
@@ -1563,7 +1682,7 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\fawait_caches\x18\x03 \x01(\bR\vawaitCachesB\v\n" +
 	"\t_provider\"^\n" +
 	"\x19RevokeAllSessionsResponse\x12A\n" +
-	"\x0ecreated_before\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rcreatedBefore2\xfc\v\n" +
+	"\x0ecreated_before\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rcreatedBefore2\xea\f\n" +
 	"\x0eSessionService\x12\x97\x01\n" +
 	"\rCreateSession\x12!.authwire.v1.CreateSessionRequest\x1a\".authwire.v1.CreateSessionResponse\"?\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\auser_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
 	"session.id\xb2\xb8\x18\fimpersonator\x12x\n" +
@@ -1574,7 +1693,8 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"session.id\x90\x02\x02\x12\x8e\x01\n" +
 	"\rAccessSession\x12!.authwire.v1.AccessSessionRequest\x1a\".authwire.v1.AccessSessionResponse\"6\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xb2\xb8\x18\n" +
 	"session.id\x90\x02\x02\x12i\n" +
-	"\fListSessions\x12 .authwire.v1.ListSessionsRequest\x1a!.authwire.v1.ListSessionsResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12c\n" +
+	"\fListSessions\x12 .authwire.v1.ListSessionsRequest\x1a!.authwire.v1.ListSessionsResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12l\n" +
+	"\rCountSessions\x12!.authwire.v1.CountSessionsRequest\x1a\".authwire.v1.CountSessionsResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12c\n" +
 	"\n" +
 	"GetSession\x12\x1e.authwire.v1.GetSessionRequest\x1a\x1f.authwire.v1.GetSessionResponse\"\x14\x9a\xb8\x18\rsessions:read\x90\x02\x01\x12\x92\x01\n" +
 	"\rRevokeSession\x12!.authwire.v1.RevokeSessionRequest\x1a\".authwire.v1.RevokeSessionResponse\":\x9a\xb8\x18\x0esessions:write\xa2\xb8\x18\x0fsession.user_id\xa8\xb8\x18\x01\xb2\xb8\x18\n" +
@@ -1596,7 +1716,7 @@ func file_authwire_v1_session_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_session_service_proto_rawDescData
 }
 
-var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_authwire_v1_session_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*CreateSessionRequest)(nil),       // 0: authwire.v1.CreateSessionRequest
 	(*CreateSessionResponse)(nil),      // 1: authwire.v1.CreateSessionResponse
@@ -1611,72 +1731,78 @@ var file_authwire_v1_session_service_proto_goTypes = []any{
 	(*AccessSessionResponse)(nil),      // 10: authwire.v1.AccessSessionResponse
 	(*ListSessionsRequest)(nil),        // 11: authwire.v1.ListSessionsRequest
 	(*ListSessionsResponse)(nil),       // 12: authwire.v1.ListSessionsResponse
-	(*GetSessionRequest)(nil),          // 13: authwire.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),         // 14: authwire.v1.GetSessionResponse
-	(*RevokeSessionRequest)(nil),       // 15: authwire.v1.RevokeSessionRequest
-	(*RevokeSessionResponse)(nil),      // 16: authwire.v1.RevokeSessionResponse
-	(*RevokeUserSessionsRequest)(nil),  // 17: authwire.v1.RevokeUserSessionsRequest
-	(*RevokeUserSessionsResponse)(nil), // 18: authwire.v1.RevokeUserSessionsResponse
-	(*RevokeSessionsRequest)(nil),      // 19: authwire.v1.RevokeSessionsRequest
-	(*RevokeSessionsResponse)(nil),     // 20: authwire.v1.RevokeSessionsResponse
-	(*RevokeAllSessionsRequest)(nil),   // 21: authwire.v1.RevokeAllSessionsRequest
-	(*RevokeAllSessionsResponse)(nil),  // 22: authwire.v1.RevokeAllSessionsResponse
-	(*timestamppb.Timestamp)(nil),      // 23: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),            // 24: google.protobuf.Struct
-	(*Session)(nil),                    // 25: authwire.v1.Session
-	(*User)(nil),                       // 26: authwire.v1.User
-	(*fieldmaskpb.FieldMask)(nil),      // 27: google.protobuf.FieldMask
-	(*durationpb.Duration)(nil),        // 28: google.protobuf.Duration
+	(*CountSessionsRequest)(nil),       // 13: authwire.v1.CountSessionsRequest
+	(*CountSessionsResponse)(nil),      // 14: authwire.v1.CountSessionsResponse
+	(*GetSessionRequest)(nil),          // 15: authwire.v1.GetSessionRequest
+	(*GetSessionResponse)(nil),         // 16: authwire.v1.GetSessionResponse
+	(*RevokeSessionRequest)(nil),       // 17: authwire.v1.RevokeSessionRequest
+	(*RevokeSessionResponse)(nil),      // 18: authwire.v1.RevokeSessionResponse
+	(*RevokeUserSessionsRequest)(nil),  // 19: authwire.v1.RevokeUserSessionsRequest
+	(*RevokeUserSessionsResponse)(nil), // 20: authwire.v1.RevokeUserSessionsResponse
+	(*RevokeSessionsRequest)(nil),      // 21: authwire.v1.RevokeSessionsRequest
+	(*RevokeSessionsResponse)(nil),     // 22: authwire.v1.RevokeSessionsResponse
+	(*RevokeAllSessionsRequest)(nil),   // 23: authwire.v1.RevokeAllSessionsRequest
+	(*RevokeAllSessionsResponse)(nil),  // 24: authwire.v1.RevokeAllSessionsResponse
+	(*timestamppb.Timestamp)(nil),      // 25: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),            // 26: google.protobuf.Struct
+	(*Session)(nil),                    // 27: authwire.v1.Session
+	(*User)(nil),                       // 28: authwire.v1.User
+	(*fieldmaskpb.FieldMask)(nil),      // 29: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),        // 30: google.protobuf.Duration
 }
 var file_authwire_v1_session_service_proto_depIdxs = []int32{
-	23, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	24, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
-	25, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
-	25, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
-	26, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
-	23, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
-	24, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
-	27, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
-	25, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
-	25, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
+	25, // 0: authwire.v1.CreateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	26, // 1: authwire.v1.CreateSessionRequest.extra:type_name -> google.protobuf.Struct
+	27, // 2: authwire.v1.CreateSessionResponse.session:type_name -> authwire.v1.Session
+	27, // 3: authwire.v1.GetSessionAndUserResponse.session:type_name -> authwire.v1.Session
+	28, // 4: authwire.v1.GetSessionAndUserResponse.user:type_name -> authwire.v1.User
+	25, // 5: authwire.v1.UpdateSessionRequest.expires:type_name -> google.protobuf.Timestamp
+	26, // 6: authwire.v1.UpdateSessionRequest.extra:type_name -> google.protobuf.Struct
+	29, // 7: authwire.v1.UpdateSessionRequest.update_mask:type_name -> google.protobuf.FieldMask
+	27, // 8: authwire.v1.UpdateSessionResponse.session:type_name -> authwire.v1.Session
+	27, // 9: authwire.v1.DeleteSessionResponse.session:type_name -> authwire.v1.Session
 	9,  // 10: authwire.v1.AccessSessionRequest.extend:type_name -> authwire.v1.SessionExtension
-	28, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
-	28, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
-	25, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
-	26, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
-	23, // 15: authwire.v1.ListSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
-	25, // 16: authwire.v1.ListSessionsResponse.sessions:type_name -> authwire.v1.Session
-	25, // 17: authwire.v1.GetSessionResponse.session:type_name -> authwire.v1.Session
-	25, // 18: authwire.v1.RevokeSessionResponse.session:type_name -> authwire.v1.Session
-	23, // 19: authwire.v1.RevokeAllSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
-	23, // 20: authwire.v1.RevokeAllSessionsResponse.created_before:type_name -> google.protobuf.Timestamp
-	0,  // 21: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
-	2,  // 22: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
-	4,  // 23: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
-	6,  // 24: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
-	8,  // 25: authwire.v1.SessionService.AccessSession:input_type -> authwire.v1.AccessSessionRequest
-	11, // 26: authwire.v1.SessionService.ListSessions:input_type -> authwire.v1.ListSessionsRequest
-	13, // 27: authwire.v1.SessionService.GetSession:input_type -> authwire.v1.GetSessionRequest
-	15, // 28: authwire.v1.SessionService.RevokeSession:input_type -> authwire.v1.RevokeSessionRequest
-	17, // 29: authwire.v1.SessionService.RevokeUserSessions:input_type -> authwire.v1.RevokeUserSessionsRequest
-	19, // 30: authwire.v1.SessionService.RevokeSessions:input_type -> authwire.v1.RevokeSessionsRequest
-	21, // 31: authwire.v1.SessionService.RevokeAllSessions:input_type -> authwire.v1.RevokeAllSessionsRequest
-	1,  // 32: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
-	3,  // 33: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
-	5,  // 34: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
-	7,  // 35: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
-	10, // 36: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
-	12, // 37: authwire.v1.SessionService.ListSessions:output_type -> authwire.v1.ListSessionsResponse
-	14, // 38: authwire.v1.SessionService.GetSession:output_type -> authwire.v1.GetSessionResponse
-	16, // 39: authwire.v1.SessionService.RevokeSession:output_type -> authwire.v1.RevokeSessionResponse
-	18, // 40: authwire.v1.SessionService.RevokeUserSessions:output_type -> authwire.v1.RevokeUserSessionsResponse
-	20, // 41: authwire.v1.SessionService.RevokeSessions:output_type -> authwire.v1.RevokeSessionsResponse
-	22, // 42: authwire.v1.SessionService.RevokeAllSessions:output_type -> authwire.v1.RevokeAllSessionsResponse
-	32, // [32:43] is the sub-list for method output_type
-	21, // [21:32] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	30, // 11: authwire.v1.SessionExtension.max_age:type_name -> google.protobuf.Duration
+	30, // 12: authwire.v1.SessionExtension.update_age:type_name -> google.protobuf.Duration
+	27, // 13: authwire.v1.AccessSessionResponse.session:type_name -> authwire.v1.Session
+	28, // 14: authwire.v1.AccessSessionResponse.user:type_name -> authwire.v1.User
+	25, // 15: authwire.v1.ListSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
+	27, // 16: authwire.v1.ListSessionsResponse.sessions:type_name -> authwire.v1.Session
+	25, // 17: authwire.v1.CountSessionsRequest.created_since:type_name -> google.protobuf.Timestamp
+	25, // 18: authwire.v1.CountSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
+	27, // 19: authwire.v1.GetSessionResponse.session:type_name -> authwire.v1.Session
+	27, // 20: authwire.v1.RevokeSessionResponse.session:type_name -> authwire.v1.Session
+	25, // 21: authwire.v1.RevokeAllSessionsRequest.created_before:type_name -> google.protobuf.Timestamp
+	25, // 22: authwire.v1.RevokeAllSessionsResponse.created_before:type_name -> google.protobuf.Timestamp
+	0,  // 23: authwire.v1.SessionService.CreateSession:input_type -> authwire.v1.CreateSessionRequest
+	2,  // 24: authwire.v1.SessionService.GetSessionAndUser:input_type -> authwire.v1.GetSessionAndUserRequest
+	4,  // 25: authwire.v1.SessionService.UpdateSession:input_type -> authwire.v1.UpdateSessionRequest
+	6,  // 26: authwire.v1.SessionService.DeleteSession:input_type -> authwire.v1.DeleteSessionRequest
+	8,  // 27: authwire.v1.SessionService.AccessSession:input_type -> authwire.v1.AccessSessionRequest
+	11, // 28: authwire.v1.SessionService.ListSessions:input_type -> authwire.v1.ListSessionsRequest
+	13, // 29: authwire.v1.SessionService.CountSessions:input_type -> authwire.v1.CountSessionsRequest
+	15, // 30: authwire.v1.SessionService.GetSession:input_type -> authwire.v1.GetSessionRequest
+	17, // 31: authwire.v1.SessionService.RevokeSession:input_type -> authwire.v1.RevokeSessionRequest
+	19, // 32: authwire.v1.SessionService.RevokeUserSessions:input_type -> authwire.v1.RevokeUserSessionsRequest
+	21, // 33: authwire.v1.SessionService.RevokeSessions:input_type -> authwire.v1.RevokeSessionsRequest
+	23, // 34: authwire.v1.SessionService.RevokeAllSessions:input_type -> authwire.v1.RevokeAllSessionsRequest
+	1,  // 35: authwire.v1.SessionService.CreateSession:output_type -> authwire.v1.CreateSessionResponse
+	3,  // 36: authwire.v1.SessionService.GetSessionAndUser:output_type -> authwire.v1.GetSessionAndUserResponse
+	5,  // 37: authwire.v1.SessionService.UpdateSession:output_type -> authwire.v1.UpdateSessionResponse
+	7,  // 38: authwire.v1.SessionService.DeleteSession:output_type -> authwire.v1.DeleteSessionResponse
+	10, // 39: authwire.v1.SessionService.AccessSession:output_type -> authwire.v1.AccessSessionResponse
+	12, // 40: authwire.v1.SessionService.ListSessions:output_type -> authwire.v1.ListSessionsResponse
+	14, // 41: authwire.v1.SessionService.CountSessions:output_type -> authwire.v1.CountSessionsResponse
+	16, // 42: authwire.v1.SessionService.GetSession:output_type -> authwire.v1.GetSessionResponse
+	18, // 43: authwire.v1.SessionService.RevokeSession:output_type -> authwire.v1.RevokeSessionResponse
+	20, // 44: authwire.v1.SessionService.RevokeUserSessions:output_type -> authwire.v1.RevokeUserSessionsResponse
+	22, // 45: authwire.v1.SessionService.RevokeSessions:output_type -> authwire.v1.RevokeSessionsResponse
+	24, // 46: authwire.v1.SessionService.RevokeAllSessions:output_type -> authwire.v1.RevokeAllSessionsResponse
+	35, // [35:47] is the sub-list for method output_type
+	23, // [23:35] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_session_service_proto_init() }
@@ -1691,16 +1817,17 @@ func file_authwire_v1_session_service_proto_init() {
 	file_authwire_v1_session_service_proto_msgTypes[0].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[4].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[11].OneofWrappers = []any{}
-	file_authwire_v1_session_service_proto_msgTypes[15].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[13].OneofWrappers = []any{}
 	file_authwire_v1_session_service_proto_msgTypes[17].OneofWrappers = []any{}
-	file_authwire_v1_session_service_proto_msgTypes[21].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[19].OneofWrappers = []any{}
+	file_authwire_v1_session_service_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_session_service_proto_rawDesc), len(file_authwire_v1_session_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

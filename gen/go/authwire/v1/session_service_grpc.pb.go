@@ -25,6 +25,7 @@ const (
 	SessionService_DeleteSession_FullMethodName      = "/authwire.v1.SessionService/DeleteSession"
 	SessionService_AccessSession_FullMethodName      = "/authwire.v1.SessionService/AccessSession"
 	SessionService_ListSessions_FullMethodName       = "/authwire.v1.SessionService/ListSessions"
+	SessionService_CountSessions_FullMethodName      = "/authwire.v1.SessionService/CountSessions"
 	SessionService_GetSession_FullMethodName         = "/authwire.v1.SessionService/GetSession"
 	SessionService_RevokeSession_FullMethodName      = "/authwire.v1.SessionService/RevokeSession"
 	SessionService_RevokeUserSessions_FullMethodName = "/authwire.v1.SessionService/RevokeUserSessions"
@@ -102,6 +103,10 @@ type SessionServiceClient interface {
 	// in common: `ip` or `impersonated` is a filter of all users, `active` and `provider` are filters of a user.
 	// SCOPE_MISSING (PERMISSION_DENIED): `all_users` is set, and the key lacks the scope `users:read`.
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
+	// Returns the number of sessions of the tenant. It reads one index entry for each session whose creation the filters match,
+	// and with `active` also its row, some thousand at a time, between which other calls have their turns. It is not the number
+	// of one moment if sessions are created meanwhile.
+	CountSessions(ctx context.Context, in *CountSessionsRequest, opts ...grpc.CallOption) (*CountSessionsResponse, error)
 	// Returns the session with an id, even if it has expired. It has no token.
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
@@ -198,6 +203,16 @@ func (c *sessionServiceClient) ListSessions(ctx context.Context, in *ListSession
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListSessionsResponse)
 	err := c.cc.Invoke(ctx, SessionService_ListSessions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionServiceClient) CountSessions(ctx context.Context, in *CountSessionsRequest, opts ...grpc.CallOption) (*CountSessionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CountSessionsResponse)
+	err := c.cc.Invoke(ctx, SessionService_CountSessions_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -324,6 +339,10 @@ type SessionServiceServer interface {
 	// in common: `ip` or `impersonated` is a filter of all users, `active` and `provider` are filters of a user.
 	// SCOPE_MISSING (PERMISSION_DENIED): `all_users` is set, and the key lacks the scope `users:read`.
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
+	// Returns the number of sessions of the tenant. It reads one index entry for each session whose creation the filters match,
+	// and with `active` also its row, some thousand at a time, between which other calls have their turns. It is not the number
+	// of one moment if sessions are created meanwhile.
+	CountSessions(context.Context, *CountSessionsRequest) (*CountSessionsResponse, error)
 	// Returns the session with an id, even if it has expired. It has no token.
 	//
 	// SESSION_NOT_FOUND (NOT_FOUND): no session has the id.
@@ -383,6 +402,9 @@ func (UnimplementedSessionServiceServer) AccessSession(context.Context, *AccessS
 }
 func (UnimplementedSessionServiceServer) ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSessions not implemented")
+}
+func (UnimplementedSessionServiceServer) CountSessions(context.Context, *CountSessionsRequest) (*CountSessionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CountSessions not implemented")
 }
 func (UnimplementedSessionServiceServer) GetSession(context.Context, *GetSessionRequest) (*GetSessionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetSession not implemented")
@@ -528,6 +550,24 @@ func _SessionService_ListSessions_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SessionService_CountSessions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CountSessionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionServiceServer).CountSessions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SessionService_CountSessions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionServiceServer).CountSessions(ctx, req.(*CountSessionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SessionService_GetSession_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetSessionRequest)
 	if err := dec(in); err != nil {
@@ -648,6 +688,10 @@ var SessionService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListSessions",
 			Handler:    _SessionService_ListSessions_Handler,
+		},
+		{
+			MethodName: "CountSessions",
+			Handler:    _SessionService_CountSessions_Handler,
 		},
 		{
 			MethodName: "GetSession",

@@ -1,4 +1,5 @@
 import type {
+  CountSessionsRequest,
   CreateSessionRequest,
   ListSessionsRequest,
   RevokeUserSessionsRequest,
@@ -42,6 +43,15 @@ export function toSessionFilter(request: ListSessionsRequest): Whole<domain.Sess
     createdSince: createdSince && toDate(createdSince, "created_since"),
     ip,
     impersonated: impersonated || undefined,
+  }
+}
+
+export function toSessionCountFilter(request: CountSessionsRequest): Whole<domain.SessionCountFilter> {
+  const { active, createdSince, createdBefore } = request
+  return {
+    active,
+    createdSince: createdSince && toDate(createdSince, "created_since"),
+    createdBefore: createdBefore && toDate(createdBefore, "created_before"),
   }
 }
 

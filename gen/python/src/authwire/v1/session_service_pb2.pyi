@@ -504,6 +504,71 @@ class ListSessionsResponse(_message.Message):
 Global___ListSessionsResponse: _TypeAlias = ListSessionsResponse  # noqa: Y015
 
 @_typing.final
+class CountSessionsRequest(_message.Message):
+    """Request of SessionService.CountSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTIVE_FIELD_NUMBER: _builtins.int
+    CREATED_SINCE_FIELD_NUMBER: _builtins.int
+    CREATED_BEFORE_FIELD_NUMBER: _builtins.int
+    active: _builtins.bool
+    """Only sessions that have not ended. false: also sessions that have expired, until the cleanup deletes them. Sessions that
+    were deleted, by signing out or a revocation, are never counted.
+    """
+    @_builtins.property
+    def created_since(self) -> _timestamp_pb2.Timestamp:
+        """Only sessions that were created at this moment or later. Fractions of a millisecond are dropped."""
+
+    @_builtins.property
+    def created_before(self) -> _timestamp_pb2.Timestamp:
+        """Only sessions that were created before this moment. Fractions of a millisecond are dropped."""
+
+    def __init__(
+        self,
+        *,
+        active: _builtins.bool = ...,
+        created_since: _timestamp_pb2.Timestamp | None = ...,
+        created_before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "created_before", b"created_before", "created_since", b"created_since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "active", b"active", "created_before", b"created_before", "created_since", b"created_since"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
+    _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015
+    _WhichOneofReturnType__created_since: _TypeAlias = _typing.Literal["created_since"]  # noqa: Y015
+    _WhichOneofArgType__created_since: _TypeAlias = _typing.Literal["_created_since", b"_created_since"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_before) -> _WhichOneofReturnType__created_before | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__created_since) -> _WhichOneofReturnType__created_since | None: ...
+
+Global___CountSessionsRequest: _TypeAlias = CountSessionsRequest  # noqa: Y015
+
+@_typing.final
+class CountSessionsResponse(_message.Message):
+    """Response of SessionService.CountSessions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COUNT_FIELD_NUMBER: _builtins.int
+    count: _builtins.int
+    """The number of sessions."""
+    def __init__(
+        self,
+        *,
+        count: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CountSessionsResponse: _TypeAlias = CountSessionsResponse  # noqa: Y015
+
+@_typing.final
 class GetSessionRequest(_message.Message):
     """Request of SessionService.GetSession."""
 

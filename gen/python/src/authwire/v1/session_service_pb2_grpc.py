@@ -68,6 +68,11 @@ class SessionServiceStub:
                 request_serializer=authwire_dot_v1_dot_session__service__pb2.ListSessionsRequest.SerializeToString,
                 response_deserializer=authwire_dot_v1_dot_session__service__pb2.ListSessionsResponse.FromString,
                 _registered_method=True)
+        self.CountSessions = channel.unary_unary(
+                '/authwire.v1.SessionService/CountSessions',
+                request_serializer=authwire_dot_v1_dot_session__service__pb2.CountSessionsRequest.SerializeToString,
+                response_deserializer=authwire_dot_v1_dot_session__service__pb2.CountSessionsResponse.FromString,
+                _registered_method=True)
         self.GetSession = channel.unary_unary(
                 '/authwire.v1.SessionService/GetSession',
                 request_serializer=authwire_dot_v1_dot_session__service__pb2.GetSessionRequest.SerializeToString,
@@ -193,6 +198,15 @@ class SessionServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CountSessions(self, request, context):
+        """Returns the number of sessions of the tenant. It reads one index entry for each session whose creation the filters match,
+        and with `active` also its row, some thousand at a time, between which other calls have their turns. It is not the number
+        of one moment if sessions are created meanwhile.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetSession(self, request, context):
         """Returns the session with an id, even if it has expired. It has no token.
 
@@ -282,6 +296,11 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.ListSessions,
                     request_deserializer=authwire_dot_v1_dot_session__service__pb2.ListSessionsRequest.FromString,
                     response_serializer=authwire_dot_v1_dot_session__service__pb2.ListSessionsResponse.SerializeToString,
+            ),
+            'CountSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.CountSessions,
+                    request_deserializer=authwire_dot_v1_dot_session__service__pb2.CountSessionsRequest.FromString,
+                    response_serializer=authwire_dot_v1_dot_session__service__pb2.CountSessionsResponse.SerializeToString,
             ),
             'GetSession': grpc.unary_unary_rpc_method_handler(
                     servicer.GetSession,
@@ -475,6 +494,33 @@ class SessionService:
             '/authwire.v1.SessionService/ListSessions',
             authwire_dot_v1_dot_session__service__pb2.ListSessionsRequest.SerializeToString,
             authwire_dot_v1_dot_session__service__pb2.ListSessionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CountSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/authwire.v1.SessionService/CountSessions',
+            authwire_dot_v1_dot_session__service__pb2.CountSessionsRequest.SerializeToString,
+            authwire_dot_v1_dot_session__service__pb2.CountSessionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -104,6 +104,11 @@ class SessionServiceStub:
     in common: `ip` or `impersonated` is a filter of all users, `active` and `provider` are filters of a user.
     SCOPE_MISSING (PERMISSION_DENIED): `all_users` is set, and the key lacks the scope `users:read`.
     """
+    CountSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.CountSessionsRequest, _session_service_pb2.CountSessionsResponse]
+    """Returns the number of sessions of the tenant. It reads one index entry for each session whose creation the filters match,
+    and with `active` also its row, some thousand at a time, between which other calls have their turns. It is not the number
+    of one moment if sessions are created meanwhile.
+    """
     GetSession: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]
     """Returns the session with an id, even if it has expired. It has no token.
 
@@ -217,6 +222,11 @@ class SessionServiceAsyncStub(SessionServiceStub):
     INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
     in common: `ip` or `impersonated` is a filter of all users, `active` and `provider` are filters of a user.
     SCOPE_MISSING (PERMISSION_DENIED): `all_users` is set, and the key lacks the scope `users:read`.
+    """
+    CountSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.CountSessionsRequest, _session_service_pb2.CountSessionsResponse]  # type: ignore[assignment]
+    """Returns the number of sessions of the tenant. It reads one index entry for each session whose creation the filters match,
+    and with `active` also its row, some thousand at a time, between which other calls have their turns. It is not the number
+    of one moment if sessions are created meanwhile.
     """
     GetSession: _aio.UnaryUnaryMultiCallable[_session_service_pb2.GetSessionRequest, _session_service_pb2.GetSessionResponse]  # type: ignore[assignment]
     """Returns the session with an id, even if it has expired. It has no token.
@@ -364,6 +374,17 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
         in common: `ip` or `impersonated` is a filter of all users, `active` and `provider` are filters of a user.
         SCOPE_MISSING (PERMISSION_DENIED): `all_users` is set, and the key lacks the scope `users:read`.
+        """
+
+    @_abc_1.abstractmethod
+    def CountSessions(
+        self,
+        request: _session_service_pb2.CountSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_session_service_pb2.CountSessionsResponse, _abc.Awaitable[_session_service_pb2.CountSessionsResponse]]:
+        """Returns the number of sessions of the tenant. It reads one index entry for each session whose creation the filters match,
+        and with `active` also its row, some thousand at a time, between which other calls have their turns. It is not the number
+        of one moment if sessions are created meanwhile.
         """
 
     @_abc_1.abstractmethod

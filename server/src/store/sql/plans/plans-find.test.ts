@@ -8,6 +8,7 @@ import type { StoreDatabase } from "../../conformance.js"
 import type { Store } from "../../store.js"
 import type { Page, PageRequest } from "../../types.js"
 import { type Database, openDatabase, sqlStore } from "../index.js"
+import { countedAtOnce } from "../query/creation-count.js"
 import { examinedAtOnce, rowsPerStatement } from "../query/page.js"
 
 const count = 4_000
@@ -91,6 +92,25 @@ describe.each(databaseTargets())("plans of finding on %s", (target) => {
       token = (await list(recordingStore(), { size: 5, token })).nextToken
       for (const ran of recorded) {
         expect((await plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(slice + 4 * rowsPerStatement)
+      }
+    }
+  })
+
+  test("S-23: counts of sessions read the index of their creation, in slices, and count each once", async () => {
+    for (const [active, created, slice] of [
+      [false, 4_000, countedAtOnce],
+      // Also the mark of the provider for each session.
+      [true, 4_000, 2 * examinedAtOnce],
+    ] as const) {
+      recorded.length = 0
+      expect(await recordingStore().sessions.count(many, { active })).toBe(created)
+      // The policy, which says what is active, is read first.
+      const counted = active ? recorded.slice(1) : recorded
+      expect(counted).toHaveLength(active ? 10 : 2)
+      for (const ran of counted) {
+        expect((await plans.of(ran))[0]?.key).toBe("sessions_created")
+        expect(await plans.text(ran)).not.toMatch(/filesort|TEMP B-TREE|Sort|Seq Scan|\bALL\b|,index,/)
+        expect((await plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(slice + 10)
       }
     }
   })

@@ -16,10 +16,10 @@ import type { StoreDatabase } from "../../conformance.js"
 import type { Store, Transaction } from "../../store.js"
 import type { Account, Page, PageRequest, Session, User } from "../../types.js"
 import { type Database, openDatabase, sqlStore } from "../index.js"
+import { countedAtOnce } from "../query/creation-count.js"
 import { rowsPerStatement } from "../query/page.js"
 import { joined } from "../query/statement.js"
 import { hashOfToken } from "../sessions/session-keys.js"
-import { countedAtOnce } from "../users/user-lists.js"
 
 describe.each(databaseTargets())("plans on %s", (target) => {
   let tables: StoreDatabase & TestDatabase

@@ -18,6 +18,7 @@ import { leftRows } from "../users/user-deletions.js"
 import { lastSeenWriter } from "./last-seen.js"
 import { revocationOfAll } from "./revoked-sessions.js"
 import { type FoundSession, sessionAccess } from "./session-access.js"
+import { sessionCount } from "./session-count.js"
 import { sessionInserts } from "./session-inserts.js"
 import { idsOf, keyOfSession as keyOf, newHandle } from "./session-keys.js"
 import { sessionLists } from "./session-lists.js"
@@ -107,6 +108,7 @@ export function sessionStore(
 
   return {
     ...sessionLists(database, { tokens, clock, rules }),
+    count: sessionCount(database, { clock, rules }),
     revoke: revocations.revoke,
     revokeOfUser: revocations.revokeOfUser,
     revokeOfUsers: revocations.revokeOfUsers,

@@ -1,7 +1,7 @@
-import type { SelectQueryBuilder } from "typeorm"
 import type { Caller, UserStore } from "../../store.js"
 import type { CountFilter, ListedUser } from "../../types.js"
 import type { Database } from "../database.js"
+import { countByCreation } from "../query/creation-count.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, statement } from "../query/statement.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
@@ -17,19 +17,6 @@ interface Wanted {
   emailKey?: string | undefined
   since: Date
   before: Date
-}
-
-/** The most entries of the index that one statement counts. They take about 1 ms. */
-export const countedAtOnce = 5_000
-
-/** The last user that was counted. With an empty id: the time from which on users are counted. */
-interface Position {
-  created: Date
-  id: string
-}
-
-interface Range extends Wanted {
-  after: Position
 }
 
 /** Creates the lists of users. Without other filters than times and an address, users are counted by `users_created`. */
@@ -49,20 +36,8 @@ export function userLists(
   const select = (what: string) => users.selectFrom("u").select(what)
   const userWithEmail = statement<UserRow, Wanted>(select(columns).where(hasEmail), withEmail)
   const countWithEmail = statement<UserRow, Wanted>(select("COUNT(*)").where(hasEmail), withEmail)
-  // The condition is given in two forms, because SQLite finds the place in the index by the first and the servers
-  // by the second.
-  const isAfter =
-    "u.tenant = :tenant AND u.created < :before AND (u.created, u.id) > (:created, :id)" +
-    " AND (u.created > :created OR (u.created = :created AND u.id > :id))"
-  const after = {
-    tenant: parameters.tenant,
-    before: parameters.before,
-    created: ({ after }: Range) => users.cell("created", after.created),
-    id: ({ after }: Range) => users.cell("id", after.id),
-  }
-  // Without the hint, the servers read whole rows if most rows of the table are selected. Users that are being deleted are
-  // counted too, because the index does not say which ones they are, and subtracted afterwards.
-  const byIndex = (what: string) => select(what).withDeleted().useIndex("users_created").where(isAfter)
+  // Users that are being deleted are counted too, and subtracted afterwards.
+  const countCreated = countByCreation(users, { alias: "u", index: "users_created" })
   const countDeleted = statement<UserRow, Wanted>(
     select("COUNT(*)")
       .withDeleted()
@@ -72,15 +47,6 @@ export function userLists(
       .andWhere("CASE WHEN u.tenant = :tenant AND u.created >= :since AND u.created < :before THEN 1 ELSE 0 END = 1"),
     { ...parameters, earliest: () => users.cell("deleted", firstTime) },
   )
-  const ordered = (one: SelectQueryBuilder<UserRow>) => one.orderBy("u.created").addOrderBy("u.id")
-  /** Selects the last of the entries that one statement may count. */
-  const lastCounted = statement<UserRow, Range>(
-    ordered(byIndex("u.created, u.id"))
-      .offset(countedAtOnce - 1)
-      .limit(1),
-    after,
-  )
-  const countRest = statement<UserRow, Range>(byIndex("COUNT(*)"), after)
   const userOf = (cells: Cell[]): ListedUser => ({ ...reader.user(cells), ...timesOf(users, cells, reader.width) })
   const pageOfRange = userRanges(database, reader)
   const pageOfProvider = usersOfProvider(database, reader)
@@ -118,20 +84,8 @@ export function userLists(
       if (filter.email !== undefined && wanted.emailKey === undefined) return 0
       const sql = database.olderReads(caller, "scan")
       if (wanted.emailKey !== undefined) return Number((await sql.read(countWithEmail, wanted))[0]?.[0])
-      // In slices, between which the other callers have their turns.
-      let after: Position = { created: wanted.since, id: "" }
-      for (let counted = 0; ; counted += countedAtOnce) {
-        const [cells] = await sql.read(lastCounted, { ...wanted, after })
-        if (cells === undefined) {
-          const [rest, deleted] = [
-            await sql.read(countRest, { ...wanted, after }),
-            await sql.read(countDeleted, wanted),
-          ]
-          return counted + Number(rest[0]?.[0]) - Number(deleted[0]?.[0])
-        }
-        const [created, id] = cells as [Cell, Cell]
-        after = { created: users.value("created", created) as Date, id: users.value("id", id) }
-      }
+      const [created, deleted] = [await countCreated(sql, wanted), await sql.read(countDeleted, wanted)]
+      return created - Number(deleted[0]?.[0])
     },
   }
 }
