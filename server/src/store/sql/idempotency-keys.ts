@@ -4,6 +4,7 @@ import type { Store } from "../store.js"
 import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./query/statement-error.js"
+import { againIfTooMany } from "./sessions/too-many-sessions.js"
 
 /** The reasons after which it is unknown what is stored. */
 const unknown: ReadonlySet<StoreErrorReason> = new Set([
@@ -57,7 +58,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
 
       for (;;) {
         try {
-          return await firstTime()
+          return await againIfTooMany(firstTime)
         } catch (error) {
           if (caller.signal?.aborted || (error instanceof StoreError && unknown.has(error.reason))) throw error
           const answer = await kept()

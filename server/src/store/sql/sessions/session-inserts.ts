@@ -8,6 +8,7 @@ import type { ChangeOf } from "../schema/changes.js"
 import type { SessionRow, UserRow } from "../schema/rows.js"
 import { sessionNumbers } from "./session-numbers.js"
 import { policyIn } from "./session-policies.js"
+import { againIfTooMany } from "./too-many-sessions.js"
 
 export interface SessionInserts {
   /**
@@ -17,8 +18,11 @@ export interface SessionInserts {
    * @param userName the lock name of the user.
    */
   insert(caller: Caller, row: SessionRow & { created: Date }, userName: string): Promise<Date>
-  /** Comes before a transaction with `makeRoom`. It does nothing unless the tenant is known to limit the sessions of a user. */
-  prune(caller: Caller, userId: string): Promise<void>
+  /**
+   * Prunes the sessions of a user if the tenant is known to limit them, then runs a transaction with `makeRoom`. If that has met too
+   * many sessions, the policy is known now, so both run once more; in Store.once all of its work does.
+   */
+  pruned<T>(caller: Caller, userId: string, work: () => Promise<T>): Promise<T>
   /** Makes room for a session that is given to this user; see SessionNumbers. */
   makeRoom(sql: Statements, caller: Caller, userId: string): Promise<SessionPolicy>
 }
@@ -55,40 +59,44 @@ export function sessionInserts(
     return policy
   }
 
-  const prune: SessionInserts["prune"] = async (caller, userId) => {
-    if (limited.get(caller.tenant)?.maxSessions !== undefined) await numbers.prune(caller, userId)
+  const pruned: SessionInserts["pruned"] = (caller, userId, work) => {
+    const run = async () => {
+      if (limited.get(caller.tenant)?.maxSessions !== undefined) await numbers.prune(caller, userId)
+      return work()
+    }
+    return caller.transaction === undefined ? againIfTooMany(run) : run()
+  }
+
+  const insert: SessionInserts["insert"] = async (caller, row, userName) => {
+    const { userId, id: sessionId } = row
+    const event = eventOf(caller, "session.created", { userId, sessionId })
+    if (!limited.has(caller.tenant)) {
+      try {
+        await database.writes(caller, [userName], (sql) =>
+          sql.change([seenUser({ tenant: caller.tenant, id: userId }), unlimited(row), ...event]),
+        )
+        return row.expires
+      } catch (error) {
+        // There is a policy, or no such user.
+        if (!failsBy(error, "no-parent")) throw error
+      }
+    }
+    return database.transaction(caller, [userName], async (sql) => {
+      const { maxAge } = await makeRoom(sql, caller, userId)
+      const latest = row.created.getTime() + (maxAge ?? Number.POSITIVE_INFINITY)
+      const expires = row.expires.getTime() > latest ? new Date(latest) : row.expires
+      await sql.change([
+        seenUser({ tenant: caller.tenant, id: userId }),
+        sessions.inserted({ ...row, expires }),
+        ...event,
+      ])
+      return expires
+    })
   }
 
   return {
-    prune,
+    pruned,
     makeRoom,
-
-    async insert(caller, row, userName) {
-      const { userId, id: sessionId } = row
-      const event = eventOf(caller, "session.created", { userId, sessionId })
-      await prune(caller, userId)
-      if (!limited.has(caller.tenant)) {
-        try {
-          await database.writes(caller, [userName], (sql) =>
-            sql.change([seenUser({ tenant: caller.tenant, id: userId }), unlimited(row), ...event]),
-          )
-          return row.expires
-        } catch (error) {
-          // There is a policy, or no such user.
-          if (!failsBy(error, "no-parent")) throw error
-        }
-      }
-      return database.transaction(caller, [userName], async (sql) => {
-        const { maxAge } = await makeRoom(sql, caller, userId)
-        const latest = row.created.getTime() + (maxAge ?? Number.POSITIVE_INFINITY)
-        const expires = row.expires.getTime() > latest ? new Date(latest) : row.expires
-        await sql.change([
-          seenUser({ tenant: caller.tenant, id: userId }),
-          sessions.inserted({ ...row, expires }),
-          ...event,
-        ])
-        return expires
-      })
-    },
+    insert: (caller, row, userName) => pruned(caller, row.userId, () => insert(caller, row, userName)),
   }
 }

@@ -6,6 +6,7 @@ import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Statement, type Statements, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
 import { type LivingSince, sessionRules } from "./session-rules.js"
+import { TooManySessions } from "./too-many-sessions.js"
 
 /** The most sessions that one statement deletes, as in session-revocations.ts. */
 const sessionsAtOnce = 1000
@@ -35,7 +36,7 @@ export interface SessionNumbers {
   /**
    * Makes room for one more session of a user in a transaction: deletes the oldest ones, or throws SESSION_LIMIT_REACHED. It locks
    * the user's row until the transaction ends, so of concurrent transactions each counts the sessions of the others. Throws
-   * CONFLICT if the user has too many sessions to be counted by one statement: `prune` has to come first.
+   * TooManySessions if the user has too many sessions to be counted by one statement: `prune` has to come first.
    */
   makeRoom(sql: Statements, caller: Caller, userId: string, policy: SessionPolicy): Promise<void>
 }
@@ -114,8 +115,7 @@ export function sessionNumbers(
       if (maxSessions === undefined) return
       const ofUser = { tenant: caller.tenant, userId }
       await sql.read(users.byKeyForUpdate, { tenant: caller.tenant, id: userId })
-      if ((await sql.read(tooMany, ofUser)).length > 0)
-        throw new StoreError("CONFLICT", "the user has too many sessions to count them at once")
+      if ((await sql.read(tooMany, ofUser)).length > 0) throw new TooManySessions()
       const [last] = await sql.read(livingAt(maxSessions - 1), { ...ofUser, ...rules.since(policy, clock()) })
       if (last === undefined) return
       if (atLimit === "reject_new")

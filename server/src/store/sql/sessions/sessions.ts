@@ -135,43 +135,44 @@ export function sessionStore(
 
     async update(caller, sessionToken, patch) {
       const key = keyOf(caller, sessionToken)
-      if (patch.userId !== undefined) await inserts.prune(caller, patch.userId)
       const newUser = patch.userId === undefined ? [] : [userName(caller, patch.userId)]
-      return database.transaction(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
-        const [cells] = await sql.read(withLimitsForUpdate, key)
-        if (cells === undefined) return null
-        const stored = sessions.row(cells)
-        const limits = rules.limitsIn(cells, sessions.width)
-        const now = new Date(clock())
-        if (within(stored.expires, limits) < now || isEnded(limits, now.getTime())) return null
-        const session: Session = {
-          id: stored.id,
-          sessionToken,
-          userId: patch.userId ?? stored.userId,
-          expires: within(patch.expires ?? stored.expires, limits),
-          extra: mergeExtra(stored.extra, patch.extra),
-        }
-        // Auth.js asks again and again for an extension beyond the absolute lifetime.
-        const isAsked = patch.expires !== undefined && patch.expires > session.expires
-        const isOther = patch.userId !== undefined || patch.extra !== undefined
-        if (isAsked && !isOther && session.expires.getTime() === stored.expires.getTime()) return session
-        checkJsonSize("extra", session.extra)
-        const user = { tenant: caller.tenant, id: session.userId }
-        const refusal = user.id === stored.userId ? undefined : await refusalOf(sql, user)
-        if (refusal !== undefined) throw refusal
-        if (user.id !== stored.userId) await inserts.makeRoom(sql, caller, user.id)
-        const seen = sessions.value("lastSeen", cells[sessions.width + 1] as Cell)
-        const isSeenToday = seen !== undefined && seen >= startOfDay(now)
-        if (patch.userId !== undefined || !isSeenToday) await sql.change([seenUser(user)])
-        try {
-          const row = { ...rowOf(caller, session), lastSeen: now }
-          await sql.write(sessions.update, row, eventOf(caller, "session.updated", idsOf(session)))
-        } catch (error) {
-          if (!failsBy(error, "no-parent")) throw error
-          throw (await refusalOf(sql, user)) ?? error
-        }
-        return session
-      })
+      const work = () =>
+        database.transaction(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
+          const [cells] = await sql.read(withLimitsForUpdate, key)
+          if (cells === undefined) return null
+          const stored = sessions.row(cells)
+          const limits = rules.limitsIn(cells, sessions.width)
+          const now = new Date(clock())
+          if (within(stored.expires, limits) < now || isEnded(limits, now.getTime())) return null
+          const session: Session = {
+            id: stored.id,
+            sessionToken,
+            userId: patch.userId ?? stored.userId,
+            expires: within(patch.expires ?? stored.expires, limits),
+            extra: mergeExtra(stored.extra, patch.extra),
+          }
+          // Auth.js asks again and again for an extension beyond the absolute lifetime.
+          const isAsked = patch.expires !== undefined && patch.expires > session.expires
+          const isOther = patch.userId !== undefined || patch.extra !== undefined
+          if (isAsked && !isOther && session.expires.getTime() === stored.expires.getTime()) return session
+          checkJsonSize("extra", session.extra)
+          const user = { tenant: caller.tenant, id: session.userId }
+          const refusal = user.id === stored.userId ? undefined : await refusalOf(sql, user)
+          if (refusal !== undefined) throw refusal
+          if (user.id !== stored.userId) await inserts.makeRoom(sql, caller, user.id)
+          const seen = sessions.value("lastSeen", cells[sessions.width + 1] as Cell)
+          const isSeenToday = seen !== undefined && seen >= startOfDay(now)
+          if (patch.userId !== undefined || !isSeenToday) await sql.change([seenUser(user)])
+          try {
+            const row = { ...rowOf(caller, session), lastSeen: now }
+            await sql.write(sessions.update, row, eventOf(caller, "session.updated", idsOf(session)))
+          } catch (error) {
+            if (!failsBy(error, "no-parent")) throw error
+            throw (await refusalOf(sql, user)) ?? error
+          }
+          return session
+        })
+      return patch.userId === undefined ? work() : inserts.pruned(caller, patch.userId, work)
     },
 
     // Concurrent calls may read the session, but only one statement can delete the row, and it deletes only what was
