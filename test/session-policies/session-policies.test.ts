@@ -179,6 +179,53 @@ describe("the session policy of a tenant", () => {
     }
   }, 30_000)
 
+  test("is exported and imported; that of the target is replaced only by --apply, and never by none", async () => {
+    const { url } = authwire.database
+    const copy = await createDatabase(target)
+    const env = { AUTH_SECRET: testSecret, AUTHWIRE_SOURCE_URL: url, AUTHWIRE_DATABASE_URL: copy.url }
+    const exported = (databaseUrl = url) => run(["export"], { ...env, AUTHWIRE_DATABASE_URL: databaseUrl })
+    const imported = (...args: string[]) => run(["import", "--from=authwire", "--delete", ...args], env)
+    const stored = async () =>
+      (await copy.query("SELECT * FROM session_policies")).map((row) => ({ ...row, at_limit: String(row.at_limit) }))
+    await run(["migrate", "up"], env)
+    await run(["cleanup"], { AUTHWIRE_DATABASE_URL: url })
+    expect((await exported()).stdout).not.toContain("sessionPolicies")
+
+    await policies.updateSessionPolicy({
+      maxAge: seconds(90 * day),
+      maxSessions: 5,
+      atLimit: SessionLimitAction.REJECT_NEW,
+      updateMask: everyRule,
+    })
+    const line = { table: "sessionPolicies", maxAge: 90 * day * 1000, maxSessions: 5, atLimit: "reject_new" }
+    expect(JSON.parse((await exported()).stdout.trim().split("\n").at(-1) ?? "")).toEqual(line)
+    const rules = "max age 90d, max sessions 5, at limit reject-new"
+    const dry = await imported()
+    expect(dry.stdout).toContain(`\nsession policy: to become ${rules}; the tenant has none\n`)
+    expect([dry.code, await stored()]).toEqual([0, []])
+    expect((await imported("--apply")).code).toBe(0)
+    const same = { max_age: 90 * day * 1000, idle_timeout: null, max_sessions: 5, at_limit: "reject_new" }
+    expect(await stored()).toMatchObject([{ ...same, revoked_before: null }])
+    expect((await exported(copy.url)).stdout).toBe((await exported()).stdout)
+
+    await copy.query("UPDATE session_policies SET idle_timeout = 3600000, revoked_before = '2020-01-01 00:00:00'")
+    const other = await imported()
+    expect(other.stdout).toContain(
+      `\nsession policy: to become ${rules}; the tenant has max age 90d, idle timeout 1h, max`,
+    )
+    expect(await stored()).toMatchObject([{ ...same, idle_timeout: 3_600_000 }])
+    expect((await imported("--apply")).code).toBe(0)
+    const [row] = await stored()
+    expect(row).toMatchObject(same)
+    expect(row).not.toMatchObject({ revoked_before: null })
+
+    await policies.updateSessionPolicy({ updateMask: everyRule })
+    const none = await imported("--apply")
+    expect([none.code, none.stdout.includes("session policy")]).toEqual([0, false])
+    expect(await stored()).toMatchObject([same])
+    await copy.drop()
+  }, 120_000)
+
   test("sessions that RevokeAllSessions has ended are not exported or imported, where they would be valid again", async () => {
     await signIn()
     const { url } = authwire.database

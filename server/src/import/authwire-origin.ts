@@ -1,4 +1,4 @@
-import { type BulkName, type BulkRows, bulk, type Database } from "../store/sql/index.js"
+import { type BulkName, type BulkRows, bulk, type Database, sessionPolicyStore } from "../store/sql/index.js"
 import { keyDigest, labelOf, type Origin, type Page } from "./item.js"
 
 /**
@@ -27,6 +27,7 @@ export function authwireOrigin(
         yield { length: rows.length, source: undefined, items }
       }
     },
+    sessionPolicy: () => sessionPolicyStore(database).get({ tenant }),
     close: () => database.close(),
   }
 }

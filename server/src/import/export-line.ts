@@ -1,4 +1,5 @@
 import type { BulkName, BulkRows } from "../store/sql/index.js"
+import type { SessionPolicy } from "../store/types.js"
 
 /**
  * The fields with credentials for an account at its provider. `extra` is one of them because providers put credentials
@@ -29,4 +30,9 @@ export function exportLine(table: BulkName, row: BulkRows[BulkName], withSecrets
     ...(withSecrets && privateExtra !== undefined && { privateExtra: JSON.parse(privateExtra) }),
   }
   return `${JSON.stringify(line)}\n`
+}
+
+/** Formats the session policy of the tenant as a line of JSON, with its rules. Durations are in milliseconds. */
+export function policyLine(policy: SessionPolicy): string {
+  return `${JSON.stringify({ table: "sessionPolicies", ...policy })}\n`
 }

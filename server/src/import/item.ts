@@ -1,4 +1,5 @@
 import type { BulkName, BulkRows } from "../store/sql/index.js"
+import type { SessionPolicy } from "../store/types.js"
 import { digestOf } from "./digest.js"
 
 /** A row that was read, with its faults. */
@@ -65,6 +66,8 @@ export interface Origin {
    * one page unless it has grown.
    */
   pages<N extends BulkName>(name: N, ranges?: readonly Range[]): AsyncIterable<Page<BulkRows[N]>>
+  /** Returns the session policy of the tenant. Undefined if such a database has none. */
+  readonly sessionPolicy?: () => Promise<SessionPolicy>
   close(): Promise<void>
 }
 

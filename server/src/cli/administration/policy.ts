@@ -2,6 +2,7 @@ import { SessionLimitAction, type SessionPolicy, SessionPolicySchema } from "@au
 import { durationFromMs, durationMs } from "@bufbuild/protobuf/wkt"
 import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
+import { durationText } from "../../util/duration-text.js"
 import { type CommandOutput, table } from "../commands/output.js"
 import { jsonOf } from "./listing.js"
 import { withService } from "./service.js"
@@ -51,11 +52,4 @@ async function printPolicy(
   const action = Object.entries(actions).find(([, one]) => one === atLimit)?.[0] ?? ""
   const row = [shown(maxAge), shown(idleTimeout), String(maxSessions ?? "none"), action]
   await print(table(["max age", "idle timeout", "max sessions", "at limit"], [row]))
-}
-
-/** Returns a duration as the options accept it: in the largest unit of which it is a whole number. */
-function durationText(ms: number): string {
-  const units = { d: 86_400_000, h: 3_600_000, m: 60_000 }
-  const [unit, size] = Object.entries(units).find(([, size]) => ms % size === 0) ?? ["s", 1_000]
-  return `${ms / size}${unit}`
 }

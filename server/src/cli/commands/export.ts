@@ -1,8 +1,8 @@
 import { encryptionKeys } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import type { Configuration } from "../../config/configuration.js"
-import { exportLine } from "../../import/export-line.js"
-import { bulk, bulkNames } from "../../store/sql/index.js"
+import { exportLine, policyLine } from "../../import/export-line.js"
+import { bulk, bulkNames, sessionPolicyStore } from "../../store/sql/index.js"
 import { bulkTimeoutMs } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
 import { requireNoRevokedSessions, requireReadableTexts, requireTenant, withDatabase } from "./with-database.js"
@@ -25,6 +25,8 @@ export async function exportTenant(given: Configuration<"export">, { print }: Co
           await print(lines.join(""))
         }
       }
+      const policy = await sessionPolicyStore(database).get({ tenant })
+      if (Object.keys(policy).length > 0) await print(policyLine(policy))
     },
     { what: "export" },
   )

@@ -2,6 +2,7 @@ import type { Check } from "../../import/check.js"
 import type { AllDifferences } from "../../import/copy.js"
 import { findingKinds } from "../../import/findings.js"
 import type { Origin } from "../../import/item.js"
+import { type PolicyDifference, policyText } from "../../import/session-policy.js"
 import { bulkNames } from "../../store/sql/index.js"
 import { table } from "./output.js"
 
@@ -30,6 +31,11 @@ export function checkReport({ notes }: Origin, { findings, accepted }: Check, ro
     ...(conversions.length === 0 ? [] : ["\n", table(["values", "of", "conversion", "first"], conversions)]),
     ...(notes.length === 0 ? [] : ["\n", ...notes.map((note) => `note: ${note}\n`)]),
   ].join("")
+}
+
+/** Formats a session policy that a run with `--apply` makes that of the tenant. */
+export function policyReport({ source, target }: PolicyDifference): string {
+  return `\nsession policy: to become ${policyText(source)}; the tenant has ${policyText(target)}\n`
 }
 
 /** Formats what a copy changed, or what a comparison found. */

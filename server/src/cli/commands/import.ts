@@ -5,8 +5,9 @@ import type { Check } from "../../import/check.js"
 import { type Checkpoint, type Compared, checkpoint } from "../../import/checkpoint.js"
 import { copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
+import { type PolicyDifference, policyDifference } from "../../import/session-policy.js"
 import { bulk, bulkNames, createCipher, type Database, holders } from "../../store/sql/index.js"
-import { checkReport, differencesReport, rememberedReport } from "./import-report.js"
+import { checkReport, differencesReport, policyReport, rememberedReport } from "./import-report.js"
 import { bulkTimeoutMs, checkOrigin, openOrigin } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
 import { withProgress } from "./progress.js"
@@ -53,7 +54,9 @@ async function importFrom(
       target: { holders: holders(database, configuration.tenant), deletes: configuration.delete },
     })
     try {
+      const policy = await policyDifference(origin, { database, tenant: configuration.tenant })
       print(checkReport(origin, check, rows))
+      if (policy !== undefined) print(policyReport(policy))
       if (before === "stale")
         say("--checkpoint: the file does not match the databases any more, so all rows are compared\n")
       if (remembered !== undefined) say(rememberedReport(check, total))
@@ -63,7 +66,7 @@ async function importFrom(
         say(`${faulty}: correct ${them} in the source, or skip ${them} with --skip; nothing was written\n`)
         return 1
       }
-      const parts = { origin, database, check, total, noted }
+      const parts = { origin, database, check, total, noted, policy }
       if (!configuration.apply) {
         await preview(parts, configuration, output)
         say("dry run: nothing was written; use --apply to write\n")
@@ -88,6 +91,7 @@ interface Parts {
   check: Check
   total: number
   noted: Checkpoint | undefined
+  policy: PolicyDifference | undefined
 }
 
 /** Returns the copy, and a function that runs a part of it with a progress bar. */
@@ -124,9 +128,11 @@ async function write(
   configuration: Configuration<"import">,
   { print, say }: CommandOutput,
 ): Promise<number> {
-  const { noted } = parts
+  const { noted, policy } = parts
   const { work, phase } = copying(parts, configuration)
   try {
+    // First, so that the sessions are never without it.
+    await policy?.write()
     await phase("writing  ", work.write)
   } finally {
     // Also if the copy failed.

@@ -44,7 +44,8 @@ export function policyIn(row: SessionPolicyRow | null): SessionPolicy {
   return Object.fromEntries(rules.flatMap((rule) => (row?.[rule] == null ? [] : [[rule, row[rule]]])))
 }
 
-export function sessionPolicyStore(database: Database, eventOf: EventOf): SessionPolicyStore {
+/** @param eventOf Default: changes add no events. */
+export function sessionPolicyStore(database: Database, eventOf: EventOf = () => []): SessionPolicyStore {
   const { sessionPolicies: policies } = database.tables
   const locked = lockedPolicies(database)
   const write = policies.statement(policies.updateOf(...rules).where(policies.keyIs()), ...policies.key, ...rules)
