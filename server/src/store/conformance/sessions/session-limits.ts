@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals"
+import type { Caller } from "../../store.js"
 import type { Session, SessionPolicyPatch } from "../../types.js"
 import { type ContractContext, day, newId, newSession, newUser, outcomes, range } from "../context.js"
 
@@ -12,7 +13,7 @@ export function sessionLimitContract(context: ContractContext): void {
     if (Object.keys(policy).length > 0) await context.store.sessionPolicies.update(caller, policy)
     return caller
   }
-  type Tenant = { tenant: string }
+  type Tenant = Pick<Caller, "tenant" | "transaction">
   const signIn = (caller: Tenant, userId = "u", lasts = day, origin = {}): Promise<Session> =>
     context.store.sessions.create(caller, newSession(userId, context.clock.now + lasts), origin)
   /** Creates sessions that are a second apart. */
@@ -127,7 +128,9 @@ export function sessionLimitContract(context: ContractContext): void {
       }
       const request = () => ({ owner: "o", key: newId(), digest: () => "d" })
       const signInOnce = (tenant: Tenant) =>
-        store.once(tenant, request(), async (transaction) => Buffer.from((await signIn({ ...tenant, transaction })).id))
+        store.once(tenant, request(), async (transaction) =>
+          Buffer.from(String((await signIn({ ...tenant, transaction })).id)),
+        )
 
       await limit(caller, 1_000)
       expect(await idsOf(caller)).toHaveLength(2_500)
