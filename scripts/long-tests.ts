@@ -29,7 +29,12 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/examples/nextjs.long.test.ts": ["examples/nextjs/**", "client/src/nextjs.ts"],
   "test/gateways/proxies.long.test.ts": ["server/src/gateway/**", "server/src/transport/connect/authorize.ts"],
   "test/import/*.long.test.ts": ["server/src/import/**", "server/src/store/sql/bulk/**"],
-  "test/next-auth-4/*.long.test.ts": ["test/next-auth-4/**", "token/src/**", "client/src/adapter/**"],
+  "test/next-auth-4/*.long.test.ts": [
+    "test/next-auth-4/**",
+    "token/src/**",
+    "client/src/adapter/**",
+    "client/src/sessions/**",
+  ],
   "test/overload/*.long.test.ts": ["server/src/overload/**"],
   "test/pipeline/*.long.test.ts": ["server/src/pipeline/**", "client/src/pipeline/**"],
   "test/repository/*.long.test.ts": ["scripts/release/**", "*/package.json", "deploy/helm/**"],

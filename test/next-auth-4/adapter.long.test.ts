@@ -1,4 +1,10 @@
-import { AuthwireAdapter, AuthwireError, createAuthwireClient, RemoteJwt, SessionUnavailable } from "@authwire/client"
+import {
+  AuthwireAdapter,
+  createAuthwireClient,
+  nextAuth4Options,
+  RemoteJwt,
+  SessionUnavailable,
+} from "@authwire/client"
 import { SessionStrategy } from "@authwire/proto"
 import { authApp } from "@authwire/test-support/applications/auth-app.js"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
@@ -78,7 +84,7 @@ const strategies = ["database", "jwt"] as const
 
   test("the configuration of docs/next-auth-4.md signs users in", async () => {
     process.env.AUTHWIRE_URL = authwire.server.grpcUrl
-    const app = older(documented<Partial<Options4>>("next-auth 4"))
+    const app = older(documented())
     delete process.env.AUTHWIRE_URL
     const email = address()
     await app.signIn(email)
@@ -166,23 +172,70 @@ const strategies = ["database", "jwt"] as const
     expect(await loadJwt4().getToken(given)).toBeNull()
   })
 
-  test("during an outage the logger of docs/next-auth-4.md keeps the user signed in", async () => {
-    const logger = documented<object>("Outages")
+  describe.each(strategies)("with nextAuth4Options, a disabled user, strategy %s", (strategy) => {
+    /** An application whose callback and logger record their calls. */
+    function start() {
+      const asked: unknown[] = []
+      const logged: string[] = []
+      const callbacks = { signIn: ({ email }: { email?: object }) => Boolean(asked.push(email)) }
+      const logger = { error: (code: string) => void logged.push(code) }
+      const app = older(nextAuth4Options({ session: { strategy }, callbacks, logger }))
+      return { app, asked, logged }
+    }
+    async function newUser() {
+      const email = address()
+      const { user } = await authwire.client.users.createUser({ email })
+      return { email, id: String(user?.id) }
+    }
+
+    test("cannot sign in until it is enabled", async () => {
+      const { app, asked, logged } = start()
+      const { email, id } = await newUser()
+      await authwire.client.users.disableUser({ id, reason: "spam" })
+      expect(errorOf(await app.signIn(email))).toBe("AccessDenied")
+      expect(await app.session()).toEqual({})
+      // The answer to the request of a link does not tell it to a stranger.
+      expect([asked, logged]).toEqual([[{ verificationRequest: true }], []])
+      await authwire.client.users.enableUser({ id })
+      expect(errorOf(await app.signIn(email))).toBeNull()
+      expect(await app.session()).toMatchObject({ user: { email } })
+      expect(asked).toHaveLength(3)
+    })
+
+    test("otherwise gets another error or, with JWTs, is signed in", async () => {
+      const { email, id } = await newUser()
+      await authwire.client.users.disableUser({ id, reason: "spam" })
+      const app = older({ session: { strategy } })
+      expect(errorOf(await app.signIn(email))).toBe(strategy === "database" ? "Callback" : null)
+    })
+  })
+
+  test("what a browser sends to the log of next-auth is not written to the console", async () => {
+    const written = jest.spyOn(console, "error").mockImplementation(() => {})
+    const { logger } = nextAuth4Options<Pick<Options4, "logger">>({}) as { logger: { error(...args: unknown[]): void } }
+    logger.error("CLIENT", { message: "m", stack: "s", client: "true" })
+    expect(written).not.toHaveBeenCalled()
+    logger.error("SIGNIN_OAUTH_ERROR", { error: new Error("e"), providerId: "p" })
+    expect(written).toHaveBeenCalledWith("[next-auth][error][SIGNIN_OAUTH_ERROR]", new Error("e"))
+    written.mockRestore()
+  })
+
+  test("with nextAuth4Options an outage signs nobody out", async () => {
     const logged = jest.spyOn(console, "error").mockImplementation(() => {})
     const gone = await startAuthwire("sqlite")
     const { grpcUrl: url } = gone.server
     const options = { adapter: AuthwireAdapter({ url }), jwt: RemoteJwt({ url, nextAuth4: true }) }
-    const apps = strategies.map((strategy) => older({ ...options, session: { strategy }, logger }))
+    const apps = strategies.map((strategy) => older(nextAuth4Options({ ...options, session: { strategy } })))
     for (const app of apps) await app.signIn(address())
     await gone.close()
     for (const app of apps) {
       await expect(app.session()).rejects.toBeInstanceOf(SessionUnavailable)
       expect(app.cookies.has(cookie)).toBe(true)
     }
-    const forged = older({ session: { strategy: "jwt" }, logger })
+    const forged = older(nextAuth4Options<Partial<Options4>>({ session: { strategy: "jwt" } }))
     forged.cookies.set(cookie, "forged")
     expect(await forged.session()).toEqual({})
-    // Without this logger next-auth removes the cookie of a JWT session.
+    // By itself next-auth removes the cookie of a JWT session.
     const plain = older({ ...options, session: { strategy: "jwt" } }, new Map(apps[1]?.cookies))
     expect(await plain.session()).toEqual({})
     expect(plain.cookies.has(cookie)).toBe(false)
@@ -190,10 +243,10 @@ const strategies = ["database", "jwt"] as const
   })
 })
 
-/** Runs the code below a heading of docs/next-auth-4.md, and returns what it exports. */
-function documented<T>(heading: string): T {
-  const [code = ""] = codeBelow("docs/next-auth-4.md", heading, "js")
+/** Runs the first code of docs/next-auth-4.md, and returns the configuration that it exports. */
+function documented(): Partial<Options4> {
+  const [code = ""] = codeBelow("docs/next-auth-4.md", "next-auth 4", "js")
   const body = code.replace(/^import .*$/m, "").replace(/^export const \w+ =/m, "return")
-  const run = new Function("createAuthwireClient", "AuthwireError", "SessionUnavailable", body)
-  return run(createAuthwireClient, AuthwireError, SessionUnavailable)
+  const run = new Function("createAuthwireClient", "nextAuth4Options", body)
+  return run(createAuthwireClient, nextAuth4Options)
 }

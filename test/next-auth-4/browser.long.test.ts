@@ -88,6 +88,14 @@ const canRun = hasChromium() && hasNextjs(fixture)
 
           expect(await signIn()).toBe(email)
           expect(await authwire.rows("SELECT id FROM users")).toEqual([{ id: account?.user_id }])
+
+          await authwire.client.users.disableUser({ id: String(account?.user_id) })
+          await context.clearCookies()
+          await page.goto(`${home}/api/auth/signin?callbackUrl=/`)
+          await page.click("button")
+          await page.click(`button[value="${sub}"]`)
+          await page.waitForURL(`${home}/api/auth/error?error=AccessDenied`)
+          expect(await page.textContent("h1")).toBe("Access Denied")
         } catch (error) {
           throw new Error(next.output(), { cause: error })
         } finally {

@@ -59,7 +59,6 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/moving.md": [commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
   "docs/next-auth-4.md": [
     nextAuth4,
-    nextAuth4,
     notRun("a property of the reader's configuration; test/next-auth-4/adapter.long.test.ts has the same settings"),
   ],
   "docs/operating.md": [commands, notRun("variables of the service"), commands],

@@ -8,7 +8,7 @@ export function markDisabled(user: object): void {
 
 /**
  * Returns whether a user was disabled when the adapter read it. The user must be the object that the adapter returned,
- * not a copy of it, as it is in the callback `signIn` of Auth.js. `throwOutages` and `withAuthwire` check it there.
+ * not a copy of it, as it is in the callback `signIn` of Auth.js. `throwOutages`, `withAuthwire` and `nextAuth4Options` check it there.
  *
  * @example
  * ```ts

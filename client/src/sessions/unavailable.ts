@@ -42,11 +42,17 @@ export class SessionUnavailable extends Error {
 export function toSessionUnavailable(error: unknown): SessionUnavailable | undefined {
   // Compares the type, because minifying bundlers rename classes, and with them the errors of Auth.js.
   if (!(error instanceof Error && "type" in error && readErrors.has(error.type))) return undefined
-  let cause: unknown = error
+  const outage = outageIn(error)
+  return outage && new SessionUnavailable(outage)
+}
+
+/** Returns the failed call that an error was caused by, if it is an outage (see isOutage). */
+export function outageIn(error: unknown): AuthwireError | undefined {
+  let cause = error
   for (let count = 0; count < maxCauses && cause instanceof Error; count++, cause = innerCause(cause)) {
     // A callback of the application may call the adapter, or a typed client, which throws a ConnectError.
     const failure = cause instanceof ConnectError ? callError("callback", "the service", cause) : cause
-    if (failure instanceof AuthwireError) return isOutage(failure) ? new SessionUnavailable(failure) : undefined
+    if (failure instanceof AuthwireError) return isOutage(failure) ? failure : undefined
   }
   return undefined
 }

@@ -1,9 +1,9 @@
-import { createAuthwireClient } from "@authwire/client"
+import { createAuthwireClient, nextAuth4Options } from "@authwire/client"
 
 const { adapter, jwt } = createAuthwireClient({ url: process.env.AUTHWIRE_URL, nextAuth4: true })
 
 /** The configuration of next-auth. The secret of JWT sessions is only in Authwire. */
-export const authOptions = {
+export const authOptions = nextAuth4Options({
   adapter,
   jwt,
   session: { strategy: process.env.SESSION_STRATEGY },
@@ -22,4 +22,4 @@ export const authOptions = {
       profile: ({ sub, name, email, role }) => ({ id: sub, name, email, role }),
     },
   ],
-}
+})
