@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createAuthwireClient } from "@authwire/client"
+import { SessionPolicyService } from "@authwire/proto"
 import {
   createDatabase,
   createDatabaseOn,
@@ -19,6 +20,9 @@ import {
   stranger,
 } from "@authwire/test-support/processes/certificates.js"
 import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import { durationFromMs } from "@bufbuild/protobuf/wkt"
+import { createClient } from "@connectrpc/connect"
+import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
 
 const dayMs = 86_400_000
@@ -103,6 +107,51 @@ test("interrupted sign-ups are listed by their ids, and never by their addresses
   await server.stop()
   await own.drop()
 })
+
+test("an application whose maxAge is as long as max age of the session policy is named, with both", async () => {
+  const own = await createDatabase("sqlite")
+  const server = await startServer({ databaseUrl: own.url })
+  const { adapter, users, close } = createAuthwireClient({ url: server.grpcUrl })
+  const policies = createClient(SessionPolicyService, createGrpcTransport({ baseUrl: server.grpcUrl }))
+  const limit = (days: number | undefined) =>
+    policies.updateSessionPolicy({
+      ...(days !== undefined && { maxAge: durationFromMs(days * dayMs) }),
+      updateMask: { paths: ["max_age"] },
+    })
+  await users.createUser({ id: "u" })
+  const signIn = (days: number) =>
+    adapter.createSession({
+      sessionToken: crypto.randomUUID(),
+      userId: "u",
+      expires: new Date(Date.now() + days * dayMs),
+    })
+  const line = async () => {
+    const { stdout, code } = await doctor({ AUTHWIRE_DATABASE_URL: own.url })
+    expect(code).toBe(0)
+    return stdout.split("\n").find((text) => text.includes(" session policies "))
+  }
+  const isWell = /^ok +session policies +no application seems to ask for sessions that last as long as max age$/
+  await signIn(30)
+  expect(await line()).toMatch(isWell)
+  await limit(7)
+  expect(await line()).toMatch(
+    /^warning +session policies +an application of tenant default asks for sessions of 30d, and max age is 7d: .* Set maxAge of /,
+  )
+  await own.query("DELETE FROM sessions")
+  await signIn(30)
+  expect(await line()).toMatch(/ tenant default asks for sessions of 7d or more, and max age is 7d: /)
+  const earlier = (column: string) => `${column} = strftime('%Y-%m-%d %H:%M:%f', ${column}, '-1 day')`
+  await own.query(`UPDATE sessions SET ${["created", "last_seen", "expires"].map(earlier).join(", ")}`)
+  expect(await line()).toMatch(/^warning/)
+  await signIn(6)
+  expect(await line()).toMatch(isWell)
+  await limit(undefined)
+  await signIn(30)
+  expect(await line()).toMatch(isWell)
+  close()
+  await server.stop()
+  await own.drop()
+}, 60_000)
 
 describe("the options of the adapter", () => {
   test.each<

@@ -8,6 +8,7 @@ import {
   tenantStore,
 } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
+import { diagnoseSessionPolicies } from "./session-policies.js"
 import { diagnoseSignUps } from "./sign-ups.js"
 import { diagnoseTexts } from "./texts.js"
 
@@ -40,6 +41,7 @@ export async function diagnoseDatabase(
     ...texts,
     ...(isReadable ? await diagnoseKeys(database, encryptionKeys) : []),
     ...(isReadable ? [await diagnoseSignUps(database, facts.clock)] : []),
+    ...(isReadable ? [await diagnoseSessionPolicies(database)] : []),
   ]
 }
 

@@ -46,6 +46,7 @@ export {
 export { migrations } from "./schema/migrations/index.js"
 export type { Compatibility } from "./schema/migrations/migration.js"
 export type { UnreadableRowEvent } from "./schema/unreadable-row.js"
+export { newestSessions, type StoredTimes } from "./sessions/newest-sessions.js"
 export { hasRevokedSessions } from "./sessions/revoked-sessions.js"
 export { sessionPolicyStore } from "./sessions/session-policies.js"
 export { tenantStore } from "./tenants.js"

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { encryptionKeys, newSession, newUser, range } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import type { Store } from "../../store.js"
-import { type Database, openDatabase, sqlStore } from "../index.js"
+import { type Database, newestSessions, openDatabase, sqlStore } from "../index.js"
 import { examinedAtOnce, rowsPerStatement } from "../query/page.js"
 
 describe.each(databaseTargets())("plans of the lists and revocations of sessions on %s", (target) => {
@@ -142,6 +142,17 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
       expect([pages, found]).toEqual([2, count])
     },
   )
+
+  test("the newest sessions of a tenant are read by an index, in its order", async () => {
+    recorded.length = 0
+    const reading = recordingDatabase(database, recorded, { changes: false })
+    expect(await newestSessions(reading, { tenant: "many", limit: 100 })).toHaveLength(100)
+    const [ran] = recorded as [Ran]
+    const plan = await plans.text(ran)
+    expect(plan).toMatch(/\bsessions_created\b/)
+    expect(plan).not.toMatch(/filesort|TEMP B-TREE|Sort|Seq Scan/)
+    expect((await plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(101)
+  })
 
   describe("session policies", () => {
     // On SQLite no transaction can be committed after EXPLAIN of a write, so these have a connection of their own.

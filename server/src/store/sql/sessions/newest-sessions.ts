@@ -1,0 +1,36 @@
+import type { Database } from "../database.js"
+import type { Cell } from "../query/statement.js"
+
+/** The times of a session as they are stored: the policy of the tenant is not applied to the expiry. */
+export interface StoredTimes {
+  created: Date
+  /** The last recorded use: of a session that was never seen, its creation. */
+  used: Date
+  expires: Date
+}
+
+/** Returns the times of the newest sessions of a tenant, the newest first, at most `limit`. */
+export async function newestSessions(
+  database: Database,
+  { tenant, limit }: { tenant: string; limit: number },
+): Promise<StoredTimes[]> {
+  const { sessions } = database.tables
+  // As in session-ranges.ts: for an equality condition alone, MariaDB would read all sessions of the tenant.
+  const isMariadb = database.engine === "mariadb"
+  const select = sessions
+    .selectFrom("s")
+    .useIndex("sessions_created")
+    .select("s.created, s.lastSeen, s.expires")
+    .where(isMariadb ? "s.tenant >= :tenant AND s.tenant <= :tenant" : "s.tenant = :tenant")
+    .limit(limit)
+  for (const name of [...(isMariadb ? ["tenant"] : []), "created", "id"]) select.addOrderBy(`s.${name}`, "DESC")
+  const rows = await database.reads({}).read(sessions.statement(select, "tenant"), { tenant })
+  return rows.map(([made, seen, end]) => {
+    const created = sessions.value("created", made as Cell) as Date
+    return {
+      created,
+      used: sessions.value("lastSeen", seen as Cell) ?? created,
+      expires: sessions.value("expires", end as Cell) as Date,
+    }
+  })
+}
