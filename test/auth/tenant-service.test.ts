@@ -7,6 +7,7 @@ import type { DescService } from "@bufbuild/protobuf"
 import { type Client, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { failureOf } from "../transports/world.js"
 import { ask } from "./access/asking.js"
 
 describe("TenantService", () => {
@@ -70,7 +71,10 @@ describe("TenantService", () => {
     const asTenant = as(TenantService, { text: key })
     expect(await rejection(asTenant.listTenants({}))).toBe("the API key lacks the scope tenants:read")
     expect(await rejection(create({ text: key }, "more"))).toBe("the API key lacks the scope tenants:write")
-    expect(await rejection(create(keys.operator, "acme"))).toBe("a tenant has this name")
+    expect(await failureOf(create(keys.operator, "acme"))).toMatchObject({
+      code: "AlreadyExists",
+      infos: [{ reason: "TENANT_ALREADY_EXISTS" }],
+    })
     // The command ends what a call has created.
     expect(await command(database, "tenants", "delete", "acme", "--confirm", "acme")).toContain("deleted acme")
     await until(async () => (await ask(server, { text: key })) === "API_KEY_INVALID")

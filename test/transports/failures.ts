@@ -16,6 +16,8 @@ const elsewhere = [
   ["CURSOR_EXPIRED", "EVENTS_NOT_KEPT"],
   // Tested in the tests of session caches.
   ["CACHES_NOT_CONFIRMED"],
+  // Tested in the tests of tenants.
+  ["TENANT_ALREADY_EXISTS"],
   // Tested in the tests of session policies.
   ["SESSION_LIMIT_REACHED"],
   ["CONFLICT", "DATABASE_UNAVAILABLE", "STATEMENT_TIMEOUT", "QUEUE_FULL", "SERVICE_UNKNOWN"],

@@ -90,6 +90,7 @@ export const ordinary: readonly Ordinary[] = [
     impersonator: "Staff \u{1f98a}",
   }),
   one(SessionService.method.listSessions, { userId, active: true, provider: "none", createdSince: expires }),
+  one(SessionService.method.countSessions, { active: true, createdSince: { seconds: 1_000_000_000n } }),
   one(SessionService.method.revokeSession, { id: "none" }),
   one(SessionService.method.revokeSessions, { userIds: ["nobody", "\u{1f98a}"] }),
   one(SessionService.method.revokeAllSessions, { createdBefore: { seconds: 1_000_000_000n }, provider: "provider é" }),
