@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
 import { extname, join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { promisify } from "node:util"
@@ -8,7 +9,7 @@ import { type Browser, hasChromium, launchChromium, type Page } from "@authwire/
 import { hasSite, site } from "@authwire/test-support/applications/site.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// The pages of the site as a browser shows them: those that `make site` has built, or else this test.
+// The site as readers get it. One file, because another test must not build the site while its pages are read.
 const dist = join(site, "dist")
 const axe = join(site, "../test/browser/node_modules/axe-core/axe.min.js")
 const pages = [
@@ -38,15 +39,47 @@ const types: Record<string, string> = {
   ".woff2": "font/woff2",
 }
 
-const able = hasChromium() && existsSync(axe) && hasSite() ? describe : describe.skip
+/** The part of MiniSearch that the site's search box uses. */
+interface Index {
+  search(words: string): { id: string }[]
+}
 
-able("the site", () => {
+const withSite = hasSite() ? describe : describe.skip
+const withBrowser = hasChromium() && existsSync(axe) && hasSite() ? describe : describe.skip
+
+beforeAll(async () => {
+  if (!hasSite()) return
+  const env = { ...process.env, NODE_OPTIONS: "" }
+  await promisify(execFile)("npm", ["run", "--silent", "build"], { cwd: site, env })
+}, 300_000)
+
+withSite("the search of the site", () => {
+  let index: Index
+  beforeAll(async () => {
+    const [file = ""] = globSync(`${dist}/assets/chunks/@localSearchIndexroot.*.js`)
+    const MiniSearch = createRequire(`${site}/package.json`)("minisearch")
+    // As VitePress's search box does it.
+    index = MiniSearch.loadJSON((await import(file)).default, {
+      fields: ["title", "titles", "text"],
+      storeFields: ["title", "titles"],
+      searchOptions: { fuzzy: 0.2, prefix: true, boost: { title: 4, text: 2, titles: 1 } },
+    })
+  })
+
+  test.each([
+    ["PermissionDenied", "scope_missing"],
+    ["PERMISSION_DENIED", "scope_missing"],
+    ["SCOPE_MISSING", "scope_missing"],
+    ["DATABASE_UNAVAILABLE", "database_unavailable"],
+  ])("%s leads to the page of errors", (words, anchor) => {
+    const first = index.search(words).slice(0, 5)
+    expect(first.map(({ id }) => id)).toContain(`/docs/errors.html#${anchor}`)
+  })
+})
+
+withBrowser("the pages of the site", () => {
   let browser: Browser
   beforeAll(async () => {
-    for (const command of existsSync(dist)
-      ? []
-      : [["content.js"], ["node_modules/vitepress/bin/vitepress.js", "build"]])
-      await promisify(execFile)(process.execPath, command, { cwd: site })
     browser = await launchChromium()
   })
   afterAll(() => browser.close())
