@@ -9,11 +9,8 @@ export function Bars({ label, days, values }: { label: string; days: readonly nu
     const element = place.current
     if (element === null) return
     const style = getComputedStyle(element)
-    const axis = {
-      stroke: style.getPropertyValue("--muted"),
-      grid: { stroke: style.getPropertyValue("--line") },
-      font: "12px system-ui",
-    }
+    const line = { stroke: style.getPropertyValue("--line"), width: 1 }
+    const axis = { stroke: style.getPropertyValue("--muted"), grid: line, ticks: line, font: "12px system-ui" }
     const size = () => ({ width: element.clientWidth, height: 180 })
     const plot = new uPlot(
       {
