@@ -117,6 +117,7 @@ describe("TenantService", () => {
     await create(keys.operator, "last")
     const message = "name: must be that of one of at most 1000 tenants: the command creates more"
     expect(await rejection(create(keys.operator, "next"))).toBe(message)
+    expect(await rejection(create(keys.operator, "last"))).toBe("a tenant has this name")
     await command(database, "tenants", "create", "next")
     const key = await createKey(database, "users:read", "--tenant", "next")
     expect(await ask(server, key)).toBe("USER_NOT_FOUND")

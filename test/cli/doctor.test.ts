@@ -145,6 +145,9 @@ test("an application whose maxAge is as long as max age of the session policy is
   expect(await line()).toMatch(/^warning/)
   await signIn(6)
   expect(await line()).toMatch(isWell)
+  // A row that cannot be read says nothing.
+  await own.query("UPDATE sessions SET expires = 'x' WHERE created = (SELECT MAX(created) FROM sessions)")
+  expect(await line()).toMatch(/^warning/)
   await limit(undefined)
   await signIn(30)
   expect(await line()).toMatch(isWell)

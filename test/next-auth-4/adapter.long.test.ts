@@ -228,6 +228,14 @@ const strategies = ["database", "jwt"] as const
     const apps = strategies.map((strategy) => older(nextAuth4Options({ ...options, session: { strategy } })))
     for (const app of apps) await app.signIn(address())
     await gone.close()
+    // A callback of the application that needs the service, in an application whose own session can be read.
+    const callbacks = { session: () => options.adapter.getUser?.("u") as never }
+    for (const strategy of strategies) {
+      const app = older(nextAuth4Options<Partial<Options4>>({ session: { strategy }, callbacks }))
+      await app.signIn(address())
+      await expect(app.session()).rejects.toBeInstanceOf(SessionUnavailable)
+      expect(app.cookies.has(cookie)).toBe(true)
+    }
     for (const app of apps) {
       await expect(app.session()).rejects.toBeInstanceOf(SessionUnavailable)
       expect(app.cookies.has(cookie)).toBe(true)

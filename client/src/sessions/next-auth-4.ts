@@ -14,8 +14,13 @@ interface Logger {
   readonly debug?: unknown
 }
 
-/** The codes with which next-auth 4 logs that it cannot read a session. */
-const readErrors = new Set(["adapter_error_getSessionAndUser", "adapter_error_updateSession", "JWT_SESSION_ERROR"])
+/** The codes with which next-auth 4 logs that it cannot read a session, also because of the application's own callbacks. */
+const readErrors = new Set([
+  "adapter_error_getSessionAndUser",
+  "adapter_error_updateSession",
+  "JWT_SESSION_ERROR",
+  "SESSION_ERROR",
+])
 
 /**
  * Returns a configuration of next-auth 4 that reports outages as errors, as `throwOutages` does for Auth.js: next-auth throws

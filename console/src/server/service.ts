@@ -29,7 +29,7 @@ export interface Readiness {
   detail: string
 }
 
-const requestHeaders = ["content-type", "connect-protocol-version", "connect-timeout-ms"]
+const requestHeaders = ["content-type", "connect-protocol-version", "connect-timeout-ms", "idempotency-key"]
 const responseHeaders = ["content-type", "retry-after"]
 const maxRequestBytes = 1024 * 1024
 

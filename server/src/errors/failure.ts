@@ -123,7 +123,7 @@ export function toFailure(error: unknown): Failure {
   return new Failure("INTERNAL", { cause: error })
 }
 
-/** The store's reasons that are not in the schema. Only the command that creates tenants and keys gets them. */
+/** The store's reasons that are not in the schema. Only a command gets them, or a caller whose new key has the id of another one. */
 type CommandReason = "TENANT_NOT_FOUND" | "API_KEY_ALREADY_EXISTS"
 
 function isReason(reason: StoreErrorReason): reason is Exclude<StoreErrorReason, CommandReason> {

@@ -17,7 +17,7 @@ export type LongestAge = (tenant: string) => Promise<number | undefined>
 
 /** @param clock a clock for durations, in milliseconds. */
 export function longestAges(policies: Pick<SessionPolicyStore, "get">, clock: () => number): LongestAge {
-  /** By tenant. Callers cannot create tenants. */
+  /** By tenant. There are few. */
   const known = new Map<string, LongestAge>()
 
   function longestAgeOf(tenant: string): LongestAge {

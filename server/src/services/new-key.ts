@@ -5,7 +5,7 @@ import type { Call } from "../rpc/call.js"
 import type { ApiKey } from "../store/types.js"
 
 /** A key that is about to be stored, and its text, which only its holder gets. */
-export interface NewKey {
+interface NewKey {
   readonly key: Pick<ApiKey, "id" | "name" | "scopes" | "secretHash">
   readonly text: string
 }

@@ -1,3 +1,4 @@
+import type { CallOptions } from "@connectrpc/connect"
 import type { ComponentChildren } from "preact"
 import { useContext, useEffect, useRef, useState } from "preact/hooks"
 import { explain } from "../client.ts"
@@ -10,12 +11,14 @@ export function KeyDialog(props: {
   /** The fields of the form, apart from the scopes. */
   children: ComponentChildren
   /** Creates the key, and returns its text. */
-  create: (scopes: string[]) => Promise<string>
+  create: (scopes: string[], options: CallOptions) => Promise<string>
   close: () => void
   onDone: () => void
 }) {
   const { title, children, create, close, onDone } = props
   const dialog = useRef<HTMLDialogElement>(null)
+  // If the response of an attempt is lost, the next one with the same input returns the key that was made.
+  const attempt = useRef(crypto.randomUUID())
   const { scopes } = useContext(Access)
   const [chosen, setChosen] = useState<readonly string[]>([])
   const [error, setError] = useState("")
@@ -27,7 +30,7 @@ export function KeyDialog(props: {
     if (isRunning) return
     setRunning(true)
     try {
-      setMade(await create([...chosen]))
+      setMade(await create([...chosen], { headers: { "idempotency-key": attempt.current } }))
       onDone()
     } catch (thrown) {
       setError(explain(thrown))
@@ -37,7 +40,12 @@ export function KeyDialog(props: {
   if (made !== undefined) return <MadeKey text={made} close={close} />
   return (
     <dialog ref={dialog} onClose={close} aria-labelledby="key-title">
-      <form onSubmit={submit}>
+      <form
+        onSubmit={submit}
+        onInput={() => {
+          attempt.current = crypto.randomUUID()
+        }}
+      >
         <h2 id="key-title">{title}</h2>
         {children}
         <fieldset>

@@ -1,4 +1,5 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
+import type { CallOptions } from "@connectrpc/connect"
 import { useState } from "preact/hooks"
 import { apiKeys } from "../client.ts"
 import { KeyDialog, TextField } from "../parts/key-dialog.tsx"
@@ -9,9 +10,9 @@ const dayMs = 86_400_000
 export function NewKey({ close, onDone }: { close: () => void; onDone: () => void }) {
   const [name, setName] = useState("")
   const [days, setDays] = useState("")
-  const create = async (scopes: string[]) => {
+  const create = async (scopes: string[], options: CallOptions) => {
     const expireTime = days === "" ? undefined : timestampFromMs(Date.now() + Number(days) * dayMs)
-    return (await apiKeys.createApiKey({ name, scopes, expireTime })).key
+    return (await apiKeys.createApiKey({ name, scopes, expireTime }, options)).key
   }
   return (
     <KeyDialog title="Create a key" create={create} close={close} onDone={onDone}>

@@ -1,3 +1,4 @@
+import type { CallOptions } from "@connectrpc/connect"
 import { useState } from "preact/hooks"
 import { tenants } from "../client.ts"
 import { KeyDialog, TextField } from "../parts/key-dialog.tsx"
@@ -6,7 +7,8 @@ import { KeyDialog, TextField } from "../parts/key-dialog.tsx"
 export function NewTenant({ close, onDone }: { close: () => void; onDone: () => void }) {
   const [name, setName] = useState("")
   const [apiKeyName, setApiKeyName] = useState("")
-  const create = async (scopes: string[]) => (await tenants.createTenant({ name, apiKeyName, scopes })).key
+  const create = async (scopes: string[], options: CallOptions) =>
+    (await tenants.createTenant({ name, apiKeyName, scopes }, options)).key
   return (
     <KeyDialog title="Create a tenant" create={create} close={close} onDone={onDone}>
       <TextField

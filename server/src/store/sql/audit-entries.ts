@@ -6,6 +6,7 @@ import type { PageTokens } from "./query/page-tokens.js"
 import { type Cell, type Change, type Statement, statement } from "./query/statement.js"
 import type { AuditRow } from "./schema/rows.js"
 import { withoutSkipped } from "./schema/unreadable-row.js"
+import { againIfTooMany } from "./sessions/too-many-sessions.js"
 import type { GroupTransaction } from "./transaction/group-commit.js"
 
 // The range of times that every engine supports.
@@ -87,7 +88,7 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
       }
       const { transaction } = caller
       if (transaction !== undefined) return inTransaction(transaction)
-      return database.together(caller, [], inTransaction, { isRepeatable: false })
+      return againIfTooMany(() => database.together(caller, [], inTransaction, { isRepeatable: false }))
     },
 
     async list(caller, filter, { size, token }) {

@@ -25,7 +25,12 @@ export function tenantDirectory(
     tenants.selectFrom("t").where("t.name > :name").orderBy("t.name").limit(rowsPerStatement),
     "name",
   )
-  const some = tenants.statement(tenants.selectFrom("t").select("t.name").limit(maxTenants))
+  const some = tenants.statement(
+    tenants
+      .selectFrom("t")
+      .select("t.name")
+      .limit(maxTenants + 1),
+  )
 
   return {
     async list(caller, { size, token }) {
@@ -50,12 +55,12 @@ export function tenantDirectory(
       const tenant = { name, created }
       const key = { ...given, tenant: name, created }
       return database.transaction(caller, [tenants.nameOf(tenant), apiKeys.nameOf(key)], async (sql) => {
-        if ((await sql.read(some, {})).length === maxTenants) throw tooManyTenants()
         try {
           await sql.write(tenants.insert, tenant)
         } catch (error) {
           throw failsBy(error, "duplicate") ? new StoreError("TENANT_ALREADY_EXISTS", "the name is taken") : error
         }
+        if ((await sql.read(some, {})).length > maxTenants) throw tooManyTenants()
         try {
           await sql.write(apiKeys.insert, key)
         } catch (error) {

@@ -40,8 +40,9 @@ class TenantServiceStub:
     """
     CreateTenant: _grpc.UnaryUnaryMultiCallable[_tenant_service_pb2.CreateTenantRequest, _tenant_service_pb2.CreateTenantResponse]
     """Creates a tenant and its first API key, together, and returns the key with its secret, which cannot be read again. The
-    caller's own key has no access to the new tenant. Token methods fail with MISSING_SECRET until the operator has added secrets of
-    the tenant to the file of `--tenant-secrets-file`. Only the command `authwire tenants delete` deletes a tenant.
+    caller's own key has no access to the new tenant. Its secrets are those that the file of `--tenant-secrets-file` has for the
+    name, which may be there before; without them token methods fail with MISSING_SECRET. Only the command `authwire tenants
+    delete` deletes a tenant.
 
     TENANT_ALREADY_EXISTS (ALREADY_EXISTS): the name is taken.
     SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
@@ -60,8 +61,9 @@ class TenantServiceAsyncStub(TenantServiceStub):
     """
     CreateTenant: _aio.UnaryUnaryMultiCallable[_tenant_service_pb2.CreateTenantRequest, _tenant_service_pb2.CreateTenantResponse]  # type: ignore[assignment]
     """Creates a tenant and its first API key, together, and returns the key with its secret, which cannot be read again. The
-    caller's own key has no access to the new tenant. Token methods fail with MISSING_SECRET until the operator has added secrets of
-    the tenant to the file of `--tenant-secrets-file`. Only the command `authwire tenants delete` deletes a tenant.
+    caller's own key has no access to the new tenant. Its secrets are those that the file of `--tenant-secrets-file` has for the
+    name, which may be there before; without them token methods fail with MISSING_SECRET. Only the command `authwire tenants
+    delete` deletes a tenant.
 
     TENANT_ALREADY_EXISTS (ALREADY_EXISTS): the name is taken.
     SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
@@ -89,8 +91,9 @@ class TenantServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tenant_service_pb2.CreateTenantResponse, _abc.Awaitable[_tenant_service_pb2.CreateTenantResponse]]:
         """Creates a tenant and its first API key, together, and returns the key with its secret, which cannot be read again. The
-        caller's own key has no access to the new tenant. Token methods fail with MISSING_SECRET until the operator has added secrets of
-        the tenant to the file of `--tenant-secrets-file`. Only the command `authwire tenants delete` deletes a tenant.
+        caller's own key has no access to the new tenant. Its secrets are those that the file of `--tenant-secrets-file` has for the
+        name, which may be there before; without them token methods fail with MISSING_SECRET. Only the command `authwire tenants
+        delete` deletes a tenant.
 
         TENANT_ALREADY_EXISTS (ALREADY_EXISTS): the name is taken.
         SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.

@@ -477,8 +477,8 @@ export declare const ListSessionsResponseSchema: GenMessage<ListSessionsResponse
  */
 export declare type CountSessionsRequest = Message<"authwire.v1.CountSessionsRequest"> & {
   /**
-   * Only sessions that have not ended. false: also sessions that have expired, until the cleanup deletes them. Sessions that
-   * were deleted, by signing out or a revocation, are never counted.
+   * Only sessions that have not ended. false: also sessions that have expired or that RevokeAllSessions has ended, until the
+   * cleanup deletes them. Sessions of a user who is being deleted are counted until they are deleted.
    *
    * @generated from field: bool active = 1;
    */

@@ -181,8 +181,9 @@ export declare const TenantService: GenService<{
   },
   /**
    * Creates a tenant and its first API key, together, and returns the key with its secret, which cannot be read again. The
-   * caller's own key has no access to the new tenant. Token methods fail with MISSING_SECRET until the operator has added secrets of
-   * the tenant to the file of `--tenant-secrets-file`. Only the command `authwire tenants delete` deletes a tenant.
+   * caller's own key has no access to the new tenant. Its secrets are those that the file of `--tenant-secrets-file` has for the
+   * name, which may be there before; without them token methods fail with MISSING_SECRET. Only the command `authwire tenants
+   * delete` deletes a tenant.
    *
    * TENANT_ALREADY_EXISTS (ALREADY_EXISTS): the name is taken.
    * SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.

@@ -112,9 +112,9 @@ export function sessionLimitContract(context: ContractContext): void {
         context.clock.now += 1_000
         await Promise.all(range(100).map(() => signIn(caller)))
       }
-      const [once, given] = [await tenantWith({}), await tenantWith({})]
+      const [once, given, audited] = [await tenantWith({}), await tenantWith({}), await tenantWith({})]
       const columns = ["token_hash", "user_id", "expires", "extra", "id", "created", "last_seen"]
-      for (const { tenant } of [once, given]) {
+      for (const { tenant } of [once, given, audited]) {
         const select = `SELECT u.tenant, ${columns.map((name) => `s.${name}`).join(", ")} FROM sessions s, users u`
         const insert = `INSERT INTO sessions (tenant, ${columns.join(", ")}) ${select}`
         await database.sql(`${insert} WHERE s.tenant = ? AND u.tenant = ? AND u.id = 'u'`, [caller.tenant, tenant])
@@ -139,6 +139,12 @@ export function sessionLimitContract(context: ContractContext): void {
       await limit(once, 3)
       const answer = await signInOnce(once)
       expect(await idsOf(once)).toEqual([...before.slice(-2), answer.toString()])
+      await limit(audited, 3)
+      const session = await store.audit.together(audited, async (transaction) => ({
+        result: await signIn({ ...audited, transaction }),
+        entries: [],
+      }))
+      expect(await idsOf(audited)).toEqual([...before.slice(-2), session.id])
       await limit(given, 2)
       await store.sessions.update(given, theirs.sessionToken, { userId: "u" })
       expect(await idsOf(given)).toEqual([...before.slice(-1), theirs.id])

@@ -188,61 +188,62 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     expect(byTable(await plans.of(recorded[0] as Ran))).toEqual(plan)
   })
 
-  if (target !== "sqlite") {
-    interface Given {
-      user: User
-      account: Account
-      session: Session
-    }
-    test.each<[string, (store: Store, given: Given) => Promise<unknown>, Access[]]>([
-      [
-        "users.get",
-        (store, given) => store.users.get(anyone, given.user.id),
-        [{ table: "u", type: "range", key: "PRIMARY" }],
-      ],
-      [
-        "users.getByEmail",
-        (store, given) => store.users.getByEmail(anyone, given.user.email as string),
-        [{ table: "u", type: "range", key: "users_email_key" }],
-      ],
-      [
-        "users.getByAccount",
-        (store, given) => store.users.getByAccount(anyone, given.account),
-        [
-          { table: "a", type: "range", key: "PRIMARY" },
-          { table: "u", type: expect.stringMatching(/^(eq_ref|const)$/), key: "PRIMARY" },
-        ],
-      ],
-      [
-        "sessions.getWithUser",
-        async (store, given) => (await store.sessions.getWithUser(anyone, given.session.sessionToken))?.user ?? null,
-        [
-          ...ofPolicies,
-          { table: "s", type: "range", key: "PRIMARY" },
-          { table: "u", type: expect.stringMatching(/^(eq_ref|const)$/), key: "PRIMARY" },
-        ],
-      ],
-    ])("%s together are one statement that reads a row for each by unique indexes", async (_, call, plan) => {
-      const stored = sqlStore(database, { encryptionKeys })
-      const given: Given[] = []
-      for (const index of range(7)) {
-        const one = newUser({ email: `${crypto.randomUUID()}@example.com` })
-        const each = { user: one, account: newAccount(one.id), session: newSession(one.id, Date.now() + 86_400_000) }
-        given.push(each)
-        // Every other user does not exist.
-        if (index % 2 === 1) continue
-        await stored.users.create(anyone, one)
-        await stored.accounts.link(anyone, each.account)
-        await stored.sessions.create(anyone, each.session)
-      }
-      recorded.length = 0
-      const store = recordingStore()
-      const found = await Promise.all(given.map((each) => call(store, each)))
-      expect(found).toEqual(given.map((each, index) => (index % 2 === 1 ? null : each.user)))
-      expect(recorded).toHaveLength(1)
-      expect(byTable(await plans.of(recorded[0] as Ran))).toEqual(plan)
-    })
+  const severalRows = target === "sqlite" ? "const" : "range"
+  interface Given {
+    user: User
+    account: Account
+    session: Session
   }
+  test.each<[string, (store: Store, given: Given) => Promise<unknown>, Access[]]>([
+    [
+      "users.get",
+      (store, given) => store.users.get(anyone, given.user.id),
+      [{ table: "u", type: severalRows, key: "PRIMARY" }],
+    ],
+    [
+      "users.getByEmail",
+      (store, given) => store.users.getByEmail(anyone, given.user.email as string),
+      [{ table: "u", type: severalRows, key: "users_email_key" }],
+    ],
+    [
+      "users.getByAccount",
+      (store, given) => store.users.getByAccount(anyone, given.account),
+      [
+        { table: "a", type: severalRows, key: "PRIMARY" },
+        { table: "u", type: expect.stringMatching(/^(eq_ref|const)$/), key: "PRIMARY" },
+      ],
+    ],
+    [
+      "sessions.getWithUser",
+      async (store, given) => (await store.sessions.getWithUser(anyone, given.session.sessionToken))?.user ?? null,
+      [
+        ...ofPolicies,
+        { table: "s", type: severalRows, key: "PRIMARY" },
+        { table: "u", type: expect.stringMatching(/^(eq_ref|const)$/), key: "PRIMARY" },
+      ],
+    ],
+  ])("%s together are one statement that reads a row for each by unique indexes", async (name, call, plan) => {
+    const stored = sqlStore(database, { encryptionKeys })
+    const given: Given[] = []
+    for (const index of range(7)) {
+      const one = newUser({ email: `${crypto.randomUUID()}@example.com` })
+      const each = { user: one, account: newAccount(one.id), session: newSession(one.id, Date.now() + 86_400_000) }
+      given.push(each)
+      // Every other user does not exist.
+      if (index % 2 === 1) continue
+      await stored.users.create(anyone, one)
+      await stored.accounts.link(anyone, each.account)
+      await stored.sessions.create(anyone, each.session)
+    }
+    recorded.length = 0
+    const store = recordingStore()
+    const found = await Promise.all(given.map((each) => call(store, each)))
+    expect(found).toEqual(given.map((each, index) => (index % 2 === 1 ? null : each.user)))
+    // SQLite does not use an index for a list of keys of several columns.
+    const isShared = target !== "sqlite" || name !== "users.getByAccount"
+    expect(recorded).toHaveLength(isShared ? 1 : given.length)
+    for (const one of recorded) expect(byTable(await plans.of(one))).toEqual(plan)
+  })
 
   test("sessions.access with an extension runs one more statement, which finds its row by the key", async () => {
     recorded.length = 0
@@ -427,25 +428,24 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     }
   })
 
-  // On SQLite each session is extended alone.
-  if (target !== "sqlite")
-    test("sessions.access of several due sessions runs three statements, which find the rows by their keys", async () => {
-      const tenant = { tenant: "many" }
-      const store = recordingStore()
-      const owner = newUser()
-      await store.users.create(tenant, owner)
-      const due = range(7).map(() => newSession(owner.id, Date.now() + 86_400_000))
-      for (const one of due) await store.sessions.create(tenant, one)
-      recorded.length = 0
-      const extension = { maxAge: 2 * 86_400_000, updateAge: 3_600_000 }
-      const answers = await Promise.all(due.map((one) => store.sessions.access(tenant, one.sessionToken, extension)))
-      expect(answers.map((answer) => answer?.extended)).toEqual(due.map(() => true))
-      expect(recorded.map(([statement]) => statement.split(" ", 1)[0])).toEqual(["SELECT", "SELECT", "UPDATE"])
-      for (const one of recorded.slice(1)) {
-        const [access] = await plans.of(one)
-        expect(access).toMatchObject({ key: "PRIMARY", type: expect.stringMatching(/^(range|ref|const)$/) })
-      }
-    })
+  test("sessions.access of several due sessions runs three statements, which find the rows by their keys", async () => {
+    const tenant = { tenant: "many" }
+    const store = recordingStore()
+    const owner = newUser()
+    await store.users.create(tenant, owner)
+    const due = range(7).map(() => newSession(owner.id, Date.now() + 86_400_000))
+    for (const one of due) await store.sessions.create(tenant, one)
+    recorded.length = 0
+    const extension = { maxAge: 2 * 86_400_000, updateAge: 3_600_000 }
+    const answers = await Promise.all(due.map((one) => store.sessions.access(tenant, one.sessionToken, extension)))
+    expect(answers.map((answer) => answer?.extended)).toEqual(due.map(() => true))
+    expect(recorded.map(([statement]) => statement.split(" ", 1)[0])).toEqual(["SELECT", "SELECT", "UPDATE"])
+    // On SQLite nothing can be committed after EXPLAIN of a write.
+    for (const one of recorded.slice(1, target === "sqlite" ? 2 : 3)) {
+      const [access] = await plans.of(one)
+      expect(access).toMatchObject({ key: "PRIMARY", type: expect.stringMatching(/^(range|ref|const)$/) })
+    }
+  })
 
   test("every other statement finds its rows by an index too", async () => {
     recorded.length = 0

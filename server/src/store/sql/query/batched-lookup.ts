@@ -27,9 +27,11 @@ interface Wanted {
  */
 export function sharedLookup(database: Database, { from, columns, alias, key }: SharedLookupOptions) {
   const names = key.map((property) => `${alias}.${property}`)
+  // SQLite does not use an index for a list of keys of several columns.
+  const options = database.engine === "sqlite" && key.length > 1 ? { limit: 1, ahead: 1 } : database.lookups
   // Statements for 1, 2, 4 … keys, so that there are few to prepare.
   const statements = [statementFor(1)]
-  for (let width = 2; width <= database.lookups.limit; width *= 2) statements.push(statementFor(width))
+  for (let width = 2; width <= options.limit; width *= 2) statements.push(statementFor(width))
 
   function statementFor(width: number): Statement<Wanted> {
     const cells = key.map((property, index) => [property, (one: Cell[]) => one[index] as Cell])
@@ -61,7 +63,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     const { tenant } = caller
     let lookup = lookups.get(tenant)
     if (lookup === undefined) {
-      lookup = coalesce(database.lookups, loadOf(database.tables.users.cell("tenant", tenant)))
+      lookup = coalesce(options, loadOf(database.tables.users.cell("tenant", tenant)))
       lookups.set(tenant, lookup)
     }
     return lookup(cells, caller)

@@ -33,7 +33,7 @@ interface Slice<Values extends Counted> {
 }
 
 /** A condition on the rows, for the table alias. */
-export interface CountCondition<Values> {
+interface CountCondition<Values> {
   sql: string
   parameters: Readonly<Record<string, (values: Values) => Cell>>
   /** The most rows that one statement examines. */
@@ -42,7 +42,7 @@ export interface CountCondition<Values> {
 
 /**
  * Counts the rows of a tenant by their creation, in slices, between which other callers have their turns. Without a condition it reads
- * the index only. Users who are being deleted are counted too, because the index does not say which ones they are.
+ * the index only. Rows that are marked as deleted are counted too, because the index does not say which ones they are.
  */
 export function countByCreation<Values extends Counted = Counted>(
   table: CreatedTable,

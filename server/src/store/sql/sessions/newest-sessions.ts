@@ -9,7 +9,7 @@ export interface StoredTimes {
   expires: Date
 }
 
-/** Returns the times of the newest sessions of a tenant, the newest first, at most `limit`. */
+/** Returns the times of the newest sessions of a tenant, the newest first, at most `limit`, without rows that cannot be read. */
 export async function newestSessions(
   database: Database,
   { tenant, limit }: { tenant: string; limit: number },
@@ -25,7 +25,7 @@ export async function newestSessions(
     .limit(limit)
   for (const name of [...(isMariadb ? ["tenant"] : []), "created", "id"]) select.addOrderBy(`s.${name}`, "DESC")
   const rows = await database.reads({}).read(sessions.statement(select, "tenant"), { tenant })
-  return rows.map(([made, seen, end]) => {
+  return sessions.readable(rows, ([made, seen, end]) => {
     const created = sessions.value("created", made as Cell) as Date
     return {
       created,

@@ -142,7 +142,7 @@ export function sessionExtensions(database: Database, { clock, eventOf }: { cloc
     return all.map((one) => (extended.has(one) ? { expires: times.expires } : undefined))
   }
 
-  // One entry per tenant. Callers cannot create tenants, so the map does not grow without bound.
+  // One entry per tenant, of which callers can create a limited number only.
   const ofTenants = new Map<string, Lookup<DueSession, Outcome>>()
   const ofTenant = (tenant: string) => {
     let shared = ofTenants.get(tenant)

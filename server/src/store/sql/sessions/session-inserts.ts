@@ -20,7 +20,7 @@ export interface SessionInserts {
   insert(caller: Caller, row: SessionRow & { created: Date }, userName: string): Promise<Date>
   /**
    * Prunes the sessions of a user if the tenant is known to limit them, then runs a transaction with `makeRoom`. If that has met too
-   * many sessions, the policy is known now, so both run once more; in Store.once all of its work does.
+   * many sessions, the policy is known now, so both run once more; with a transaction of the caller all of its work does.
    */
   pruned<T>(caller: Caller, userId: string, work: () => Promise<T>): Promise<T>
   /** Makes room for a session that is given to this user; see SessionNumbers. */
@@ -47,7 +47,7 @@ export function sessionInserts(
       " AND (p.max_age IS NOT NULL OR p.max_sessions IS NOT NULL))",
   )
   const numbers = sessionNumbers(database, { clock, eventOf })
-  /** The policies of the tenants that had one for new sessions when it was last read. Callers cannot create tenants. */
+  /** The policies of the tenants that had one for new sessions when it was last read. There are few tenants. */
   const limited = new Map<string, SessionPolicy>()
 
   const makeRoom: SessionInserts["makeRoom"] = async (sql, caller, userId) => {
