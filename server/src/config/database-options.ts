@@ -27,7 +27,7 @@ export const databaseOptions = {
   },
   databaseReadUrl: {
     value: text("URL"),
-    help: "The database for reading lists that may be some hundred milliseconds old (ListUsers, CountUsers, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. If it is not set, or while none of them answers, these lists are read from --database-url.",
+    help: "The database for reading lists that may be some hundred milliseconds old (ListUsers, CountUsers, CountSessions, and ListAccountsByUser without tokens): members of the same cluster, or replicas, in the form of --database-url. If it is not set, or while none of them answers, these lists are read from --database-url.",
   },
   databasePasswordFile: {
     value: text("FILE"),

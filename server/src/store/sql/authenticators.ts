@@ -138,7 +138,7 @@ export function authenticatorStore(
 
     async list(caller, userId, { size, token }) {
       const list = ["authenticators", caller.tenant, userId]
-      const sql = database.olderReads(caller)
+      const sql = database.reads(caller)
       const { items, next } = await readPage<ListedAuthenticator, Pick<Authenticator, "credentialID">>({
         size,
         // No credential id is empty, so all of them come after it.
