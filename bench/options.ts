@@ -47,7 +47,8 @@ function numbers(option: string, text: string | undefined): number[] | undefined
 }
 
 function chosen<Name extends string>(option: string, list: string | undefined, known: readonly Name[]): Name[] {
-  const asked = list?.split(",").map((name) => name.trim()) ?? known
+  // Some names contain a comma and a space.
+  const asked = list?.split(/,(?! )/) ?? known
   const unknown = asked.filter((name) => !known.includes(name as Name))
   if (unknown.length > 0) throw new Error(`--${option}: no ${unknown.join(", ")}; there is ${known.join(", ")}`)
   return known.filter((name) => asked.includes(name))
