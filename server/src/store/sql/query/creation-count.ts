@@ -52,33 +52,35 @@ export function countByCreation<Values extends Counted = Counted>(
   // Each comparison is given in two forms, because SQLite finds the place in the index by the first and the servers by the second.
   const [tenant, created, id] = [`${alias}.tenant`, `${alias}.created`, `${alias}.id`]
   const isAfter =
-    `${tenant} = :tenant AND ${created} < :before AND (${created}, ${id}) > (:created, :id)` +
+    `${tenant} = :tenant AND (${created}, ${id}) > (:created, :id)` +
     ` AND (${created} > :created OR (${created} = :created AND ${id} > :id))`
+  const isBefore = `${created} < :before`
   const isUpToEnd =
     `(${created}, ${id}) <= (:endCreated, :endId)` +
     ` AND (${created} < :endCreated OR (${created} = :endCreated AND ${id} <= :endId))`
-  const ofSlice = {
+  const ofStart = {
     tenant: ({ values }: Slice<Values>) => table.cell("tenant", values.tenant),
-    before: ({ values }: Slice<Values>) => table.cell("created", values.before),
     created: ({ after }: Slice<Values>) => table.cell("created", after.created),
     id: ({ after }: Slice<Values>) => table.cell("id", after.id),
   }
+  const toTheLast = { ...ofStart, before: ({ values }: Slice<Values>) => table.cell("created", values.before) }
   // Without the hint, the servers read whole rows if most rows of the table are selected.
-  const byIndex = (what: string) => table.selectFrom(alias).select(what).withDeleted().useIndex(index).where(isAfter)
+  const byIndex = (what: string, until: string) =>
+    table.selectFrom(alias).select(what).withDeleted().useIndex(index).where(isAfter).andWhere(until)
   const lastOfSlice: Statement<Slice<Values>> = statement(
-    byIndex(`${created}, ${id}`)
+    byIndex(`${created}, ${id}`, isBefore)
       .orderBy(created)
       .addOrderBy(id)
       .offset(atOnce - 1)
       .limit(1),
-    ofSlice,
+    toTheLast,
   )
-  // The CASE prevents the use of other indexes.
+  // With `before` as well, SQLite would read to the last row for each slice. The CASE prevents the use of other indexes.
   const count: Statement<Slice<Values>> =
     only === undefined
-      ? statement(byIndex("COUNT(*)"), ofSlice)
-      : statement(byIndex("COUNT(*)").andWhere(isUpToEnd).andWhere(`CASE WHEN ${only.sql} THEN TRUE ELSE FALSE END`), {
-          ...ofSlice,
+      ? statement(byIndex("COUNT(*)", isBefore), toTheLast)
+      : statement(byIndex("COUNT(*)", isUpToEnd).andWhere(`CASE WHEN ${only.sql} THEN TRUE ELSE FALSE END`), {
+          ...ofStart,
           endCreated: ({ end }) => table.cell("created", end.created),
           endId: ({ end }) => table.cell("id", end.id),
           ...Object.fromEntries(
