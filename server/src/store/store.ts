@@ -334,8 +334,8 @@ export interface SessionStore {
    * Returns the session with its `id`. Throws USER_NOT_FOUND, USER_DISABLED, SESSION_ALREADY_EXISTS and INVALID_FIELD
    * (`extra`). An `expires` in the past is accepted. If the policy has `maxSessions`, the user has at most that many
    * afterwards: the oldest are deleted, or it throws SESSION_LIMIT_REACHED, also among concurrent calls of any process. Of a
-   * user with more than 1,000 sessions, ended ones too, the oldest are deleted before. Throws CONFLICT if the process does not
-   * know of the policy yet and the user has more than 2,000.
+   * user with more than 1,000 sessions, ended ones too, the oldest are deleted before. May run its transaction twice. Throws
+   * CONFLICT if the user has got more than 2,000 again meanwhile.
    */
   create(caller: Caller, session: Session, origin?: SessionOrigin): Promise<Session>
   /**

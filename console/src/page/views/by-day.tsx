@@ -23,7 +23,9 @@ export interface Counted {
 /** A number in all, and how many were created today, lately, and on each of the last days in the viewer's zone. */
 export function ByDay({ counted }: { counted: Counted }) {
   const { label, total } = counted
-  const counts = useLoaded((signal) => countsOf(counted, signal), [counted])
+  // By itself, because the number in all may take long.
+  const inAll = useLoaded(total.count, [counted])
+  const counts = useLoaded((signal) => countsByDay(counted, signal), [counted])
   if (counts.answer === undefined) {
     return counts.error === undefined ? (
       <p role="status">Loading…</p>
@@ -31,12 +33,12 @@ export function ByDay({ counted }: { counted: Counted }) {
       <Failed error={counts.error} retry={counts.reload} />
     )
   }
-  const { inAll, starts, created } = counts.answer
+  const { starts, created } = counts.answer
   const last = (count: number) => created.slice(-count).reduce((sum, one) => sum + one, 0)
   return (
     <>
       <dl class="figures">
-        <Figure name={total.name} value={inAll} />
+        <Figure name={total.name} value={inAll.answer} isLoading={inAll.error === undefined} />
         <Figure name={`${label} today`} value={last(1)} />
         <Figure name="in 7 days" value={last(7)} />
         <Figure name="in 30 days" value={last(days)} />
@@ -47,16 +49,16 @@ export function ByDay({ counted }: { counted: Counted }) {
   )
 }
 
-function Figure({ name, value }: { name: string; value: number }) {
+function Figure({ name, value, isLoading = false }: { name: string; value: number | undefined; isLoading?: boolean }) {
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{number(value)}</dd>
+      <dd>{value === undefined ? (isLoading ? "…" : "not known") : number(value)}</dd>
     </div>
   )
 }
 
-async function countsOf({ total, count }: Counted, signal: AbortSignal) {
+async function countsByDay({ count }: Counted, signal: AbortSignal) {
   const today = new Date()
   const starts = Array.from({ length: days + 1 }, (_, index) =>
     new Date(today.getFullYear(), today.getMonth(), today.getDate() - days + 1 + index).getTime(),
@@ -66,6 +68,5 @@ async function countsOf({ total, count }: Counted, signal: AbortSignal) {
     createdSince: timestampFromMs(start),
     createdBefore: timestampFromMs(starts[index + 1] ?? end),
   }))
-  const inAll = await total.count(signal)
-  return { inAll, starts, created: await fewAtOnce(between, (one) => count(one, signal)) }
+  return { starts, created: await fewAtOnce(between, (one) => count(one, signal)) }
 }

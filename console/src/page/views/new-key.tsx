@@ -10,8 +10,10 @@ const dayMs = 86_400_000
 export function NewKey({ close, onDone }: { close: () => void; onDone: () => void }) {
   const [name, setName] = useState("")
   const [days, setDays] = useState("")
+  // The same for each attempt: a call that is repeated with its idempotency key must be equal.
+  const [opened] = useState(() => Date.now())
   const create = async (scopes: string[], options: CallOptions) => {
-    const expireTime = days === "" ? undefined : timestampFromMs(Date.now() + Number(days) * dayMs)
+    const expireTime = days === "" ? undefined : timestampFromMs(opened + Number(days) * dayMs)
     return (await apiKeys.createApiKey({ name, scopes, expireTime }, options)).key
   }
   return (
