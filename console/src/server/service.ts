@@ -10,7 +10,7 @@ export interface Service {
   service: string
   /** Default: none, for a service that runs with `--dev`. */
   apiKey?: string | undefined
-  /** The tenant that the key must be of, or else no call is forwarded. Default: any. */
+  /** The tenant that the key must belong to. With a key of another tenant no call is forwarded. Default: the tenant of the key. */
   tenant?: string | undefined
 }
 

@@ -26,7 +26,7 @@ export const consoleOptions = {
   consoleTenant: {
     flag: "tenant",
     value: tenant(),
-    help: "The tenant that the key must be of. For whoever has keys of several tenants: with another one, the console shows and does nothing. Default: any.",
+    help: "The tenant that the key must belong to. With a key of another tenant the console shows nothing and does nothing. Without it, the tenant of the key.",
     commands: ["console"],
   },
 } as const satisfies Record<string, OptionDefinition>
