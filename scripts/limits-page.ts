@@ -9,7 +9,7 @@ import { maxKeysOfTenant } from "../server/dist/store/sql/api-keys.js"
 import { maxBytesOfUser } from "../server/dist/store/sql/authenticators.js"
 import { longestTurnMs } from "../server/dist/store/sql/engine/sqlite.js"
 import { countedAtOnce } from "../server/dist/store/sql/query/creation-count.js"
-import { examinedAtOnce, slicesOfPage } from "../server/dist/store/sql/query/page.js"
+import { examinedAtOnce, maxPageItems, slicesOfPage } from "../server/dist/store/sql/query/page.js"
 import { maxTenants } from "../server/dist/store/sql/tenant-directory.js"
 import { fewOf, writerPermitsOf } from "../server/dist/store/sql/transaction/connection-permits.js"
 import { rowWaitersOf } from "../server/dist/store/sql/transaction/unit-of-work.js"
@@ -137,6 +137,7 @@ ${head}
 | the same of writers; a fifth is left to readers | worker | ${count(writerPermitsOf(pool))} | wait |
 | the same of statements that may examine many rows | worker; tenant and worker | ${count(fewOf(pool))}; ${count(sharesInTurns(fewOf(pool)).tenant)} | wait in turn |
 | index entries that a statement of a list or a count examines | statement | ${count(examinedAtOnce)}; ${count(countedAtOnce)} | the next statement goes on |
+| items of a page of a list | call | ${count(maxPageItems)} | the page ends, with a token |
 | entries that are examined for a page of a list | call | ${count(examinedAtOnce * slicesOfPage)} | the page ends, with a token |
 | connections of writers of one row | worker | 1 | wait in turn |
 | calls that wait for a connection, or to write a row (${flag("databaseQueueLimit")}) | worker | ${count(queue)} | QUEUE_FULL |

@@ -46,3 +46,18 @@ export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: 
   }, [...inputs, round])
   return { ...state, reload: useCallback(() => setRound((one) => one + 1), []) }
 }
+
+/** Reads page after page until they have `most` items, because a page may have fewer. */
+export async function upTo<Item>(
+  most: number,
+  read: (page: { pageSize: number; pageToken: string }) => Promise<readonly [items: Item[], nextPageToken: string]>,
+): Promise<{ items: Item[]; hasMore: boolean }> {
+  const items: Item[] = []
+  let pageToken = ""
+  do {
+    const [found, next] = await read({ pageSize: most - items.length, pageToken })
+    items.push(...found)
+    pageToken = next
+  } while (pageToken !== "" && items.length < most)
+  return { items, hasMore: pageToken !== "" }
+}

@@ -1,7 +1,9 @@
-import { UserService } from "@authwire/proto"
+import { EventService, UserService, WatchRequestSchema } from "@authwire/proto"
+import { create } from "@bufbuild/protobuf"
 import { expect, test } from "@jest/globals"
-import { Failure } from "../errors/failure.js"
+import { Failure, type Reason } from "../errors/failure.js"
 import { type ConcurrencyLimit, overloaded } from "../overload/concurrency-limit.js"
+import type { Call } from "./call.js"
 import type { Observer } from "./interceptor.js"
 import { createRouter, type Method, register } from "./router.js"
 
@@ -12,15 +14,21 @@ const asIs: Observer = {
 }
 const incoming = { transport: "test", timeoutMs: undefined, header: () => undefined }
 
-/** UserService behind a concurrency limit. All its methods fail with USER_NOT_FOUND. */
-function setUp(limit: ConcurrencyLimit) {
-  const notFound = async () => {
-    throw new Failure("USER_NOT_FOUND")
+/** UserService behind a concurrency limit, and EventService. All their methods fail with USER_NOT_FOUND, or with another failure. */
+function setUp(limit: ConcurrencyLimit | undefined, failure = new Failure("USER_NOT_FOUND")) {
+  const fails = async () => {
+    throw failure
   }
-  const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, notFound]))
+  const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, fails]))
+  const events = {
+    async *watch({ startCursor }: { startCursor: string }) {
+      if (startCursor === "fails later") yield {}
+      throw failure
+    },
+  }
   const pauses: number[] = []
   const router = createRouter({
-    services: [register(UserService, implementation as never)],
+    services: [register(UserService, implementation as never), register(EventService, events as never)],
     observer: asIs,
     access: {},
     interceptors: [],
@@ -30,29 +38,77 @@ function setUp(limit: ConcurrencyLimit) {
       pauses.push(workMs)
     },
   })
-  return { router, method: router.services[0]?.methods[0] as Method, pauses }
+  const [method, stream] = router.services.map(({ methods }) => methods[0] as Method) as [Method, Method]
+  return { router, method, stream, pauses }
 }
 
-test("a call beyond the limit is rejected before its request is read", async () => {
-  const { router, method, pauses } = setUp({
-    rejects: () => true,
-    enter: () => Promise.reject(overloaded()),
-    leave: () => {
-      throw new Error("left without a slot")
-    },
-    yieldWhile: (_, waited) => waited,
-    load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
-  })
-  expect(method.rejects({ tenant: "a tenant", keyId: "a key" })).toBe(true)
+/** Begins a call with a valid key. */
+function beginWithKey(method: Method) {
   const call = method.begin(incoming)
+  call.identity = { tenant: "a tenant", keyId: "a key", hasScope: () => true }
+  return call
+}
+
+/** Fails before a call has a slot. */
+const rejecting = (reason: Reason): ConcurrencyLimit => ({
+  rejects: () => true,
+  enter: () => Promise.reject(new Failure(reason)),
+  leave: () => {
+    throw new Error("left without a slot")
+  },
+  yieldWhile: (_, waited) => waited,
+  load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
+})
+
+test("a call beyond the limit is rejected before its request is read", async () => {
+  const { router, method } = setUp({ ...rejecting("OVERLOADED"), enter: () => Promise.reject(overloaded()) })
+  expect(method.rejects({ tenant: "a tenant", keyId: "a key" })).toBe(true)
+  const call = beginWithKey(method)
   const read = () => {
     throw new Error("it was read")
   }
   const rejection = { reason: "OVERLOADED", retryAfterMs: 1_000 }
   await expect(method.unaryBytes(read, call)).rejects.toMatchObject(rejection)
-  expect(pauses).toHaveLength(1)
   call.end()
   await router.drain(0)
+})
+
+test.each<[Reason, number]>([
+  ["OVERLOADED", 1],
+  ["RATE_LIMITED", 1],
+  ["TOO_MANY_CALLS", 1],
+  ["DATABASE_UNAVAILABLE", 0],
+])("a call and a stream that are rejected with %s are answered after %i pause", async (reason, count) => {
+  const unary = setUp(rejecting(reason))
+  const call = beginWithKey(unary.method)
+  await expect(unary.method.unaryBytes(() => Uint8Array.of(), call)).rejects.toMatchObject({ reason })
+  expect(unary.pauses).toHaveLength(count)
+  call.end()
+  const { stream, pauses } = setUp(undefined, new Failure(reason))
+  const read = async (startCursor: string, begun: Call) => {
+    const requests = (async function* () {
+      yield create(WatchRequestSchema, { startCursor })
+    })()
+    const reading = (async () => {
+      for await (const _ of stream.stream(requests, begun));
+    })()
+    await expect(reading).rejects.toMatchObject({ reason })
+    begun.end()
+  }
+  await read("", beginWithKey(stream))
+  expect(pauses).toHaveLength(count)
+  // Its client has been served, and a connection without a key has other limits.
+  await read("fails later", beginWithKey(stream))
+  await read("", stream.begin(incoming))
+  expect(pauses).toHaveLength(count)
+})
+
+test("a call that has a slot in the concurrency limit does not keep it for a pause", async () => {
+  const { method, pauses } = setUp(undefined, new Failure("OVERLOADED"))
+  const call = beginWithKey(method)
+  await expect(method.unaryBytes(() => Uint8Array.of(), call)).rejects.toMatchObject({ reason: "OVERLOADED" })
+  expect(pauses).toHaveLength(0)
+  call.end()
 })
 
 test("a call holds no slot while its request arrives, and releases its slot however it ends", async () => {

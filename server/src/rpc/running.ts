@@ -1,7 +1,7 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
 import { Failure, toFailure } from "../errors/failure.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
-import { type RejectionPause, rejectionMs } from "../overload/pause.js"
+import { isByLimit, type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
 import type { Owner } from "../util/owner.js"
 import type { Call } from "./call.js"
@@ -22,7 +22,7 @@ export interface Parts {
   clock: () => number
   /** Records the end of the call, with its failure if it failed. */
   ended: CallEnded
-  /** Awaited before a call that the limit rejects is answered. */
+  /** Awaited before a call with a valid key is answered that a limit has rejected. A pipeline pauses once for all calls of a message. */
   pauseAfter: RejectionPause
 }
 
@@ -64,15 +64,8 @@ export function runUnary<I, O>(
       // The client does not read its answers, so this one would only add to them.
       if (call.connection?.answers.isTight === true) throw answerBudgetUsed()
       const { owner } = call
-      try {
-        const entering = limit?.enter(owner, call.signal)
-        if (entering !== undefined) await entering
-      } catch (error) {
-        // A pipeline pauses once for all calls of a message.
-        const pauses = call.pipeline === undefined && error instanceof Failure && error.reason === "OVERLOADED"
-        if (pauses) await pauseAfter(rejectionMs.unary)
-        throw error
-      }
+      const entering = limit?.enter(owner, call.signal)
+      if (entering !== undefined) await entering
       enteredAs = owner
       let input: I | Promise<I> | undefined = read()
       if (input instanceof Promise) {
@@ -93,6 +86,8 @@ export function runUnary<I, O>(
       return answer
     } catch (error) {
       const failure = toFailure(error)
+      const pauses = enteredAs === undefined && call.identity !== undefined && call.pipeline === undefined
+      if (pauses && isByLimit(failure)) await pauseAfter(rejectionMs.unary)
       ended(call, failure, begun, clock())
       throw failure
     } finally {
@@ -104,21 +99,26 @@ export function runUnary<I, O>(
 /** Returns the function that runs streaming calls. */
 export function runStream(
   { output }: DescMethod,
-  { admit, clock, ended }: Pick<Parts, "admit" | "clock" | "ended">,
+  { admit, clock, ended, pauseAfter }: Pick<Parts, "admit" | "clock" | "ended" | "pauseAfter">,
   stream: Stream,
 ): Stream {
   return async function* (requests, call) {
     const begun = clock()
-    let hasFailed = false
+    let [hasAnswered, hasFailed] = [false, false]
     try {
       await admit(call)
       call.signal.throwIfAborted()
-      for await (const answer of stream(requests, call)) yield create(output, answer)
+      for await (const answer of stream(requests, call)) {
+        hasAnswered = true
+        yield create(output, answer)
+      }
       // An aborted stream ends with the reason.
       call.signal.throwIfAborted()
     } catch (error) {
       hasFailed = true
       const failure = toFailure(error)
+      const pauses = !hasAnswered && call.identity !== undefined && isByLimit(failure)
+      if (pauses) await pauseAfter(rejectionMs.stream)
       ended(call, failure, begun, clock())
       throw failure
     } finally {

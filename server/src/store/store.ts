@@ -108,8 +108,8 @@ export interface Caller extends Waiter {
  *
  * Pages: a list is read page by page, and a page by several statements, so it is not a snapshot of one moment. An item
  * that exists during the whole listing is on exactly one page. The cost of a page depends on its items and not on its
- * position. A page has at most `size` items and ends before their rows exceed 512 KiB, but except in filtered lists it has
- * at least one item if any is left. A token is valid for one list (of one tenant) with one filter, in every process that has the same
+ * position. A page has at most `size` items and at most 100, and ends before their rows exceed 512 KiB, but except in filtered
+ * lists it has at least one item if any is left. A token is valid for one list (of one tenant) with one filter, in every process that has the same
  * encryption key. Any other token throws INVALID_FIELD (`page_token`).
  */
 export interface Store {

@@ -1,14 +1,21 @@
 import type { Session } from "@authwire/proto"
 import { sessions } from "../client.ts"
-import { useLoaded } from "../loading.ts"
+import { upTo, useLoaded } from "../loading.ts"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Shares } from "../parts/shares.tsx"
 import { device, number } from "../text.ts"
 
 /** How people have signed in lately: the newest sessions, ended ones too, by provider, and by browser and system. */
 export function NewestSessions() {
-  const page = useLoaded((signal) => sessions.listSessions({ allUsers: true, pageSize: 1000 }, { signal }), [])
-  const found = page.answer?.sessions ?? []
+  const page = useLoaded(
+    (signal) =>
+      upTo(1000, async (page) => {
+        const { sessions: found, nextPageToken } = await sessions.listSessions({ allUsers: true, ...page }, { signal })
+        return [found, nextPageToken]
+      }),
+    [],
+  )
+  const found = page.answer?.items ?? []
   return (
     <>
       <h2>Newest sessions</h2>
@@ -17,7 +24,7 @@ export function NewestSessions() {
       {found.length > 0 && (
         <>
           <p class="muted">
-            {page.answer?.nextPageToken ? `The newest ${number(found.length)}.` : `${number(found.length)} in all.`}
+            {page.answer?.hasMore ? `The newest ${number(found.length)}.` : `${number(found.length)} in all.`}
           </p>
           <div class="columns">
             <section>

@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { audit, sessions, users } from "../client.ts"
-import { useLoaded } from "../loading.ts"
+import { upTo, useLoaded } from "../loading.ts"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { useStatus } from "../parts/header.tsx"
 import { Shares } from "../parts/shares.tsx"
@@ -55,12 +55,15 @@ const signIns: Counted = {
 
 /** The calls that failed in the last day, by reason: of users who are blocked, of wrong keys, of limits. */
 function Rejected() {
-  const page = useLoaded(
-    (signal) => audit.listAuditEntries({ pageSize: 1000, since: timestampFromMs(Date.now() - dayMs) }, { signal }),
-    [],
-  )
+  const page = useLoaded((signal) => {
+    const since = timestampFromMs(Date.now() - dayMs)
+    return upTo(1000, async (page) => {
+      const { entries, nextPageToken } = await audit.listAuditEntries({ ...page, since }, { signal })
+      return [entries, nextPageToken]
+    })
+  }, [])
   const counts = new Map<string, bigint>()
-  for (const { code, reason, count } of page.answer?.entries ?? []) {
+  for (const { code, reason, count } of page.answer?.items ?? []) {
     if (code !== "OK") counts.set(reason || code, (counts.get(reason || code) ?? 0n) + (count || 1n))
   }
   return (
@@ -71,9 +74,7 @@ function Rejected() {
         <Nothing>None, as far as the service keeps the audit (--audit-store=database).</Nothing>
       )}
       <Shares counts={counts} />
-      {page.answer?.nextPageToken && (
-        <p class="muted">Among the newest {number(page.answer.entries.length)} entries.</p>
-      )}
+      {page.answer?.hasMore && <p class="muted">Among the newest {number(page.answer.items.length)} entries.</p>}
       {counts.size > 0 && (
         <p>
           <a href="/audit">The audit</a>

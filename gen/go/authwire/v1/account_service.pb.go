@@ -462,7 +462,7 @@ type ListAccountsByUserRequest struct {
 	// Identifier of the user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The maximum number of accounts of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
-	// before its accounts take more than 512 KiB in the database.
+	// after 100 accounts, and before they take more than 512 KiB in the database.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

@@ -27,7 +27,7 @@ const (
 type ListAuditEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The maximum number of entries of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
-	// before its entries take more than 512 KiB.
+	// after 100 entries, and before they take more than 512 KiB.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the page begins: `next_page_token` of the previous page, with the same filters. Empty: the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

@@ -478,7 +478,7 @@ type ListAuthenticatorsRequest struct {
 	// Identifier of the user.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The maximum number of authenticators of the page. 0: 50. A page may have fewer even if it is not the last, because it
-	// ends before its authenticators take more than 512 KiB.
+	// ends after 100 authenticators, and before they take more than 512 KiB.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

@@ -706,7 +706,7 @@ type ListSessionsRequest struct {
 	// Identifier of the user. Empty only with `all_users`.
 	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The maximum number of sessions of the page. 0: 50. A page may have fewer, or none, even if it is not the last, because it
-	// ends before its sessions take more than 512 KiB in the database, and after 10,000 sessions were examined for it.
+	// ends after 100 sessions, before they take more than 512 KiB in the database, and after 10,000 were examined for it.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the page begins: `next_page_token` of the previous page, of the same user or all, with the same filters. Empty: the first
 	// page.

@@ -81,7 +81,8 @@ func (x *Tenant) GetCreateTime() *timestamppb.Timestamp {
 // Request of TenantService.ListTenants.
 type ListTenantsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The maximum number of tenants of the page. 0: 50.
+	// The maximum number of tenants of the page. 0: 50. A page may have fewer even if it is not the last, because it ends after
+	// 100 tenants.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the page begins: `next_page_token` of the previous page. Empty: the first page.
 	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

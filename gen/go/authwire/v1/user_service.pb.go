@@ -954,8 +954,8 @@ func (x *EnableUserResponse) GetUser() *User {
 // together.
 type ListUsersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
-	// its users take more than 512 KiB. With `provider` or `disabled` it may have none, because it ends after this number of
+	// The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends after
+	// 100 users, and before they take more than 512 KiB. With `provider` or `disabled` it may have none, because it ends after this number of
 	// accounts, or of users who may or may not be disabled.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// Where the page begins: `next_page_token` of the previous page, with the same filters. Empty: the first page.

@@ -285,7 +285,7 @@ class ListAccountsByUserRequest(_message.Message):
     """Identifier of the user."""
     page_size: _builtins.int
     """The maximum number of accounts of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
-    before its accounts take more than 512 KiB in the database.
+    after 100 accounts, and before they take more than 512 KiB in the database.
     """
     page_token: _builtins.str
     """Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page."""

@@ -135,8 +135,8 @@ class ListApiKeysRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """The maximum number of keys of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
-    its keys take more than 512 KiB.
+    """The maximum number of keys of the page. 0: 50. A page may have fewer even if it is not the last, because it ends after
+    100 keys, and before they take more than 512 KiB.
     """
     page_token: _builtins.str
     """Where the page begins: `next_page_token` of the previous page. Empty: the first page."""

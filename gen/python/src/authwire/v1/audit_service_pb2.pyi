@@ -35,7 +35,7 @@ class ListAuditEntriesRequest(_message.Message):
     BEFORE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The maximum number of entries of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
-    before its entries take more than 512 KiB.
+    after 100 entries, and before they take more than 512 KiB.
     """
     page_token: _builtins.str
     """Where the page begins: `next_page_token` of the previous page, with the same filters. Empty: the first page."""

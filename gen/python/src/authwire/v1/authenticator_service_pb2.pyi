@@ -257,7 +257,7 @@ class ListAuthenticatorsRequest(_message.Message):
     """Identifier of the user."""
     page_size: _builtins.int
     """The maximum number of authenticators of the page. 0: 50. A page may have fewer even if it is not the last, because it
-    ends before its authenticators take more than 512 KiB.
+    ends after 100 authenticators, and before they take more than 512 KiB.
     """
     page_token: _builtins.str
     """Where the page begins: `next_page_token` of the previous page, of the same user. Empty: the first page."""

@@ -423,7 +423,7 @@ class ListSessionsRequest(_message.Message):
     """Identifier of the user. Empty only with `all_users`."""
     page_size: _builtins.int
     """The maximum number of sessions of the page. 0: 50. A page may have fewer, or none, even if it is not the last, because it
-    ends before its sessions take more than 512 KiB in the database, and after 10,000 sessions were examined for it.
+    ends after 100 sessions, before they take more than 512 KiB in the database, and after 10,000 were examined for it.
     """
     page_token: _builtins.str
     """Where the page begins: `next_page_token` of the previous page, of the same user or all, with the same filters. Empty: the first

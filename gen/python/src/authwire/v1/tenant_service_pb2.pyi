@@ -57,7 +57,9 @@ class ListTenantsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """The maximum number of tenants of the page. 0: 50."""
+    """The maximum number of tenants of the page. 0: 50. A page may have fewer even if it is not the last, because it ends after
+    100 tenants.
+    """
     page_token: _builtins.str
     """Where the page begins: `next_page_token` of the previous page. Empty: the first page."""
     def __init__(

@@ -558,8 +558,8 @@ class ListUsersRequest(_message.Message):
     LAST_SEEN_SINCE_FIELD_NUMBER: _builtins.int
     DISABLED_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
-    its users take more than 512 KiB. With `provider` or `disabled` it may have none, because it ends after this number of
+    """The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends after
+    100 users, and before they take more than 512 KiB. With `provider` or `disabled` it may have none, because it ends after this number of
     accounts, or of users who may or may not be disabled.
     """
     page_token: _builtins.str

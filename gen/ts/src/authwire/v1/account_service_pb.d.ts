@@ -268,7 +268,7 @@ export declare type ListAccountsByUserRequest = Message<"authwire.v1.ListAccount
 
   /**
    * The maximum number of accounts of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
-   * before its accounts take more than 512 KiB in the database.
+   * after 100 accounts, and before they take more than 512 KiB in the database.
    *
    * @generated from field: int32 page_size = 2;
    */

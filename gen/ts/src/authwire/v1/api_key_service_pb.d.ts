@@ -129,8 +129,8 @@ export declare const GetCurrentApiKeyResponseSchema: GenMessage<GetCurrentApiKey
  */
 export declare type ListApiKeysRequest = Message<"authwire.v1.ListApiKeysRequest"> & {
   /**
-   * The maximum number of keys of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
-   * its keys take more than 512 KiB.
+   * The maximum number of keys of the page. 0: 50. A page may have fewer even if it is not the last, because it ends after
+   * 100 keys, and before they take more than 512 KiB.
    *
    * @generated from field: int32 page_size = 1;
    */

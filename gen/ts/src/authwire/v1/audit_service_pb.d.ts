@@ -20,7 +20,7 @@ export declare const file_authwire_v1_audit_service: GenFile;
 export declare type ListAuditEntriesRequest = Message<"authwire.v1.ListAuditEntriesRequest"> & {
   /**
    * The maximum number of entries of the page. 0: 50. A page may have fewer even if it is not the last, because it ends
-   * before its entries take more than 512 KiB.
+   * after 100 entries, and before they take more than 512 KiB.
    *
    * @generated from field: int32 page_size = 1;
    */

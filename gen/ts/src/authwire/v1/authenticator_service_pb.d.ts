@@ -249,7 +249,7 @@ export declare type ListAuthenticatorsRequest = Message<"authwire.v1.ListAuthent
 
   /**
    * The maximum number of authenticators of the page. 0: 50. A page may have fewer even if it is not the last, because it
-   * ends before its authenticators take more than 512 KiB.
+   * ends after 100 authenticators, and before they take more than 512 KiB.
    *
    * @generated from field: int32 page_size = 2;
    */

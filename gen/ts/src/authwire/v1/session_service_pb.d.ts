@@ -380,7 +380,7 @@ export declare type ListSessionsRequest = Message<"authwire.v1.ListSessionsReque
 
   /**
    * The maximum number of sessions of the page. 0: 50. A page may have fewer, or none, even if it is not the last, because it
-   * ends before its sessions take more than 512 KiB in the database, and after 10,000 sessions were examined for it.
+   * ends after 100 sessions, before they take more than 512 KiB in the database, and after 10,000 were examined for it.
    *
    * @generated from field: int32 page_size = 2;
    */

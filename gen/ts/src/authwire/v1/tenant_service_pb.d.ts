@@ -46,7 +46,8 @@ export declare const TenantSchema: GenMessage<Tenant>;
  */
 export declare type ListTenantsRequest = Message<"authwire.v1.ListTenantsRequest"> & {
   /**
-   * The maximum number of tenants of the page. 0: 50.
+   * The maximum number of tenants of the page. 0: 50. A page may have fewer even if it is not the last, because it ends after
+   * 100 tenants.
    *
    * @generated from field: int32 page_size = 1;
    */

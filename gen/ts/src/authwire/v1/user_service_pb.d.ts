@@ -493,8 +493,8 @@ export declare const EnableUserResponseSchema: GenMessage<EnableUserResponse>;
  */
 export declare type ListUsersRequest = Message<"authwire.v1.ListUsersRequest"> & {
   /**
-   * The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends before
-   * its users take more than 512 KiB. With `provider` or `disabled` it may have none, because it ends after this number of
+   * The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends after
+   * 100 users, and before they take more than 512 KiB. With `provider` or `disabled` it may have none, because it ends after this number of
    * accounts, or of users who may or may not be disabled.
    *
    * @generated from field: int32 page_size = 1;

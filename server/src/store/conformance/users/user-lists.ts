@@ -136,6 +136,13 @@ export function userListContract(context: ContractContext): void {
       ])
     })
 
+    test("ends a page after 100 users", async () => {
+      const caller = { tenant: newId() }
+      await create(caller, ...range(101).map((n): [number, User] => [n, newUser({ id: `${n}` })]))
+      const pages = await allPages(1000, (page) => context.store.users.list(caller, {}, page))
+      expect(pages.map((items) => items.length)).toEqual([100, 1])
+    })
+
     test("INVALID_FIELD: a page token that is broken, or of another filter, tenant or list", async () => {
       const [mine, theirs] = [{ tenant: newId() }, { tenant: newId() }]
       for (const caller of [mine, theirs]) {
