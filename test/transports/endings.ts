@@ -1,8 +1,7 @@
 import type { AuthwireClient } from "@authwire/client"
 import { type HeldRow, withHeldRow } from "@authwire/test-support/databases/held-row.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import type { CallOptions } from "@connectrpc/connect"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 import { type Carrier, unary } from "./carriers.js"
 import { failureOf, linesOf, logged, type World } from "./world.js"
 
@@ -91,16 +90,13 @@ export function describeEndings(world: World, carrier: Carrier): void {
   })
 
   describe("with a maximum deadline of 300 ms", () => {
-    let server: ServerProcess
-    beforeAll(async () => {
-      server = await startServer({ databaseUrl: world.authwire.database.url, args: ["--max-deadline-ms=300"] })
-    })
-    afterAll(() => server.stop())
-
     test.each([0, 20_000, 2 ** 31 - 1])(
       "a timeout of %s ms ends after that time, with the error of the service",
       async (timeoutMs) => {
-        const [own, reference] = [carrier, unary].map((one) => one.connect(server)) as [AuthwireClient, AuthwireClient]
+        const [own, reference] = [carrier, unary].map((one) => one.connect(world.hurried)) as [
+          AuthwireClient,
+          AuthwireClient,
+        ]
         await withHeldRow(world.authwire, async (row) => {
           const options = { headers: { "x-request-id": "of-the-deadline" }, timeoutMs }
           // Different users, so that a statement of each call is running when its time is over.

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises"
 import type { AuthwireClient } from "@authwire/client"
 import {
   AccountService,
@@ -23,6 +24,8 @@ export interface World {
   server: ServerProcess
   /** Another process on the same database that accepts requests of at most one KiB. */
   small: ServerProcess
+  /** Another one whose calls end after 300 ms. */
+  hurried: ServerProcess
   clients: Record<string, AuthwireClient>
   reference: AuthwireClient
 }
@@ -42,13 +45,15 @@ export function useWorld(target: DatabaseTarget): World {
     const noOverload = "--max-active-calls=1000000"
     const authwire = await startAuthwire(target, [noOverload, `--max-message-bytes=${maxMessageBytes}`])
     const { server, database } = authwire
-    const small = await startServer({ databaseUrl: database.url, args: [noOverload, "--max-message-bytes=1024"] })
+    const start = (...args: string[]) => startServer({ databaseUrl: database.url, args })
+    const small = await start(noOverload, "--max-message-bytes=1024")
+    const hurried = await start("--max-deadline-ms=300")
     const clients = Object.fromEntries(carriers.map((carrier) => [carrier.name, carrier.connect(server, patient)]))
-    Object.assign(world, { authwire, server, small, clients, reference: clients[unary.name] })
+    Object.assign(world, { authwire, server, small, hurried, clients, reference: clients[unary.name] })
   })
   afterAll(async () => {
     for (const client of Object.values(world.clients)) client.close()
-    await world.small.stop()
+    await Promise.all([world.small.stop(), world.hurried.stop()])
     await world.authwire.close()
   })
   return world
@@ -129,20 +134,31 @@ export interface Line {
   msg: string
 }
 
+/** The lines that a server has logged, by their request id, and how much of its log was read for them. */
+const logs = new WeakMap<ServerProcess, { read: number; lines: Map<string, Line[]> }>()
+
+function linesIn(server: ServerProcess): Map<string, Line[]> {
+  const found = logs.get(server) ?? { read: 0, lines: new Map<string, Line[]>() }
+  logs.set(server, found)
+  const log = server.log()
+  const end = log.lastIndexOf("\n") + 1
+  for (const text of log.slice(found.read, end).split("\n")) {
+    const id = /"request_id":"([^"]+)"/.exec(text)?.[1]
+    if (id === undefined) continue
+    found.lines.set(id, [...(found.lines.get(id) ?? []), JSON.parse(text) as Line])
+  }
+  found.read = end
+  return found.lines
+}
+
 /** Waits for the lines of all calls with this request id. Rejects if there is none after ten seconds. */
 export async function linesOf(server: ServerProcess, requestId: string): Promise<Line[]> {
-  const found = () =>
-    server
-      .log()
-      .split("\n")
-      .filter((line) => line.includes(`"request_id":"${requestId}"`) && line.endsWith("}"))
-      .map((line) => JSON.parse(line) as Line)
   const end = performance.now() + 10_000
   for (;;) {
-    const lines = found()
-    if (lines.length > 0) return lines
+    const lines = linesIn(server).get(requestId)
+    if (lines !== undefined) return lines
     if (performance.now() > end) throw new Error(`the log has no call ${requestId}`)
-    await new Promise((resolve) => setImmediate(resolve))
+    await delay(2)
   }
 }
 
