@@ -1,7 +1,7 @@
 import type { Cell, Statement, Statements } from "./query/statement.js"
 import type { Engine } from "./schema/column-types.js"
 import { currentTime } from "./schema/current-time.js"
-import type { Tables } from "./schema/table.js"
+import type { Tables } from "./schema/tables.js"
 
 /** Returns a function that reads the database's clock, which all processes share. */
 export function databaseClock({

@@ -7,7 +7,7 @@ import type { SqlEngine } from "./engine/engine.js"
 import type { Cell, Statement } from "./query/statement.js"
 import { failsBy, storeError } from "./query/statement-error.js"
 import { shapeStatement } from "./schema/shape.js"
-import type { Tables } from "./schema/table.js"
+import type { Tables } from "./schema/tables.js"
 
 /** Runs a statement that may run twice on a connection beside those of the units of work. */
 export type Aside = <Values>(statement: Statement<Values>, values: Values, signal?: AbortSignal) => Promise<Cell[][]>

@@ -45,6 +45,11 @@ export interface ColumnTypes {
   whole(): EntitySchemaColumnOptions
 }
 
+/** Declares the tenant of a row, with which its key begins. Reads do not select it. */
+export function tenantColumn({ key }: ColumnTypes) {
+  return { name: "tenant", primary: true, select: false, ...key(63) } as const
+}
+
 const utf8 = {
   to: (text: string | null | undefined) => (text == null ? null : Buffer.from(text)),
   from: (bytes: Buffer | null) => bytes?.toString("utf8") ?? null,

@@ -1,22 +1,15 @@
 import { EntitySchema } from "typeorm"
 import { isObject } from "../../../util/json.js"
-import type { Tenant } from "../../types.js"
-import { columnTypes, type Engine } from "./column-types.js"
+import { columnTypes, type Engine, tenantColumn } from "./column-types.js"
 import type {
   AccountRow,
-  ApiKeyRow,
-  AuditRow,
   AuthenticatorRow,
-  CacheRow,
-  EventHeadRow,
-  EventRow,
-  IdempotencyKeyRow,
-  LeaseRow,
   SessionPolicyRow,
   SessionRow,
   UserRow,
   VerificationTokenRow,
 } from "./rows.js"
+import { serviceEntities } from "./service-entities.js"
 
 export type Entities = ReturnType<typeof entities>
 
@@ -25,22 +18,8 @@ export type Entities = ReturnType<typeof entities>
  * migrations create the same tables; a test compares the two.
  */
 export function entities(engine: Engine) {
-  const {
-    key,
-    hash,
-    string,
-    text,
-    longText,
-    json,
-    time,
-    timeOfInsert,
-    timeOfChange,
-    handle,
-    double,
-    uint32,
-    boolean,
-    whole,
-  } = columnTypes(engine)
+  const types = columnTypes(engine)
+  const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean, whole } = types
   /** The options of columns that are set when a session is created. */
   const ofOrigin = { nullable: true, select: false, update: false }
   const times = {
@@ -51,7 +30,7 @@ export function entities(engine: Engine) {
   const isServer = engine === "mysql" || engine === "mariadb"
   /** MySQL and MariaDB compute it (see name-key.ts). TypeORM would need a table of its own to know that. */
   const computed = { nullable: true, select: false, insert: false, update: false }
-  const tenant = { name: "tenant", primary: true, select: false, ...key(63) } as const
+  const tenant = tenantColumn(types)
   return {
     users: new EntitySchema<UserRow>({
       name: "User",
@@ -193,139 +172,13 @@ export function entities(engine: Engine) {
       foreignKeys: [ofUser("authenticators_user_id_fkey")],
     }),
 
-    idempotencyKeys: new EntitySchema<IdempotencyKeyRow>({
-      name: "IdempotencyKey",
-      tableName: "idempotency_keys",
-      columns: {
-        tenant,
-        keyHash: { name: "key_hash", primary: true, select: false, ...hash(32) },
-        answer: { name: "answer", ...longText() },
-        created: { name: "created", ...time() },
-      },
-      indices: [{ name: "idempotency_keys_created", columns: ["created"] }],
-    }),
-
-    events: new EntitySchema<EventRow>({
-      name: "Event",
-      tableName: "events",
-      columns: {
-        id: { name: "id", primary: true, generated: "increment", ...whole() },
-        sequence: { name: "sequence", nullable: true, ...whole() },
-        tenant: { name: "tenant", ...key(63) },
-        kind: { name: "kind", ...key(32) },
-        userId: { name: "user_id", nullable: true, ...key(255) },
-        sessionId: { name: "session_id", nullable: true, ...key(32) },
-        provider: { name: "provider", nullable: true, ...key(255) },
-        created: { name: "created", ...time() },
-      },
-      indices: [
-        { name: "events_sequence", columns: ["sequence", "id"] },
-        { name: "events_tenant", columns: ["tenant", "sequence"] },
-      ],
-    }),
-
-    auditEntries: new EntitySchema<AuditRow>({
-      name: "AuditEntry",
-      tableName: "audit_entries",
-      columns: {
-        id: { name: "id", primary: true, generated: "increment", ...whole() },
-        tenant: { name: "tenant", ...key(63) },
-        created: { name: "created", ...time() },
-        method: { name: "method", ...key(128) },
-        keyId: { name: "key_id", nullable: true, ...key(63) },
-        subject: { name: "subject", nullable: true, ...key(128) },
-        details: { name: "details", ...json(isObject) },
-      },
-      indices: [
-        { name: "audit_entries_created", columns: ["created"] },
-        { name: "audit_entries_tenant", columns: ["tenant", "created", "id"] },
-        { name: "audit_entries_subject", columns: ["tenant", "subject", "created", "id"] },
-        { name: "audit_entries_key", columns: ["tenant", "keyId", "created", "id"] },
-        { name: "audit_entries_method", columns: ["tenant", "method", "created", "id"] },
-      ],
-    }),
-
-    eventHead: new EntitySchema<EventHeadRow>({
-      name: "EventHead",
-      tableName: "event_head",
-      columns: {
-        name: { name: "name", primary: true, ...key(63) },
-        sequence: { name: "sequence", ...whole() },
-        history: { name: "history", ...key(32) },
-      },
-    }),
-
-    caches: new EntitySchema<CacheRow>({
-      name: "Cache",
-      tableName: "caches",
-      columns: {
-        tenant,
-        process: { name: "process", primary: true, ...key(63) },
-        version: { name: "version", ...whole() },
-        leaseMs: { name: "lease_ms", ...whole() },
-        confirmed: { name: "confirmed", ...whole() },
-        expires: { name: "expires", ...time() },
-      },
-      indices: [{ name: "caches_expires", columns: ["expires"] }],
-    }),
-
-    tenants: new EntitySchema<Tenant>({
-      name: "Tenant",
-      tableName: "tenants",
-      columns: {
-        name: { name: "name", primary: true, ...key(63) },
-        created: { name: "created", ...time() },
-      },
-    }),
-
-    apiKeys: new EntitySchema<ApiKeyRow>({
-      name: "ApiKey",
-      tableName: "api_keys",
-      columns: {
-        id: { name: "id", primary: true, ...key(32) },
-        name: { name: "name", ...string(255) },
-        tenant: { name: "tenant", ...key(63) },
-        scopes: { name: "scopes", ...json(isListOfTexts) },
-        secretHash: { name: "secret_hash", nullable: true, ...hash(32) },
-        certificateName: { name: "certificate_name", nullable: true, ...key(512) },
-        created: { name: "created", ...time() },
-        expires: { name: "expires", nullable: true, ...time() },
-        revoked: { name: "revoked", nullable: true, ...time() },
-        changed: { name: "changed", select: false, ...timeOfChange() },
-      },
-      indices: [
-        { name: "api_keys_list", columns: ["tenant", "id"] },
-        { name: "api_keys_changed", columns: ["changed", "id"] },
-      ],
-      foreignKeys: [
-        {
-          name: "api_keys_tenant_fkey",
-          target: "Tenant",
-          columnNames: ["tenant"],
-          referencedColumnNames: ["name"],
-        },
-      ],
-    }),
-
-    leases: new EntitySchema<LeaseRow>({
-      name: "Lease",
-      tableName: "leases",
-      columns: {
-        name: { name: "name", primary: true, ...key(63) },
-        holder: { name: "holder", ...key(63) },
-        until: { name: "until", ...time() },
-      },
-    }),
+    ...serviceEntities(types),
   }
 }
 
 /** The further fields of an account are sealed as a whole: see sealed-accounts.ts. */
 function isObjectOrSealed(value: unknown): boolean {
   return isObject(value) || typeof value === "string"
-}
-
-function isListOfTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.every((one) => typeof one === "string")
 }
 
 /**

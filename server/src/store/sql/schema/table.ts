@@ -8,30 +8,11 @@ import type {
   SelectQueryBuilder,
   UpdateQueryBuilder,
 } from "typeorm"
-import type { Tenant } from "../../types.js"
 import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
 import type { Engine } from "./column-types.js"
 import { ofPresentUser, presentUser } from "./deleted-users.js"
-import type { Entities } from "./entities.js"
 import { type OnUnreadable, type RowReader, rowReader } from "./row-reader.js"
-import {
-  type AccountRow,
-  type ApiKeyRow,
-  type AuditRow,
-  type AuthenticatorRow,
-  type CacheRow,
-  disabledColumns,
-  type EventHeadRow,
-  type EventRow,
-  type IdempotencyKeyRow,
-  type LeaseRow,
-  refreshColumns,
-  type SessionPolicyRow,
-  type SessionRow,
-  type UserRow,
-  type VerificationTokenRow,
-} from "./rows.js"
 
 type Column = EntityMetadata["columns"][number]
 
@@ -125,49 +106,15 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
   nameOf(key: Pick<Row, Key>): string
 }
 
-/** Creates the tables of a data source that was opened with the entities of its engine. */
-export function tables(
-  { engine, dataSource, lock }: { engine: Engine; dataSource: DataSource; lock: Lock },
-  entities: Entities,
-  onUnreadable: OnUnreadable,
-) {
-  const table = <Row extends ObjectLiteral, Key extends keyof Row & string>(
-    entity: EntitySchema<Row>,
-    options: TableOptions<Row> = {},
-  ) => tableOf<Row, Key>(dataSource, entity, { engine, lock, onUnreadable }, options)
-  return {
-    users: table<UserRow, "tenant" | "id">(entities.users, {
-      apart: ["privateExtra", "deleted", "lastSeenDay", ...disabledColumns],
-    }),
-    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(entities.accounts, {
-      apart: refreshColumns,
-      isOfUser: true,
-    }),
-    sessions: table<SessionRow, "tenant" | "tokenHash">(entities.sessions, { isOfUser: true }),
-    sessionPolicies: table<SessionPolicyRow, "tenant" | "provider">(entities.sessionPolicies),
-    verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(entities.verificationTokens),
-    authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(entities.authenticators, { isOfUser: true }),
-    idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(entities.idempotencyKeys),
-    events: table<EventRow, "id">(entities.events),
-    auditEntries: table<AuditRow, "id">(entities.auditEntries),
-    eventHead: table<EventHeadRow, "name">(entities.eventHead),
-    caches: table<CacheRow, "tenant" | "process">(entities.caches),
-    tenants: table<Tenant, "name">(entities.tenants),
-    apiKeys: table<ApiKeyRow, "id">(entities.apiKeys),
-    leases: table<LeaseRow, "name">(entities.leases),
-  }
-}
-
-export type Tables = ReturnType<typeof tables>
-
-interface TableOptions<Row> {
+export interface TableOptions<Row> {
   /** Columns that `update` does not change, because they have their own statements. Default: none. */
   apart?: readonly (keyof Row & string)[]
   /** Whether each row belongs to a user, by `tenant` and `userId`. Default: false. */
   isOfUser?: boolean
 }
 
-function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
+/** Creates the table of an entity. */
+export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
   dataSource: DataSource,
   entity: EntitySchema<Row>,
   { engine, lock, onUnreadable }: { engine: Engine; lock: Lock; onUnreadable: OnUnreadable },

@@ -1,0 +1,58 @@
+import type { DataSource, EntitySchema, ObjectLiteral } from "typeorm"
+import type { Tenant } from "../../types.js"
+import type { Engine } from "./column-types.js"
+import type { Entities } from "./entities.js"
+import type { OnUnreadable } from "./row-reader.js"
+import {
+  type AccountRow,
+  type ApiKeyRow,
+  type AuditRow,
+  type AuthenticatorRow,
+  type CacheRow,
+  disabledColumns,
+  type EventHeadRow,
+  type EventRow,
+  type IdempotencyKeyRow,
+  type LeaseRow,
+  refreshColumns,
+  type SessionPolicyRow,
+  type SessionRow,
+  type UserRow,
+  type VerificationTokenRow,
+} from "./rows.js"
+import { type Lock, type TableOptions, tableOf } from "./table.js"
+
+/** Creates the tables of a data source that was opened with the entities of its engine. */
+export function tables(
+  { engine, dataSource, lock }: { engine: Engine; dataSource: DataSource; lock: Lock },
+  entities: Entities,
+  onUnreadable: OnUnreadable,
+) {
+  const table = <Row extends ObjectLiteral, Key extends keyof Row & string>(
+    entity: EntitySchema<Row>,
+    options: TableOptions<Row> = {},
+  ) => tableOf<Row, Key>(dataSource, entity, { engine, lock, onUnreadable }, options)
+  return {
+    users: table<UserRow, "tenant" | "id">(entities.users, {
+      apart: ["privateExtra", "deleted", "lastSeenDay", ...disabledColumns],
+    }),
+    accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(entities.accounts, {
+      apart: refreshColumns,
+      isOfUser: true,
+    }),
+    sessions: table<SessionRow, "tenant" | "tokenHash">(entities.sessions, { isOfUser: true }),
+    sessionPolicies: table<SessionPolicyRow, "tenant" | "provider">(entities.sessionPolicies),
+    verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(entities.verificationTokens),
+    authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(entities.authenticators, { isOfUser: true }),
+    idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(entities.idempotencyKeys),
+    events: table<EventRow, "id">(entities.events),
+    auditEntries: table<AuditRow, "id">(entities.auditEntries),
+    eventHead: table<EventHeadRow, "name">(entities.eventHead),
+    caches: table<CacheRow, "tenant" | "process">(entities.caches),
+    tenants: table<Tenant, "name">(entities.tenants),
+    apiKeys: table<ApiKeyRow, "id">(entities.apiKeys),
+    leases: table<LeaseRow, "name">(entities.leases),
+  }
+}
+
+export type Tables = ReturnType<typeof tables>
