@@ -1,9 +1,16 @@
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises"
+import {
+  type Schedule,
+  type Simulated,
+  type Step,
+  simulatedDatabase,
+  type Unit,
+} from "@authwire/test-support/databases/simulated-database.js"
 import { expect, test } from "@jest/globals"
 import fc from "fast-check"
-import type { Connection, SqlEngine } from "../engine/engine.js"
+import type { SqlEngine } from "../engine/engine.js"
 import type { Cell, Change } from "../query/statement.js"
-import { type Failure, StatementError } from "../query/statement-error.js"
+import type { Failure, StatementError } from "../query/statement-error.js"
 import { commitTogether } from "./group-commit.js"
 import { backoff } from "./retry.js"
 import { unitsOfWork } from "./unit-of-work.js"
@@ -11,41 +18,6 @@ import { unitsOfWork } from "./unit-of-work.js"
 // Runs random units of work against a simulated database in random order, and compares the outcome with what each unit alone would do.
 
 const rows = [..."abcdefghijklmnopqrstuvwxyz"]
-
-/** A statement that reads or writes one row. */
-interface Step {
-  readonly row: string
-  /** `atCommit`: written together with a row that a statement writes. */
-  readonly kind: "read" | "write" | "change" | "atCommit"
-  /** The failure of the statement: "duplicate" each time, the others once. */
-  readonly failure: Failure | undefined
-}
-
-interface Unit {
-  /** `alone`: each step is committed by itself. `transaction`: all of them are. `together`: they are in a transaction that may be shared. */
-  readonly form: "alone" | "transaction" | "together"
-  readonly steps: readonly Step[]
-  /** Whether the first step names its row before the others do. */
-  readonly namesLate: boolean
-  readonly isLong: boolean
-  /** Whether the work fails after its last step. */
-  readonly throws: boolean
-  /** After how many events of the schedule the caller gives up. */
-  readonly leavesAt: number | undefined
-  /** After how many events it begins. */
-  readonly beginsAt: number
-}
-
-interface Schedule {
-  readonly units: readonly Unit[]
-  /** Which of the statements that run is answered next; 0: time passes. */
-  readonly order: readonly number[]
-  /** The failures of the COMMITs, in their order. */
-  readonly commits: readonly (Failure | undefined)[]
-  /** The failures to open a connection, in their order. */
-  readonly opens: readonly (Failure | undefined)[]
-  readonly connections: number
-}
 
 const step: fc.Arbitrary<Step> = fc.record({
   row: fc.constantFrom(...rows),
@@ -76,101 +48,12 @@ const schedule: fc.Arbitrary<Schedule> = fc.record({
   connections: fc.integer({ min: 1, max: 4 }),
 })
 
-/** What the database stores: who wrote it, in which attempt, by which step. */
-type Written = readonly [unit: number, attempt: number, step: number]
-
-/** A database with row locks. A unit that meets the lock of another one fails the test, because the units must not let that happen. */
-function simulatedDatabase({ units, commits, opens }: Schedule) {
-  const statements: (() => void)[] = []
-  const stored: Written[] = []
-  const violations: string[] = []
-  const locks = new Map<string, { transaction: object; unit: number }>()
-  const failed = new Set<Step>()
-  let committed = 0
-  let opened = 0
-  let shared = 0
-  let isOver = false
-
-  function connect(): Connection {
-    let transaction: { written: Written[] } | undefined
-    let isLost = false
-    const failure = isOver ? undefined : opens[opened++]
-    if (failure !== undefined) throw new StatementError(failure, failure)
-    const end = () => {
-      for (const [row, lock] of locks) if (lock.transaction === transaction) locks.delete(row)
-      transaction = undefined
-    }
-    const fail = (failure: Failure) => {
-      if (failure === "unavailable") {
-        isLost = true
-        end()
-      }
-      throw new StatementError(failure, failure)
-    }
-    const commit = () => {
-      if (new Set(transaction?.written.map(([unit]) => unit)).size > 1) shared++
-      const failure = commits[committed++]
-      // Whether a lost COMMIT was done is unknown.
-      if (failure !== "conflict" && (failure === undefined || committed % 2 === 0))
-        stored.push(...(transaction?.written ?? []))
-      if (failure === "conflict") end()
-      if (failure !== undefined) fail(failure)
-      end()
-    }
-    const execute = (sql: string, cells: readonly Cell[]) => {
-      if (isLost) fail("unavailable")
-      if (sql === "BEGIN") transaction = { written: [] }
-      else if (sql === "COMMIT") commit()
-      else if (sql === "ROLLBACK") end()
-      else {
-        const context = transaction ?? { written: [] }
-        for (let at = 0; at < cells.length; at += 3) {
-          const [unit, attempt, index] = cells.slice(at, at + 3) as [number, number, number]
-          const one = units[unit]?.steps[index] as Step
-          const lock = locks.get(one.row)
-          if (lock !== undefined && lock.unit !== unit) violations.push(`${unit} meets ${lock.unit} in ${one.row}`)
-          if (transaction !== undefined) locks.set(one.row, { transaction, unit })
-          if (one.failure !== undefined && !failed.has(one)) {
-            if (one.failure !== "duplicate") failed.add(one)
-            fail(one.failure)
-          }
-          if (sql !== "read") context.written.push([unit, attempt, index])
-        }
-        if (transaction === undefined) stored.push(...context.written)
-      }
-      return { rows: [], matched: cells.length / 3 }
-    }
-    return {
-      reused: false,
-      release: end,
-      discard: end,
-      run: (sql, cells = []) =>
-        new Promise((resolve, reject) => {
-          statements.push(() => {
-            try {
-              resolve(execute(sql, cells))
-            } catch (error) {
-              reject(error)
-            }
-          })
-        }),
-    }
-  }
-  /** Ends all failures. */
-  const end = () => {
-    isOver = true
-  }
-  return { statements, stored, violations, connect: async () => connect(), end, shared: () => shared }
-}
-
 const changeOf = (cells: Cell[]): Change => ({
   ...{ kind: "change", sql: "change", cells, rank: 0, mustMatch: false, isIdempotent: false },
   sqlOf: () => "change",
 })
 
 class Thrown extends Error {}
-
-type Simulated = ReturnType<typeof simulatedDatabase>
 
 function runUnit(
   units: ReturnType<typeof unitsOfWork>,
