@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from "@jest/globals"
 import { accountListContract } from "./conformance/accounts/account-lists.js"
 import { accountContract } from "./conformance/accounts/accounts.js"
+import { refreshOutcomeContract } from "./conformance/accounts/refresh-outcomes.js"
 import { tokenRefreshContract } from "./conformance/accounts/token-refreshes.js"
 import { auditContract } from "./conformance/audit.js"
 import { authenticatorChangeContract } from "./conformance/authenticator-changes.js"
@@ -8,6 +9,7 @@ import { authenticatorContract } from "./conformance/authenticators.js"
 import { cacheContract } from "./conformance/caches.js"
 import type { ContractContext, OpenStoreDatabase, StoreDatabase } from "./conformance/context.js"
 import { etagContract } from "./conformance/etags.js"
+import { eventLogContract } from "./conformance/event-log.js"
 import { eventContract } from "./conformance/events.js"
 import { expiredContract } from "./conformance/expired.js"
 import { idempotencyContract } from "./conformance/idempotency.js"
@@ -18,6 +20,7 @@ import { sessionCountContract } from "./conformance/sessions/session-counts.js"
 import { sessionLimitContract } from "./conformance/sessions/session-limits.js"
 import { sessionListContract } from "./conformance/sessions/session-lists.js"
 import { sessionPolicyContract } from "./conformance/sessions/session-policies.js"
+import { sessionRevocationContract } from "./conformance/sessions/session-revocations.js"
 import { sessionContract } from "./conformance/sessions/sessions.js"
 import { signOutContract } from "./conformance/sessions/sign-outs.js"
 import { signOutOfAllContract } from "./conformance/sessions/sign-outs-of-all.js"
@@ -81,6 +84,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("sessions", () => sessionContract(context))
     describe("sessions", () => sessionAccessContract(context))
     describe("sessions", () => sessionListContract(context))
+    describe("sessions", () => sessionRevocationContract(context))
     describe("sessions", () => sessionCountContract(context))
     describe("sessions", () => tenantSessionContract(context))
     describe("sessions", () => signOutContract(context))
@@ -89,12 +93,14 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("sessions", () => signOutOfAllContract(context))
     describe("times of rows", () => rowTimeContract(context))
     describe("token refreshes", () => tokenRefreshContract(context))
+    describe("token refreshes", () => refreshOutcomeContract(context))
     describe("verification tokens", () => verificationTokenContract(context))
     describe("authenticators", () => authenticatorContract(context))
     describe("authenticators", () => authenticatorChangeContract(context))
     describe("etags", () => etagContract(context))
     describe("idempotency keys", () => idempotencyContract(context))
     describe("events", () => eventContract(context))
+    describe("events", () => eventLogContract(context))
     describe("audit", () => auditContract(context))
     describe("tenants", () => tenantContract(context))
     describe("API keys", () => apiKeyContract(context))

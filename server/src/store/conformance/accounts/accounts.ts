@@ -58,10 +58,7 @@ export function accountContract(context: ContractContext): void {
           extra: JSON.stringify(oddExtra),
           created: context.clock.now,
           updated: context.clock.now,
-          refresh_holder: null,
-          refresh_until: null,
-          refresh_failure: null,
-          refresh_mark: null,
+          ...{ refresh_holder: null, refresh_until: null, refresh_failure: null, refresh_mark: null },
         },
       ])
     })
