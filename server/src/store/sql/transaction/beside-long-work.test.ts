@@ -1,10 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises"
-import { describeServers } from "@authwire/test-support/databases/databases.js"
+import { describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
-import { afterEach, expect, jest, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newUser, range } from "../../conformance/context.js"
+import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/globals"
+import { anyone, encryptionKeys, newId, newUser, outcomes, range } from "../../conformance/context.js"
+import type { StoreDatabase } from "../../conformance.js"
 import type { Caller } from "../../store.js"
-import { openSqlStore } from "../index.js"
+import { openSqlStore, type SqlStore } from "../index.js"
 
 afterEach(() => {
   jest.useRealTimers()
@@ -12,17 +13,27 @@ afterEach(() => {
 
 // SQLite has one connection, so that every write waits for the long one.
 describeServers("beside work with an exclusive transaction, on %s", (target) => {
+  let database: StoreDatabase & TestDatabase
+  let store: SqlStore
+  beforeAll(async () => {
+    database = await createStoreDatabase(target)
+    store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
+  })
+  afterAll(async () => {
+    await store.close()
+    await database.drop()
+  })
+
+  const once = (work: (caller: Caller) => Promise<unknown>) =>
+    store.once(anyone, { owner: "owner", key: newId(), digest: () => "digest" }, async (transaction) => {
+      await work({ ...anyone, transaction })
+      return Buffer.from("")
+    })
+  const create = () => once((caller) => store.users.create(caller, newUser()))
+
   test("writes do not wait for a timer", async () => {
-    const database = await createStoreDatabase(target)
-    const store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 5 })
-    const once = (work: (caller: Caller) => Promise<unknown>) =>
-      store.once(anyone, { owner: "owner", key: newId(), digest: () => "digest" }, async (transaction) => {
-        await work({ ...anyone, transaction })
-        return Buffer.from("")
-      })
     const begun = Promise.withResolvers<void>()
     const end = Promise.withResolvers<void>()
-    const create = () => once((caller) => store.users.create(caller, newUser()))
     try {
       const user = newUser()
       await store.users.create(anyone, user)
@@ -49,9 +60,26 @@ describeServers("beside work with an exclusive transaction, on %s", (target) => 
       expect(await store.users.get(anyone, user.id)).toBeNull()
     } finally {
       end.resolve()
-      await store.close()
-      await database.drop()
     }
+  })
+
+  test("while some wait for locks of another transaction, others are done", async () => {
+    const locked = range(6).map(() => newUser())
+    for (const user of locked) await store.users.create(anyone, user)
+    await database.sql("BEGIN")
+    for (const { id } of locked) {
+      await database.sql("UPDATE users SET name = 'theirs' WHERE tenant = 'default' AND id = ?", [id])
+    }
+    let over = 0
+    const waiting = locked.map(({ id }) =>
+      once((caller) => store.users.delete(caller, id)).finally(() => {
+        over++
+      }),
+    )
+    await Promise.all(range(20).map(create))
+    expect(over).toBe(0)
+    await database.sql("COMMIT")
+    expect(await outcomes(waiting)).toEqual({ ok: 6 })
   })
 })
 

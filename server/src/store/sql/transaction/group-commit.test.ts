@@ -2,7 +2,7 @@ import { databaseTargets, type TestDatabase } from "@authwire/test-support/datab
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newSession, newUser, outcomes, range } from "../../conformance/context.js"
+import { anyone, encryptionKeys, newId, newSession, newUser, range } from "../../conformance/context.js"
 import type { StoreDatabase } from "../../conformance.js"
 import type { Caller } from "../../store.js"
 import { openSqlStore, type SqlStore } from "../index.js"
@@ -48,6 +48,15 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
       await also(caller)
       return Buffer.from(id)
     })
+  /** Does a write under a new key. Returns what the write returned. */
+  async function once<T>(work: (caller: Caller) => Promise<T>, replica = store) {
+    let found: T | undefined
+    await replica.once(anyone, request(newId()), async (transaction) => {
+      found = await work({ ...anyone, transaction })
+      return Buffer.from("")
+    })
+    return found
+  }
   /** A statement that fails. */
   const failing = (caller: Caller) =>
     store.database.writes(caller, [], (sql) => sql.write({ sql: "DELETE FROM nothing", cells: () => [] }, undefined))
@@ -113,14 +122,7 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
       await store.sessions.create(anyone, newSession(user.id, soon))
     }
     ran = []
-    await Promise.all(
-      users.map(({ id }) =>
-        store.once(anyone, request(newId()), async (transaction) => {
-          await work({ ...anyone, transaction }, id)
-          return Buffer.from(id)
-        }),
-      ),
-    )
+    await Promise.all(users.map(({ id }) => once((caller) => work(caller, id))))
     expect(count("COMMIT")).toBe(20)
   })
 
@@ -172,14 +174,12 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     const changed = newUser()
     await store.users.create(anyone, changed)
     const before = await keysBefore()
-    const going = store.once(anyone, request(newId()), async (transaction) => {
-      const caller = { ...anyone, transaction }
+    const going = once(async (caller) => {
       await store.users.update(caller, changed.id, { name: "new" })
       await expect(failing(caller)).rejects.toThrow()
       await store.users.create(caller, newUser({ id: first }))
       await expect(failing(caller)).rejects.toThrow()
       await store.users.create(caller, newUser({ id: second }))
-      return Buffer.from("")
     })
     await Promise.all([going, ...others.map((id) => create(newId(), id))])
     expect(await stored([first])).toMatchObject({ users: 0, events: 0 })
@@ -197,16 +197,8 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
       await store.verificationTokens.create(anyone, { identifier: token, token, expires: new Date(soon) })
     }
     const ids = tokens.map(newId)
-    const once = async <T>(replica: SqlStore, work: (caller: Caller) => Promise<T>) => {
-      let found: T | undefined
-      await replica.once(anyone, request(newId()), async (transaction) => {
-        found = await work({ ...anyone, transaction })
-        return Buffer.from("")
-      })
-      return found
-    }
     const onBoth = <T>(token: string, work: (replica: SqlStore, caller: Caller, token: string) => Promise<T>) =>
-      [store, other].map((replica) => once(replica, (caller) => work(replica, caller, token)))
+      [store, other].map((replica) => once((caller) => work(replica, caller, token), replica))
     const deleted = tokens.map((token) =>
       onBoth(token, (replica, caller, sessionToken) => replica.sessions.delete(caller, sessionToken)),
     )
@@ -233,14 +225,7 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
   })
 
   test("sessions that are deleted or created together need few statements", async () => {
-    const user = newUser()
-    await store.users.create(anyone, user)
     const tokens = range(32).map(newId)
-    const once = (work: (caller: Caller) => Promise<unknown>) =>
-      store.once(anyone, request(newId()), async (transaction) => {
-        await work({ ...anyone, transaction })
-        return Buffer.from("")
-      })
     const users = tokens.map(() => newUser())
     for (const one of users) await store.users.create(anyone, one)
     ran = []
@@ -262,31 +247,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
   })
 
   if (isShared) {
-    test("while some wait for locks of another transaction, others are done", async () => {
-      const locked = range(6).map(() => newUser())
-      for (const user of locked) await store.users.create(anyone, user)
-      await database.sql("BEGIN")
-      for (const { id } of locked) {
-        await database.sql("UPDATE users SET name = 'theirs' WHERE tenant = 'default' AND id = ?", [id])
-      }
-      let over = 0
-      const waiting = locked.map(({ id }) =>
-        store
-          .once(anyone, request(newId()), async (transaction) => {
-            await store.users.delete({ ...anyone, transaction }, id)
-            return Buffer.from(id)
-          })
-          .finally(() => {
-            over++
-          }),
-      )
-      const ids = range(20).map(newId)
-      await Promise.all(ids.map((id) => create(newId(), id)))
-      expect(over).toBe(0)
-      await database.sql("COMMIT")
-      expect(await outcomes(waiting)).toEqual({ ok: 6 })
-    })
-
     test("no call is answered before the database has committed", async () => {
       const ids = range(20).map(newId)
       let answered = 0
@@ -303,7 +263,7 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
           answered++
         }),
       )
-      await until(() => ran.filter((operation) => operation === "INSERT").length > 3)
+      await until(() => count("INSERT") > 3)
       await new Promise((resolve) => setTimeout(resolve, 100))
       expect(answered).toBe(0)
       expect(await stored(ids)).toMatchObject({ users: 0 })
