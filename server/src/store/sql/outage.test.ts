@@ -1,28 +1,21 @@
 import {
   databaseTargets,
   type ServerEngine,
-  type TcpProxy,
-  type TestDatabase,
   tcpProxy,
   testOnAllServers,
   testServersTogether,
 } from "@authwire/test-support/databases/databases.js"
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { activeStatements, barrier, endConnections } from "@authwire/test-support/databases/server-sql.js"
-import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { type Network, openNetwork, others, session, user } from "@authwire/test-support/databases/store-network.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newSession, newUser, range } from "../conformance/context.js"
-import type { StoreDatabase } from "../conformance.js"
+import { anyone, encryptionKeys, newId, newUser } from "../conformance/context.js"
 import type { Caller } from "../store.js"
-import { openSqlStore, type SqlStore } from "./index.js"
+import { openSqlStore } from "./index.js"
 
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }
 const timeout = { name: "StoreError", reason: "STATEMENT_TIMEOUT" }
-
-const user = newUser({ name: "Ada" })
-const others = range(20).map((n) => newUser({ name: String(n) }))
-const session = newSession(user.id, Date.now() + 86_400_000)
 
 /**
  * A limit far below the timeouts of the patient store, and far above all others. What ends within it did not wait for
@@ -34,69 +27,6 @@ const msOf = async (call: Promise<unknown>) => {
   const start = performance.now()
   await call.catch(() => {})
   return performance.now() - start
-}
-
-/** A database behind a proxy, and stores that use it through the proxy. */
-interface Network {
-  readonly database: StoreDatabase & TestDatabase
-  readonly proxy: TcpProxy
-  readonly store: SqlStore
-  /** A second store, with timeouts that are longer than any test. */
-  readonly patient: SqlStore
-  readonly isPostgres: boolean
-  urlThrough(port: number, changes?: Partial<URL>): string
-  /** Reads the ids of the other users, each by its own statement, over all connections. */
-  readAll(store?: SqlStore): Promise<string[]>
-  sleep(seconds: number): string
-  close(): Promise<void>
-}
-
-async function openNetwork(target: ServerEngine): Promise<Network> {
-  const database = await createStoreDatabase(target)
-  const { hostname, port } = new URL(database.url)
-  const proxy = await tcpProxy(Number(port || 3306), hostname)
-  const urlThrough = (port: number, changes: Partial<URL> = {}) =>
-    Object.assign(new URL(database.url), { host: `127.0.0.1:${port}` }, changes).href
-  const store = await openSqlStore({
-    encryptionKeys,
-    url: urlThrough(proxy.port),
-    poolSize: 4,
-    statementTimeoutMs: 1_500,
-    connectTimeoutMs: 1_500,
-  })
-  const patient = await openSqlStore({
-    encryptionKeys,
-    url: urlThrough(proxy.port),
-    statementTimeoutMs: 60_000,
-    connectTimeoutMs: 60_000,
-  })
-  for (const each of [user, ...others]) await store.users.create(anyone, each)
-  await store.sessions.create(anyone, session)
-  const isPostgres = target === "postgres"
-  return {
-    database,
-    proxy,
-    store,
-    patient,
-    isPostgres,
-    urlThrough,
-    readAll: ({ database } = store) =>
-      Promise.all(
-        others.map(async ({ id }) => {
-          const [[found] = []] = await database
-            .reads({})
-            .read(plainSql("SELECT id FROM users WHERE id = ?", target), [id])
-          return String(found)
-        }),
-      ),
-    sleep: (seconds) => (isPostgres ? `SELECT pg_sleep(${seconds})` : `SELECT SLEEP(${seconds})`),
-    async close() {
-      await patient.close()
-      await store.close()
-      await proxy.close()
-      await database.drop()
-    },
-  }
 }
 
 // Each test on all servers at the same time, because they wait for timeouts.
