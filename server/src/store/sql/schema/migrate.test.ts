@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { isNow, schemaOf, tableNames, undeclaredParts } from "@authwire/test-support/databases/declared-tables.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys } from "../../conformance/context.js"
 import {
@@ -17,11 +18,6 @@ const names = readdirSync(new URL("./migrations", import.meta.url))
   .filter((file) => /^\d{4}-/.test(file))
   .map((file) => file.replace(/\.[jt]s$/, ""))
   .sort()
-/** Returns whether a time of the database is about the present one. SQLite stores text. */
-const isNow = (value: unknown) => {
-  const moment = value instanceof Date ? value.getTime() : Date.parse(`${String(value).replace(" ", "T")}Z`)
-  return Math.abs(Date.now() - moment) < 600_000
-}
 const tables = [
   "accounts",
   "api_keys",
@@ -44,33 +40,9 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   let database: Database
 
   const isInnoDb = target === "mysql" || target === "mariadb"
-  /** The schema of the database, as an expression for the servers' views. */
-  const schema = target === "postgres" ? "current_schema()" : "DATABASE()"
-
-  const tablesThere = async () => {
-    const sql =
-      target === "sqlite"
-        ? "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        : `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ${schema}`
-    const names = (await empty.query(sql)).map((row) => String(row.name))
-    // The servers sort "_" differently.
-    return names.filter((name) => name !== "authwire_migrations").sort()
-  }
-
-  /**
-   * Returns the statements with which TypeORM would make the tables those of the entities. It compares computed columns only
-   * with a table of its own, so the only such column becomes an ordinary one first.
-   */
-  const differences = async () => {
-    if (isInnoDb) {
-      const computed = `SELECT column_name AS name FROM information_schema.columns
-        WHERE table_schema = DATABASE() AND extra LIKE '%GENERATED%' AND extra NOT LIKE 'DEFAULT%'`
-      expect(await empty.query(computed)).toEqual([{ name: "name_key" }])
-      await empty.query("ALTER TABLE users MODIFY COLUMN name_key VARBINARY(512) NULL")
-    }
-    const { upQueries } = await database.dataSource.driver.createSchemaBuilder().log()
-    return upQueries.map(({ query }) => query)
-  }
+  const schema = schemaOf(target)
+  const tablesThere = async () => (await tableNames(empty)).filter((name) => name !== "authwire_migrations")
+  const differences = () => undeclaredParts(empty, database)
 
   const revertAll = async () => {
     while ((await revertLastMigration(database)) !== undefined);
@@ -197,9 +169,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       expect(await applyMigrations(database)).toEqual(names)
       expect(await tablesThere()).toEqual(tables)
     })
-  }
 
-  if (isInnoDb) {
     // The server may finish a statement after its process has ended.
     test("one that was done but not recorded is recorded when it is applied or reverted again", async () => {
       await applyMigrations(database)
