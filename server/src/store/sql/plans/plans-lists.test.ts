@@ -28,7 +28,8 @@ describe.each(databaseTargets())("plans of lists on %s", (target) => {
     await store.tenants.create({}, { name: many.tenant, created: new Date(0) })
     const key = { name: "n", scopes: ["all"], secretHash: Buffer.alloc(32) }
     for (const n of range(400)) await store.tenantApiKeys.create(many, { ...key, id: `key ${n}` })
-    if (target === "postgres") await planned.fill("many")
+    // A server reads a whole index of the table if all of its rows are those of the tenant.
+    if (target !== "sqlite") await planned.fill(target === "postgres" ? many.tenant : "others")
     await planned.analyze("users", "accounts", "authenticators", "api_keys")
   })
   afterAll(() => planned.close())
