@@ -1,18 +1,7 @@
-import { type PipelineRequest, PipelineRequestSchema, type PipelineResponse, UserService } from "@authwire/proto"
-import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf"
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals"
-import { pino } from "pino"
+import { one, openStream, settle, size } from "../../test/carried-stream.js"
 import { Failure } from "../errors/failure.js"
-import { type RejectionPause, rejectionMs } from "../overload/pause.js"
-import type { Call, CallOptions } from "../rpc/call.js"
-import { rejecter } from "../rpc/rejection.js"
-import { rejections } from "../rpc/rejection-log.js"
-import type { Method } from "../rpc/router.js"
-import type { Read } from "../rpc/running.js"
-import { Budget } from "../util/budget.js"
-import { pipelineService } from "./service.js"
-
-const size = 1_000
+import { rejectionMs } from "../overload/pause.js"
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] })
@@ -21,128 +10,8 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-const settle = () => new Promise(setImmediate)
-
-/** A stream that has begun to read, and whose calls are answered by the test. */
-async function open({
-  header = {},
-  maxInFlight = 10,
-  rejects = () => false,
-  pauseAfter = async () => {},
-}: {
-  header?: Record<string, string>
-  maxInFlight?: number
-  rejects?: Method["rejects"]
-  pauseAfter?: RejectionPause
-} = {}) {
-  const begun: {
-    options: CallOptions
-    cancel: jest.Mock<Call["cancel"]>
-    end: jest.Mock<Call["end"]>
-    read: Read<Uint8Array>
-    answer(bytes: number): void
-    fail(): void
-  }[] = []
-  const method: Partial<Method> = {
-    desc: UserService.method.getUser as DescMethod,
-    rejects,
-    begin(options) {
-      const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
-      const fail = () => reject(new Failure("CANCELLED"))
-      const one = {
-        options,
-        cancel: jest.fn(fail),
-        end: jest.fn(),
-        fail,
-        answer: (n: number) => resolve(new Uint8Array(n)),
-      }
-      begun.push({ ...one, read: () => new Uint8Array() })
-      const { cancel, end } = one
-      return { cancel, end, answer: promise, at: begun.length - 1 } as unknown as Call
-    },
-    unaryBytes(read, call) {
-      const { answer, at } = call as unknown as { answer: Promise<Uint8Array>; at: number }
-      Object.assign(begun[at] as object, { read })
-      return answer
-    },
-  }
-  const draining = new AbortController()
-  const service = pipelineService({
-    methods: new Map([["any", method as Method]]),
-    draining: draining.signal,
-    maxInFlight,
-    maxMessageBytes: 1_000,
-    reject: rejecter({
-      rejections: rejections(pino({ enabled: false })),
-      observer: { rejected: () => {} },
-      audit: undefined,
-    }),
-    limitUnknown: () => {},
-    pauseAfter,
-  })
-  const budgets = { requests: new Budget(size), answers: new Budget(size) }
-  const abort = new AbortController()
-  const sent: PipelineRequest[] = []
-  let isHalfClosed = false
-  let wake = () => {}
-  async function* requests(): AsyncGenerator<PipelineRequest> {
-    for (;;) {
-      const next = sent.shift()
-      if (next !== undefined) yield next
-      else if (isHalfClosed) return
-      else await new Promise<void>((resolve) => (wake = resolve))
-    }
-  }
-  const call = {
-    signal: abort.signal,
-    header: (name: string) => header[name],
-    connection: budgets,
-    owner: { tenant: "default", keyId: undefined },
-  } as unknown as Call
-  const stream = service.pipeline(requests(), call)[Symbol.asyncIterator]() as AsyncIterator<PipelineResponse>
-  await stream.next()
-  let taking: ReturnType<typeof stream.next> | undefined = stream.next()
-  taking.catch(() => {})
-  await settle()
-  return {
-    begun,
-    abort,
-    draining,
-    /** Takes the next message. The one before has been sent then. */
-    async next() {
-      const { value } = await (taking ?? stream.next())
-      taking = undefined
-      return value as PipelineResponse | undefined
-    },
-    end: () => stream.return?.(),
-    async send(request: MessageInitShape<typeof PipelineRequestSchema>) {
-      sent.push(create(PipelineRequestSchema, request))
-      wake()
-      await settle()
-    },
-    async halfClose() {
-      isHalfClosed = true
-      wake()
-      await settle()
-    },
-    /** The bytes that are taken of the budgets of requests and of answers. */
-    taken: () =>
-      [budgets.requests, budgets.answers].map((budget) => {
-        // Less than nothing would be taken if something was given back twice.
-        let free = 2 * size
-        while (!budget.take(free)) free--
-        budget.give(free)
-        return size - free
-      }),
-  }
-}
-
-const one = (id: number, bytes = 0, header: Record<string, string> = {}) => ({
-  calls: [{ id, method: "any", message: new Uint8Array(bytes), header }],
-})
-
 test("S-42: the bytes of requests and answers count until a call is over and its answer is sent", async () => {
-  const { begun, next, send, taken } = await open()
+  const { begun, next, send, taken } = await openStream()
   const answering = next()
   await send(one(1, 100, { "x-a": "12345" }))
   await send(one(2, 200))
@@ -162,7 +31,7 @@ test("S-42: the bytes of requests and answers count until a call is over and its
 })
 
 test("a call beyond the number of calls or the memory of its connection is rejected, and takes nothing", async () => {
-  const { begun, next, send, taken } = await open({ maxInFlight: 2 })
+  const { begun, next, send, taken } = await openStream({ maxInFlight: 2 })
   await send(one(1, 600))
   await send(one(2, 401))
   await send(one(3, 400))
@@ -177,14 +46,14 @@ test("a call beyond the number of calls or the memory of its connection is rejec
 })
 
 test("a call of a key with too many waiting calls is rejected, and takes nothing", async () => {
-  const { begun, next, send, taken } = await open({ rejects: ({ keyId }) => keyId === undefined })
+  const { begun, next, send, taken } = await openStream({ rejects: ({ keyId }) => keyId === undefined })
   await send(one(1, 100))
   expect((await next())?.answers).toMatchObject([{ id: 1, outcome: { case: "error", value: { code: 8 } } }])
   expect([begun.length, taken()]).toEqual([0, [0, 0]])
 })
 
 test("an answer for which there is no memory is replaced by an error", async () => {
-  const { begun, next, send, taken } = await open()
+  const { begun, next, send, taken } = await openStream()
   await send(one(1))
   begun[0]?.answer(size + 1)
   const answered = await next()
@@ -193,7 +62,7 @@ test("an answer for which there is no memory is replaced by an error", async () 
 })
 
 test("the answer of a cancelled call is not given to a later call with its id, and takes nothing", async () => {
-  const { begun, next, send, taken } = await open()
+  const { begun, next, send, taken } = await openStream()
   await send(one(7, 100))
   // The method may answer although it was cancelled.
   begun[0]?.cancel.mockImplementation(() => {})
@@ -208,7 +77,7 @@ test("the answer of a cancelled call is not given to a later call with its id, a
 })
 
 test("the id of an active call ends the stream", async () => {
-  const { begun, next, send } = await open()
+  const { begun, next, send } = await openStream()
   await send(one(1))
   await send(one(1))
   await expect(next()).rejects.toMatchObject({ reason: "INVALID_FIELD", violations: [{ field: "calls.id" }] })
@@ -218,7 +87,7 @@ test("the id of an active call ends the stream", async () => {
 
 test("a call has the key of its stream, and neither its id, its trace nor its idempotency key", async () => {
   const ofStream = { "x-request-id": "s", "idempotency-key": "s", traceparent: "s", tracestate: "s" }
-  const { begun, send } = await open({
+  const { begun, send } = await openStream({
     header: { authorization: "Bearer stream", "user-agent": "s", ...ofStream },
   })
   const names = ["authorization", "user-agent", ...Object.keys(ofStream)]
@@ -232,7 +101,7 @@ test("a call has the key of its stream, and neither its id, its trace nor its id
 })
 
 test("requests are not read while many answers wait for the client", async () => {
-  const { begun, next, send } = await open({ maxInFlight: 20_000 })
+  const { begun, next, send } = await openStream({ maxInFlight: 20_000 })
   const calls = Array.from({ length: 4_000 }, (_, id) => ({ id, method: "any" }))
   await send({ calls })
   // Each answer counts at least 128 bytes, and 1 MiB may wait. The client takes only the first few.
@@ -254,7 +123,10 @@ test("requests are not read while many answers wait for the client", async () =>
 test("a stream with rejected calls is read again only after a pause, and their answers are sent at once", async () => {
   const pauses: { workMs: number; end(): void }[] = []
   const pauseAfter = (workMs: number) => new Promise<void>((end) => pauses.push({ workMs, end }))
-  const { begun, next, send } = await open({ rejects: () => begun.length === 0 && pauses.length === 0, pauseAfter })
+  const { begun, next, send } = await openStream({
+    rejects: () => begun.length === 0 && pauses.length === 0,
+    pauseAfter,
+  })
   await send({ calls: [1, 2, 3].map((id) => ({ id, method: "any" })) })
   expect((await next())?.answers).toHaveLength(3)
   await send(one(4))
@@ -266,14 +138,14 @@ test("a stream with rejected calls is read again only after a pause, and their a
 })
 
 test("a request is read once", async () => {
-  const { begun, send } = await open()
+  const { begun, send } = await openStream()
   await send(one(1, 5))
   expect(begun[0]?.read()).toHaveLength(5)
   expect(() => begun[0]?.read()).toThrow()
 })
 
 test.each(["aborted", "left"])("when the stream is %s, its calls are cancelled and its memory is free", async (how) => {
-  const { begun, next, send, end, abort, taken } = await open()
+  const { begun, next, send, end, abort, taken } = await openStream()
   await send(one(1, 100))
   await send(one(2, 100))
   await send(one(3, 100))
@@ -298,7 +170,7 @@ test.each(["aborted", "left"])("when the stream is %s, its calls are cancelled a
 })
 
 test("a stream without an answer to send ends at once when its client has gone", async () => {
-  const { next, halfClose, send, abort } = await open()
+  const { next, halfClose, send, abort } = await openStream()
   await send(one(1))
   await halfClose()
   const waiting = next()
@@ -308,7 +180,7 @@ test("a stream without an answer to send ends at once when its client has gone",
 
 test("a draining service ends the stream a second later, or when its calls are answered", async () => {
   for (const hasCall of [false, true]) {
-    const { begun, next, send, draining } = await open()
+    const { begun, next, send, draining } = await openStream()
     if (hasCall) await send(one(1))
     const told = next()
     await settle()

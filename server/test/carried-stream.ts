@@ -1,0 +1,138 @@
+import { type PipelineRequest, PipelineRequestSchema, type PipelineResponse, UserService } from "@authwire/proto"
+import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf"
+import { jest } from "@jest/globals"
+import { pino } from "pino"
+import { Failure } from "../src/errors/failure.js"
+import type { RejectionPause } from "../src/overload/pause.js"
+import { pipelineService } from "../src/pipeline/service.js"
+import type { Call, CallOptions } from "../src/rpc/call.js"
+import { rejecter } from "../src/rpc/rejection.js"
+import { rejections } from "../src/rpc/rejection-log.js"
+import type { Method } from "../src/rpc/router.js"
+import type { Read } from "../src/rpc/running.js"
+import { Budget } from "../src/util/budget.js"
+
+/** The size of each budget of a stream, in bytes. */
+export const size = 1_000
+
+/** Resolves when everything that could happen without the test has happened. */
+export const settle = () => new Promise(setImmediate)
+
+/** A stream that has begun to read, and whose calls are answered by the test. */
+export async function openStream({
+  header = {},
+  maxInFlight = 10,
+  rejects = () => false,
+  pauseAfter = async () => {},
+}: {
+  header?: Record<string, string>
+  maxInFlight?: number
+  rejects?: Method["rejects"]
+  pauseAfter?: RejectionPause
+} = {}) {
+  const begun: {
+    options: CallOptions
+    cancel: jest.Mock<Call["cancel"]>
+    end: jest.Mock<Call["end"]>
+    read: Read<Uint8Array>
+    answer(bytes: number): void
+    fail(): void
+  }[] = []
+  const method: Partial<Method> = {
+    desc: UserService.method.getUser as DescMethod,
+    rejects,
+    begin(options) {
+      const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
+      const fail = () => reject(new Failure("CANCELLED"))
+      const one = {
+        options,
+        cancel: jest.fn(fail),
+        end: jest.fn(),
+        fail,
+        answer: (n: number) => resolve(new Uint8Array(n)),
+      }
+      begun.push({ ...one, read: () => new Uint8Array() })
+      const { cancel, end } = one
+      return { cancel, end, answer: promise, at: begun.length - 1 } as unknown as Call
+    },
+    unaryBytes(read, call) {
+      const { answer, at } = call as unknown as { answer: Promise<Uint8Array>; at: number }
+      Object.assign(begun[at] as object, { read })
+      return answer
+    },
+  }
+  const draining = new AbortController()
+  const service = pipelineService({
+    methods: new Map([["any", method as Method]]),
+    draining: draining.signal,
+    maxInFlight,
+    maxMessageBytes: 1_000,
+    reject: rejecter({
+      rejections: rejections(pino({ enabled: false })),
+      observer: { rejected: () => {} },
+      audit: undefined,
+    }),
+    limitUnknown: () => {},
+    pauseAfter,
+  })
+  const budgets = { requests: new Budget(size), answers: new Budget(size) }
+  const abort = new AbortController()
+  const sent: PipelineRequest[] = []
+  let isHalfClosed = false
+  let wake = () => {}
+  async function* requests(): AsyncGenerator<PipelineRequest> {
+    for (;;) {
+      const next = sent.shift()
+      if (next !== undefined) yield next
+      else if (isHalfClosed) return
+      else await new Promise<void>((resolve) => (wake = resolve))
+    }
+  }
+  const call = {
+    signal: abort.signal,
+    header: (name: string) => header[name],
+    connection: budgets,
+    owner: { tenant: "default", keyId: undefined },
+  } as unknown as Call
+  const stream = service.pipeline(requests(), call)[Symbol.asyncIterator]() as AsyncIterator<PipelineResponse>
+  await stream.next()
+  let taking: ReturnType<typeof stream.next> | undefined = stream.next()
+  taking.catch(() => {})
+  await settle()
+  return {
+    begun,
+    abort,
+    draining,
+    /** Takes the next message. The one before has been sent then. */
+    async next() {
+      const { value } = await (taking ?? stream.next())
+      taking = undefined
+      return value as PipelineResponse | undefined
+    },
+    end: () => stream.return?.(),
+    async send(request: MessageInitShape<typeof PipelineRequestSchema>) {
+      sent.push(create(PipelineRequestSchema, request))
+      wake()
+      await settle()
+    },
+    async halfClose() {
+      isHalfClosed = true
+      wake()
+      await settle()
+    },
+    /** The bytes that are taken of the budgets of requests and of answers. */
+    taken: () =>
+      [budgets.requests, budgets.answers].map((budget) => {
+        // Less than nothing would be taken if something was given back twice.
+        let free = 2 * size
+        while (!budget.take(free)) free--
+        budget.give(free)
+        return size - free
+      }),
+  }
+}
+
+/** A message with one call. */
+export const one = (id: number, bytes = 0, header: Record<string, string> = {}) => ({
+  calls: [{ id, method: "any", message: new Uint8Array(bytes), header }],
+})
