@@ -1,62 +1,22 @@
-import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
-import { createTokenModule, encode, nextAuth4, type TokenModule } from "@authwire/token"
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
+import { encode, type TokenModule } from "@authwire/token"
+import { describe, expect, jest, test } from "@jest/globals"
+import {
+  ada,
+  caller,
+  chunks,
+  host,
+  hourMs,
+  jwt,
+  plain,
+  secure,
+  useRequestSessions,
+} from "../../test/request-sessions.js"
 import { Failure } from "../errors/failure.js"
-import type { StoreDatabase } from "../store/conformance.js"
-import type { Store } from "../store/store.js"
 import { findRequestSession, type RequestSessionDeps, type RequestSessionOptions } from "./request-session.js"
 
-const secret = "a secret of the tests"
-const plain = "authjs.session-token"
-const secure = `__Secure-${plain}`
-const host = `__Host-${plain}`
-const hourMs = 3_600_000
-
-const target = serviceDatabase()
-
 describe("findRequestSession", () => {
-  let database: StoreDatabase & { drop(): Promise<void> }
-  let store: Store
-  let now: number
-  let deps: RequestSessionDeps
-  let missing: string[][]
-  const caller = { tenant: "default" }
-  const ada = { id: "ada", name: "Ada", email: "ada@example.com", extra: { role: "admin" } }
-
-  beforeAll(async () => {
-    database = await createStoreDatabase(target)
-    store = await database.openStore({ clock: () => now })
-  })
-  afterAll(() => database?.drop())
-  beforeEach(async () => {
-    now = Date.now()
-    for (const id of ["ada", "grace"]) await store.users.delete(caller, id)
-    await store.users.create(caller, ada)
-    await store.users.create(caller, { id: "grace", extra: {} })
-    missing = []
-    deps = {
-      sessions: store.sessions,
-      users: store.users,
-      tokens: createTokenModule(),
-      secretsOf: (tenant) => (tenant === "default" ? [secret] : []),
-      secureCookie: false,
-      onMissingUserId: (...one) => void missing.push(one),
-    }
-  })
-
-  const find = (headers: Record<string, string>, options?: RequestSessionOptions, tenant = "default") =>
-    findRequestSession(deps, { tenant }, { get: (name) => headers[name] }, options)
-  const signIn = async (userId: string, sessionToken: string = crypto.randomUUID()) => {
-    const expires = new Date(now + hourMs)
-    const { id } = await store.sessions.create(caller, { sessionToken, userId, expires, extra: {} })
-    return { sessionToken, id, expires }
-  }
-  const jwt = (sub: string, salt = plain, claims: object = {}, maxAge = 3600) =>
-    encode({ token: { sub, ...claims }, secret, salt, maxAge })
-  const pictureOf = (length: number) => ({ picture: "x".repeat(length) })
-  const chunks = (name: string, token: string) =>
-    (token.match(/.{1,3936}/g) ?? []).map((chunk, index) => `${name}.${index}=${chunk}`)
+  const at = useRequestSessions()
+  const { find, signIn } = at
 
   test("a session in the database: by cookie and as Bearer, percent-encoded", async () => {
     const { sessionToken, id, expires } = await signIn("ada", "with+plus/slash=and space%25")
@@ -74,9 +34,9 @@ describe("findRequestSession", () => {
 
   test("an expired session in the database is no session, and is not extended", async () => {
     const { sessionToken } = await signIn("ada")
-    now += hourMs
+    at.now += hourMs
     expect(await find({ cookie: `${plain}=${sessionToken}` })).toMatchObject({ userId: "ada" })
-    now += 1
+    at.now += 1
     expect(await find({ cookie: `${plain}=${sessionToken}` })).toBeNull()
   })
 
@@ -113,7 +73,7 @@ describe("findRequestSession", () => {
     ["a user that is no text", { sub: 7 }],
   ])("a JWT of %s is no session, which is reported", async (_, claims) => {
     expect(await find({ cookie: `${plain}=${await jwt("ada", plain, claims)}` })).toBeNull()
-    expect(missing).toEqual([["default", "sub"]])
+    expect(at.missing).toEqual([["default", "sub"]])
   })
 
   test("the id of the user can be in another claim of a JWT, and is then in no other", async () => {
@@ -122,10 +82,10 @@ describe("findRequestSession", () => {
     const options = { userIdClaim: "uid" }
     expect(await by({ sub: undefined, uid: "ada" }, options)).toBe("ada")
     expect(await by({ uid: "ada" }, { ...options, withUser: true })).toBe("ada")
-    expect(missing).toEqual([])
+    expect(at.missing).toEqual([])
     for (const uid of [undefined, "", 7, ["ada"]]) expect(await by({ uid }, options)).toBeUndefined()
     expect(await by({}, { userIdClaim: "constructor" })).toBeUndefined()
-    expect(missing).toEqual([...Array(4).fill(["default", "uid"]), ["default", "constructor"]])
+    expect(at.missing).toEqual([...Array(4).fill(["default", "uid"]), ["default", "constructor"]])
   })
 
   test("a JWT that has expired, of another secret, or changed, is no session", async () => {
@@ -151,7 +111,7 @@ describe("findRequestSession", () => {
   test("with withUser a JWT brings the stored user, and is no session without one", async () => {
     const cookie = `${plain}=${await jwt("ada")}`
     expect(await find({ cookie }, { withUser: true })).toMatchObject({ kind: "jwt", user: ada })
-    await store.users.delete(caller, "ada")
+    await at.store.users.delete(caller, "ada")
     expect(await find({ cookie }, { withUser: true })).toBeNull()
     expect(await find({ cookie })).toMatchObject({ kind: "jwt", user: undefined })
   })
@@ -160,72 +120,13 @@ describe("findRequestSession", () => {
     const { sessionToken } = await signIn("ada")
     const [byDatabase, byJwt] = [{ cookie: `${plain}=${sessionToken}` }, { cookie: `${plain}=${await jwt("ada")}` }]
     for (const headers of [byDatabase, byJwt]) expect(await find(headers)).not.toBeNull()
-    await store.users.disable(caller, "ada", {})
+    await at.store.users.disable(caller, "ada", {})
     expect(await find(byDatabase)).toBeNull()
     for (const withUser of [undefined, true]) expect(await find(byJwt, { withUser })).toBeNull()
     expect(await find(byJwt, { withUser: false })).toMatchObject({ kind: "jwt", userId: "ada" })
-    await store.users.enable(caller, "ada")
+    await at.store.users.enable(caller, "ada")
     expect(await find(byDatabase)).toBeNull()
     expect(await find(byJwt)).toMatchObject({ kind: "jwt", user: undefined })
-  })
-
-  test("the cookie name that is hardest to plant is used, whatever its value; a cookie precedes Bearer", async () => {
-    const [mine, planted] = [await signIn("ada"), await signIn("grace")]
-    const cookie = (name: string, { sessionToken }: { sessionToken: string }) => `${name}=${sessionToken}`
-    for (const [better, worse] of [
-      [host, secure],
-      [host, plain],
-      [secure, plain],
-    ] as const) {
-      const both = `${cookie(worse, planted)}; ${cookie(better, mine)}`
-      expect(await find({ cookie: both })).toMatchObject({ userId: "ada" })
-      expect(await find({ cookie: `${cookie(worse, planted)}; ${better}=gone` })).toBeNull()
-    }
-    const authorization = `Bearer ${planted.sessionToken}`
-    expect(await find({ cookie: cookie(plain, mine), authorization })).toMatchObject({ userId: "ada" })
-    expect(await find({ cookie: `${plain}=gone`, authorization })).toBeNull()
-    expect(await find({ cookie: "theme=dark", authorization })).toMatchObject({ userId: "grace" })
-  })
-
-  test("a cookie without a secure prefix is ignored if cookies are known to have one", async () => {
-    const { sessionToken } = await signIn("ada")
-    const by = (name: string, options?: RequestSessionOptions) =>
-      find({ cookie: `${name}=${sessionToken}` }, options).then((session) => session !== null)
-    const counting = async (options?: RequestSessionOptions) => {
-      const names: string[] = []
-      for (const name of [host, secure, plain]) if (await by(name, options)) names.push(name)
-      return names
-    }
-    expect(await counting()).toEqual([host, secure, plain])
-    expect(await counting({ secureCookie: true })).toEqual([host, secure])
-    expect(await counting({ secureCookie: false })).toEqual([plain])
-    deps.secureCookie = true
-    expect(await counting()).toEqual([host, secure])
-    expect(await counting({ secureCookie: false })).toEqual([plain])
-  })
-
-  test("leftover chunks of a JWT do not authenticate a request whose database session was revoked", async () => {
-    const { sessionToken, id } = await signIn("ada")
-    const leftOver = chunks(plain, await jwt("grace", plain, pictureOf(5_000))).join("; ")
-    const cookie = `${leftOver}; ${plain}=${sessionToken}`
-    expect(await find({ cookie })).toMatchObject({ kind: "database", userId: "ada" })
-    await store.sessions.revoke(caller, id as string)
-    expect(await find({ cookie })).toBeNull()
-  })
-
-  test("of several JWTs under one name the one that was issued last is used", async () => {
-    const earlier = jest.spyOn(Date, "now").mockReturnValue(now - 60_000)
-    const old = await jwt("ada", plain, pictureOf(5_000))
-    earlier.mockRestore()
-    const cookie = `${chunks(plain, old).join("; ")}; ${plain}=${await jwt("grace")}`
-    expect(await find({ cookie })).toMatchObject({ userId: "grace" })
-  })
-
-  test("leftover chunks of a longer JWT, with its last dot, are not added to the chunks of a shorter one", async () => {
-    const [longer, token] = [await jwt("grace", plain, pictureOf(9_000)), await jwt("ada", plain, pictureOf(5_000))]
-    const leftOver = chunks(plain, longer).slice(chunks(plain, token).length)
-    expect(leftOver.join()).toContain(".")
-    expect(await find({ cookie: [...chunks(plain, token), ...leftOver].join("; ") })).toMatchObject({ userId: "ada" })
   })
 
   test.each([
@@ -234,8 +135,8 @@ describe("findRequestSession", () => {
     ["is absent if that is no text", { jti: 7 }, undefined],
   ])("the session id of a JWT %s", async (_, claims, sessionId) => {
     // A JWT of encode() always has a jti; a JWT of another program may not.
-    const getToken = async () => ({ sub: "ada", exp: now / 1000 + 60, ...claims })
-    deps = { ...deps, tokens: { ...deps.tokens, getToken: getToken as unknown as TokenModule["getToken"] } }
+    const getToken = async () => ({ sub: "ada", exp: at.now / 1000 + 60, ...claims })
+    at.deps = { ...at.deps, tokens: { ...at.deps.tokens, getToken: getToken as unknown as TokenModule["getToken"] } }
     const found = await find({ cookie: `${plain}=${await jwt("ada")}` })
     expect(found).toMatchObject({ kind: "jwt", userId: "ada" })
     expect(found?.sessionId).toBe(sessionId)
@@ -246,61 +147,13 @@ describe("findRequestSession", () => {
     const getWithUser = jest.fn<RequestSessionDeps["sessions"]["getWithUser"]>(() =>
       Promise.reject(new Error("looked up")),
     )
-    deps = { ...deps, users: { get }, sessions: { getWithUser } }
+    at.deps = { ...at.deps, users: { get }, sessions: { getWithUser } }
     const withUser = async (sub: string) => find({ cookie: `${plain}=${await jwt(sub)}` }, { withUser: true })
     for (const sub of ["x".repeat(256), "é".repeat(128), "nul\0"]) expect(await withUser(sub)).toBeNull()
     await expect(withUser("x".repeat(255))).rejects.toThrow("looked up")
     const byToken = (length: number) => find({ authorization: `Bearer ${"t".repeat(length)}` })
     expect(await byToken(16_385)).toBeNull()
     await expect(byToken(16_384)).rejects.toThrow("looked up")
-  })
-
-  test("strategy: only sessions of that strategy are accepted", async () => {
-    const { sessionToken } = await signIn("ada")
-    const byDatabase = { cookie: `${plain}=${sessionToken}` }
-    const byJwt = { cookie: `${plain}=${await jwt("ada")}` }
-    expect(await find(byDatabase, { strategy: "database" })).not.toBeNull()
-    expect(await find(byDatabase, { strategy: "jwt" })).toBeNull()
-    expect(await find(byJwt, { strategy: "jwt" })).not.toBeNull()
-    expect(await find(byJwt, { strategy: "database" })).toBeNull()
-  })
-
-  describe("with nextAuth4", () => {
-    const [older, olderSecure] = ["next-auth.session-token", "__Secure-next-auth.session-token"]
-    const old = () => nextAuth4.encode({ token: { sub: "ada" }, secret })
-
-    test("a session is found under the names of next-auth 4 only", async () => {
-      const { sessionToken } = await signIn("ada")
-      for (const value of [sessionToken, await old()]) {
-        for (const name of [older, olderSecure]) {
-          expect(await find({ cookie: `${name}=${value}` }, { nextAuth4: true })).toMatchObject({ userId: "ada" })
-          expect(await find({ cookie: `${name}=${value}` })).toBeNull()
-        }
-        for (const name of [plain, secure, host]) {
-          expect(await find({ cookie: `${name}=${value}` }, { nextAuth4: true })).toBeNull()
-        }
-        const given = { nextAuth4: true, cookieName: "sid" }
-        expect(await find({ cookie: `sid=${value}` }, given)).toMatchObject({ userId: "ada" })
-        const known = { nextAuth4: true, secureCookie: true }
-        expect(await find({ cookie: `${older}=${value}` }, known)).toBeNull()
-      }
-    })
-
-    test("a JWT of next-auth 4 counts only there, and one of Auth.js with the name of the cookie too", async () => {
-      const token = await old()
-      expect(await find({ authorization: `Bearer ${token}` }, { nextAuth4: true })).toMatchObject({ userId: "ada" })
-      expect(await find({ authorization: `Bearer ${token}` })).toBeNull()
-      expect(await find({ cookie: `${older}=${token}` }, { cookieName: older })).toBeNull()
-      for (const [salt, userId] of [
-        [older, "ada"],
-        [plain, undefined],
-      ] as const) {
-        const found = await find({ cookie: `${older}=${await jwt("ada", salt)}` }, { nextAuth4: true })
-        expect(found?.userId).toBe(userId)
-      }
-      deps.secretsOf = () => ["another secret"]
-      expect(await find({ cookie: `${older}=${token}` }, { nextAuth4: true })).toBeNull()
-    })
   })
 
   test("another tenant finds nothing; a tenant without secrets cannot decide on a JWT", async () => {
@@ -311,7 +164,7 @@ describe("findRequestSession", () => {
     await expect(failing).rejects.toMatchObject({ reason: "MISSING_SECRET" })
     await expect(failing).rejects.toBeInstanceOf(Failure)
     expect(await find({ cookie: `${plain}=${token}` }, { strategy: "database" }, "acme")).toBeNull()
-    deps.secretsOf = () => ["acme's own secret"]
+    at.deps.secretsOf = () => ["acme's own secret"]
     expect(await find({ cookie: `${plain}=${token}` }, {}, "acme")).toBeNull()
   })
 
@@ -330,9 +183,9 @@ describe("findRequestSession", () => {
   })
 
   test("a store that does not answer is a failure, not a sign-out", async () => {
-    const closed = await database.openStore()
+    const closed = await at.database.openStore()
     await closed.close()
-    const broken = { ...deps, sessions: closed.sessions, users: closed.users }
+    const broken = { ...at.deps, sessions: closed.sessions, users: closed.users }
     const headers = { get: (name: string) => (name === "cookie" ? `${plain}=some-token` : undefined) }
     await expect(findRequestSession(broken, caller, headers)).rejects.toThrow()
   })
