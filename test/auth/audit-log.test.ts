@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { UserService } from "@authwire/proto"
 import { createDatabase } from "@authwire/test-support/databases/databases.js"
@@ -7,16 +7,11 @@ import { run, type ServerProcess, startServer, testSecret } from "@authwire/test
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 import { ways } from "./access/ways.js"
+import { auditFolder, linesOf } from "./audited-service.js"
 
 const later = endsAfterEach()
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const [unary] = ways as [(typeof ways)[number]]
-const folder = () => mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "audit-"))
-const linesOf = (text: string): Record<string, unknown>[] =>
-  text
-    .split("\n")
-    .slice(0, -1)
-    .map((line) => JSON.parse(line))
 
 describe("the destination of the audit log", () => {
   const write = (server: ServerProcess) =>
@@ -50,7 +45,7 @@ describe("the destination of the audit log", () => {
 
   test("the end of an existing file; if it cannot be opened: one line, exit code 1", async () => {
     const database = await createDatabase("sqlite")
-    const file = join(folder(), "log")
+    const file = join(auditFolder(), "log")
     for (const count of [1, 2]) {
       const server = await startServer({ databaseUrl: database.url, keys: true, args: [`--audit-log=${file}`] })
       later(server.stop)
@@ -59,7 +54,7 @@ describe("the destination of the audit log", () => {
       await server.stop()
     }
     const env = { AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: database.url, AUTHWIRE_LOG_LEVEL: "silent" }
-    const nowhere = join(folder(), "none", "log")
+    const nowhere = join(auditFolder(), "none", "log")
     const { code, stderr } = await run(["serve", "--http-addr=off", "--grpc-addr=127.0.0.1:0"], {
       ...env,
       AUTHWIRE_AUDIT_LOG: nowhere,

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { type AuditEntry, AuditService, UserService } from "@authwire/proto"
@@ -12,6 +12,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { prepare, telling } from "./access/requests.js"
 import { ways } from "./access/ways.js"
+import { auditFolder, linesOf } from "./audited-service.js"
 
 const [unary] = ways as [(typeof ways)[number]]
 const bearer = ({ text }: TestKey) => ({ authorization: `Bearer ${text}` })
@@ -23,7 +24,7 @@ describe("--audit-store=database", () => {
   let all: TestKey
   let reader: TestKey
   let audit: Client<typeof AuditService>
-  const file = join(mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "audit-")), "log")
+  const file = join(auditFolder(), "log")
   const args = ["--audit-store=database", `--audit-log=${file}`]
 
   beforeAll(async () => {
@@ -44,12 +45,7 @@ describe("--audit-store=database", () => {
   type Filter = Parameters<typeof audit.listAuditEntries>[0]["filter"]
   const list = async (filter?: Filter) =>
     (await audit.listAuditEntries({ pageSize: 1000, ...(filter && { filter }) }, { headers: bearer(reader) })).entries
-  const linesOf = (): Record<string, unknown>[] =>
-    readFileSync(file, "utf8")
-      .split("\n")
-      .slice(0, -1)
-      .map((line) => JSON.parse(line))
-      .filter(({ tenant }) => tenant !== undefined)
+  const lines = () => linesOf(readFileSync(file, "utf8")).filter(({ tenant }) => tenant !== undefined)
   /** Returns an entry in the form of a line. */
   const lineOf = (entry: AuditEntry) => ({
     key: entry.keyId,
@@ -70,7 +66,7 @@ describe("--audit-store=database", () => {
     }
     await unary.call(server, UserService.method.deleteUser, { id: "nobody" }, bearer(all))
     await unary.call(server, UserService.method.deleteUser, telling("DeleteUser"), bearer(reader))
-    const ofLines = () => linesOf().map(({ time: _, event: __, tenant: ___, trace_id: ____, ...line }) => line)
+    const ofLines = () => lines().map(({ time: _, event: __, tenant: ___, trace_id: ____, ...line }) => line)
     const inOrder = (lines: object[]) => lines.map((line) => JSON.stringify(Object.entries(line).sort())).sort()
     await until(async () => (await list()).length === ofLines().length)
     const entries = await list()
