@@ -2,6 +2,7 @@ import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { createDatabase, type DatabaseTarget, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createKey } from "@authwire/test-support/processes/keys.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import type { Answer, Question } from "./ask.js"
 
 /** The cookie of sessions. */
 export const cookie = "authjs.session-token"
@@ -15,6 +16,17 @@ export interface GatewayService {
   /** The key of the gateway. */
   readonly gateway: string
   close(): Promise<void>
+}
+
+/** A gateway that asks over one protocol, and what its tests need for their questions. */
+export interface AskedGateway {
+  /** Asks with another key, or with none (null). */
+  ask(question: Question, key?: string | null): Promise<Answer>
+  /** Creates a user with a session. */
+  signIn(user?: Record<string, unknown>): ReturnType<typeof signedIn>
+  /** Returns the header of a request with a JWT. */
+  jwtOf(claims: Record<string, unknown>): Promise<{ cookie: string }>
+  client(): AuthwireClient
 }
 
 export async function startGatewayService(target: DatabaseTarget): Promise<GatewayService> {
