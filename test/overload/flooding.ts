@@ -6,9 +6,9 @@ import {
   type RawCalls,
   type RawOutcome,
   rawConnectCalls,
-  rawPipelineCalls,
   rawUnaryCalls,
 } from "@authwire/test-support/connections/raw-calls.js"
+import { rawPipelineCalls } from "@authwire/test-support/connections/raw-pipeline-calls.js"
 import type { Authwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
 import { create, toBinary } from "@bufbuild/protobuf"

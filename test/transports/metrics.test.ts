@@ -1,5 +1,6 @@
 import { outcome, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
-import { type RawOutcome, rawPipelineCalls } from "@authwire/test-support/connections/raw-calls.js"
+import type { RawOutcome } from "@authwire/test-support/connections/raw-calls.js"
+import { rawPipelineCalls } from "@authwire/test-support/connections/raw-pipeline-calls.js"
 import {
   createDatabase,
   describeServer,

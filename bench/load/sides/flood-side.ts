@@ -7,9 +7,9 @@ import {
   type Heard,
   type RawCalls,
   rawConnectCalls,
-  rawPipelineCalls,
   rawUnaryCalls,
 } from "@authwire/test-support/connections/raw-calls.js"
+import { rawPipelineCalls } from "@authwire/test-support/connections/raw-pipeline-calls.js"
 import { sessionsPerUser, sessionToken } from "../../data/keys.ts"
 import { answerParent } from "../child.ts"
 import { type Way, ways } from "../probes.ts"
