@@ -47,7 +47,7 @@ async function expectNothingWritten() {
   }
 }
 
-test("the command takes both from the environment, and never prints the key", async () => {
+test.concurrent("the command takes both from the environment, and never prints the key", async () => {
   for (const [key, found, exitCode] of [
     [full.text, /^ok +apiKey of the adapter +the key has every scope that the adapter needs$/m, 0],
     [full.text.slice(0, -3), /^wrong +apiKey of the adapter +the service rejects the key/m, 1],
@@ -95,7 +95,7 @@ test.each([
   expect(await diagnosed(url)).toEqual([expect.stringMatching(found)])
 })
 
-test("an untrusted authority is reported", async () => {
+test.concurrent("an untrusted authority is reported", async () => {
   const files = certificateFolder(serverCertificate())
   const secure = await startServer({ databaseUrl: database.url, args: files.args })
   const folder = mkdtempSync(join(tmpdir(), "authwire-doctor-"))
@@ -119,7 +119,7 @@ test("an untrusted authority is reported", async () => {
   }
 })
 
-// Each of two checks waits for five seconds, while the other tests run.
+// It waits twice for five seconds, while the other tests that run the command do.
 test.concurrent("an address that accepts connections and never answers is found, and the command ends", async () => {
   const silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1")
   await once(silent, "listening")
