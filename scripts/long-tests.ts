@@ -14,7 +14,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   site: ["site/**", "docs/start/**"],
   "release-packages": ["scripts/release/**", "*/package.json", "gen/ts/package.json"],
   "fuzz/fuzz.long.test.ts": ["fuzz/**", "proto/**", "server/src/transport/connect/**"],
-  "server/src/store/sql/cluster/members.long.test.ts": ["server/src/store/sql/cluster/**"],
+  "server/src/store/sql/cluster/*.long.test.ts": ["server/src/store/sql/cluster/**"],
   "server/src/store/sql/restart.long.test.ts": ["server/src/store/sql/engine/**"],
   "test/adapter/outages.long.test.ts": ["client/src/sessions/**", "server/src/health/**"],
   "test/auth/outage.long.test.ts": ["server/src/auth/**"],
@@ -26,7 +26,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/deploy/*.long.test.ts": ["deploy/**", "scripts/deploy/**", "server/src/config/*-options.ts"],
   "test/examples/express-*.long.test.ts": ["examples/express/**", "server/src/services/authenticator.ts"],
   "test/examples/languages.long.test.ts": ["examples/{java,rust}/**", "proto/**"],
-  "test/examples/nextjs.long.test.ts": ["examples/nextjs/**", "client/src/nextjs.ts"],
+  "test/examples/nextjs.long.test.ts": ["examples/nextjs/**", "test/examples/nextjs-*.ts", "client/src/nextjs.ts"],
   "test/gateways/proxies.long.test.ts": ["server/src/gateway/**", "server/src/transport/connect/authorize.ts"],
   "test/import/*.long.test.ts": ["server/src/import/**", "server/src/store/sql/bulk/**"],
   "test/next-auth-4/*.long.test.ts": [
