@@ -11,7 +11,8 @@ import { describeRoles } from "./roles.js"
 import { type AskedGateway, cookie, type GatewayService, signedIn, startGatewayService } from "./service.js"
 import { describeSettings } from "./settings.js"
 
-// The decisions about requests, which are the same over both protocols. proxies.long.test.ts tests how proxies apply them.
+// The decisions about requests, which are the same over both protocols: here, and in the files that this one calls.
+// proxies.long.test.ts tests how proxies apply them.
 const target = serviceDatabase()
 
 describe(`on ${target}`, () => {
