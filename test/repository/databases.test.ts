@@ -16,6 +16,8 @@ const onAllDatabases = [
   // The readers of imports.
   "server/src/import/peer/",
   "test/import/adapters.",
+  "test/import/export.",
+  "test/import/kept-rows.",
   "test/import/runs.",
   // The commands of docs/backup.md, which differ between the databases.
   "test/backup/",
