@@ -33,7 +33,8 @@ export interface List<Item, Page> extends AsyncIterable<Item> {
 export interface UserLists {
   /**
    * Lists the users that match the filters, in the order that ListUsers describes. `pageSize` is the number of users per
-   * call, 50 by default. `pageToken` is the position at which the list begins. The timeout of a call applies to each page.
+   * call, 50 by default and at most 100. `pageToken` is the position at which the list begins. The timeout of a call applies to
+   * each page.
    *
    * @example
    * ```ts
