@@ -8,7 +8,7 @@ const server = "^server/|(^|node_modules/)@authwire/server"
 const client = "^client/|(^|node_modules/)@authwire/client"
 const generated = "^gen/ts/|(^|node_modules/)@authwire/proto"
 const rpcLibraries = packages(["@bufbuild", "@connectrpc", "@grpc"])
-const databaseDrivers = packages(["typeorm", "mysql2", "libsql", "pg", "postgres-array"])
+const databaseDrivers = `${packages(["typeorm", "mysql2", "pg", "postgres-array"])}|^(node:)?sqlite$`
 
 /** @type {import("dependency-cruiser").IConfiguration} */
 export default {

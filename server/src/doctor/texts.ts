@@ -12,6 +12,6 @@ export async function diagnoseTexts(database: Database): Promise<Diagnosis[]> {
     found.push(`${table}.${column} at rowid ${rowid}`)
   if (found.length === 0) return [{ state: "ok", what, detail: "all of it is UTF-8 without U+0000" }]
   const more = found.length > maxExamples ? ` and ${found.length - maxExamples} more` : ""
-  const detail = `not UTF-8, or with U+0000: ${found.slice(0, maxExamples).join(", ")}${more}: correct it, because reading it ends the process or cuts it`
+  const detail = `not UTF-8, or with U+0000: ${found.slice(0, maxExamples).join(", ")}${more}: correct it, because what is not UTF-8 is returned as U+FFFD, and U+0000 is not allowed in any field`
   return [{ state: "wrong", what, detail }]
 }

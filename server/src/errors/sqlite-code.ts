@@ -1,4 +1,4 @@
-/** The primary codes of SQLite about its files: https://www.sqlite.org/rescode.html */
+/** The primary codes of SQLite about its files, and extended codes of constraints: https://www.sqlite.org/rescode.html */
 const names: Readonly<Record<number, string>> = {
   5: "SQLITE_BUSY",
   6: "SQLITE_LOCKED",
@@ -8,6 +8,10 @@ const names: Readonly<Record<number, string>> = {
   13: "SQLITE_FULL",
   14: "SQLITE_CANTOPEN",
   26: "SQLITE_NOTADB",
+  787: "SQLITE_CONSTRAINT_FOREIGNKEY",
+  1299: "SQLITE_CONSTRAINT_NOTNULL",
+  1555: "SQLITE_CONSTRAINT_PRIMARYKEY",
+  2067: "SQLITE_CONSTRAINT_UNIQUE",
 }
 
 /** What the codes about files mean for the person who chose the file. */
@@ -23,20 +27,15 @@ const meanings: Readonly<Record<string, string>> = {
   SQLITE_NOTADB: "the file is not a database of SQLite",
 }
 
-/**
- * Returns the code of an error of libsql. The driver has the empty text for a file that cannot be opened, and a number
- * for most extended codes, which is replaced by the name of the primary code.
- */
-export function sqliteCodeOf({ code }: { code?: unknown }): string | undefined {
+/** Returns the name of the code of an error of SQLite, or of an error that was made of one. */
+export function sqliteCodeOf({ code, errcode }: { code?: unknown; errcode?: unknown }): string | undefined {
+  if (typeof errcode === "number") return names[errcode] ?? names[errcode & 0xff] ?? `SQLITE_${errcode}`
   // The code of a program that has ended is a number.
-  if (typeof code !== "string") return undefined
-  if (code === "") return "SQLITE_CANTOPEN"
-  const extended = /^UNKNOWN_SQLITE_ERROR_(\d+)$/.exec(code)?.[1]
-  return extended === undefined ? code : (names[Number(extended) & 0xff] ?? code)
+  return typeof code === "string" ? code : undefined
 }
 
 /** Returns what an error of SQLite about its file means; undefined for any other error. */
-export function fileProblemOf(error: { code?: unknown }): string | undefined {
+export function fileProblemOf(error: { code?: unknown; errcode?: unknown }): string | undefined {
   const code = sqliteCodeOf(error)
   return Object.entries(meanings).find(([prefix]) => code?.startsWith(prefix))?.[1]
 }

@@ -2,8 +2,8 @@ import { hash } from "node:crypto"
 import { accessSync, closeSync, constants, existsSync, openSync, renameSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname } from "node:path"
+import type { DatabaseSync } from "node:sqlite"
 import { deserialize, serialize } from "node:v8"
-import type Libsql from "libsql"
 import { StartError } from "../errors/start-error.js"
 import { systemCodeOf } from "../errors/system-code.js"
 import { type Bulk, type BulkName, bulkNames, type Cipher } from "../store/sql/index.js"
@@ -73,7 +73,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
   }
 
   /** The file that was read. */
-  let opened: Libsql.Database | undefined
+  let opened: DatabaseSync | undefined
 
   function close(): void {
     opened?.close()
@@ -84,7 +84,9 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
   function rows(sql: string, ...parameters: string[]): unknown[][] {
     try {
       opened ??= openSqliteToRead(file)
-      return opened.prepare(sql).raw().all(parameters) as unknown[][]
+      const statement = opened.prepare(sql)
+      statement.setReturnArrays(true)
+      return statement.all(...parameters) as unknown as unknown[][]
     } catch (error) {
       throw unreadable(error)
     }
@@ -101,7 +103,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
 
   function factsOf(name: BulkName, digest: string): PageFacts {
     const found = rows("SELECT facts, checksum FROM pages WHERE name = ? AND digest = ?", name, digest)
-    const [[facts, checksum] = []] = found as [facts: Buffer, checksum: string][]
+    const [[facts, checksum] = []] = found as [facts: Uint8Array, checksum: string][]
     if (facts === undefined || hash("sha256", facts) !== checksum) throw unreadable()
     return deserialize(facts)
   }
@@ -148,7 +150,7 @@ export function checkpoint({ file, origin, target, cipher }: CheckpointOptions):
   }
 
   function writeTable(
-    next: Libsql.Database,
+    next: DatabaseSync,
     name: BulkName,
     { check, found }: { check: Check; found: Differences },
   ): void {

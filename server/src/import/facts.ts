@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto"
 import { closeSync, openSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { deserialize, serialize } from "node:v8"
-import type Libsql from "libsql"
 import { StartError } from "../errors/start-error.js"
 import { systemCodeOf } from "../errors/system-code.js"
 import { type BulkName, bulkNames } from "../store/sql/index.js"
@@ -42,9 +42,9 @@ export class Facts {
   readonly foldedIds: KeySet
   /** Users that have an account or an authenticator. */
   readonly owners: KeySet
-  readonly #database: Libsql.Database
-  readonly #insert: Libsql.Statement<unknown[]>
-  readonly #select: Libsql.Statement<unknown[]>
+  readonly #database: DatabaseSync
+  readonly #insert: StatementSync
+  readonly #select: StatementSync
 
   constructor(folder = tmpdir()) {
     this.#database = attempt(() => openTemporary(folder))
@@ -72,7 +72,7 @@ export class Facts {
 
   /** Stores the facts of a page. */
   store(facts: PageFacts): StoredFacts {
-    const { lastInsertRowid } = attempt(() => this.#insert.run([serialize(facts)]))
+    const { lastInsertRowid } = attempt(() => this.#insert.run(serialize(facts)))
     return this.#stored(lastInsertRowid, facts.keys.length)
   }
 
@@ -80,7 +80,7 @@ export class Facts {
   #stored(number: number | bigint, rows: number): StoredFacts {
     return {
       rows,
-      read: () => deserialize((attempt(() => this.#select.get(number)) as { facts: Buffer }).facts) as PageFacts,
+      read: () => deserialize((attempt(() => this.#select.get(number)) as { facts: Uint8Array }).facts) as PageFacts,
     }
   }
 
@@ -92,13 +92,13 @@ export class Facts {
 
 /** A set of keys, as digests. All keys must be added before the first lookup. */
 export class KeySet {
-  readonly #database: Libsql.Database
+  readonly #database: DatabaseSync
   readonly #table: string
-  readonly #insert: Libsql.Statement<[string]>
-  #select: Libsql.Statement<[bigint]> | undefined
+  readonly #insert: StatementSync
+  #select: StatementSync | undefined
   #repeated: Set<bigint> | undefined
 
-  constructor(database: Libsql.Database, table: string) {
+  constructor(database: DatabaseSync, table: string) {
     this.#database = database
     this.#table = table
     database.exec(`CREATE TABLE ${table} (digest INTEGER)`)
@@ -117,16 +117,16 @@ export class KeySet {
   repeated(): ReadonlySet<bigint> {
     if (this.#repeated !== undefined) return this.#repeated
     this.#indexed()
-    const repeated = this.#database
-      .prepare(`SELECT digest FROM ${this.#table} GROUP BY digest HAVING count(*) > 1`)
-      .safeIntegers()
-      .pluck()
-    this.#repeated = new Set(attempt(() => repeated.all()) as bigint[])
+    const repeated = this.#database.prepare(
+      `SELECT digest FROM ${this.#table} GROUP BY digest HAVING count(*) > 1`,
+    )
+    repeated.setReadBigInts(true)
+    this.#repeated = new Set(attempt(() => repeated.all()).map(({ digest }) => digest as bigint))
     return this.#repeated
   }
 
   /** Creates the index when all keys are there, because sorting them once is faster than inserting each at its place. */
-  #indexed(): Libsql.Statement<[bigint]> {
+  #indexed(): StatementSync {
     if (this.#select === undefined) {
       attempt(() => this.#database.exec(`CREATE INDEX ${this.#table}_index ON ${this.#table} (digest)`))
       this.#select = this.#database.prepare(`SELECT 1 FROM ${this.#table} WHERE digest = ?`)
@@ -155,14 +155,14 @@ export function firstOf(set: KeySet): (digest: () => bigint) => boolean {
  * Opens a file that is unlinked at once, so that nothing of it remains, however the process ends. Nothing has to survive
  * the process, so nothing is committed.
  */
-function openTemporary(folder: string): Libsql.Database {
+function openTemporary(folder: string): DatabaseSync {
   const path = join(folder, `authwire-import-${randomUUID()}`)
   // Only the owner may read the file, because digests of addresses can be guessed.
   closeSync(openSync(path, "wx", 0o600))
   try {
     const database = openSqlite(path)
     const settings = [
-      "journal_mode = OFF",
+      "journal_mode = MEMORY",
       "locking_mode = EXCLUSIVE",
       "temp_store = FILE",
       `cache_size = -${memoryKib}`,

@@ -1,9 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { rmSync } from "node:fs"
-import { createRequire } from "node:module"
 import { join } from "node:path"
 import { describe, test } from "@jest/globals"
-import type BetterSqlite3 from "libsql"
 import { type Connection, createConnection, type RowDataPacket } from "mysql2/promise"
 import { urlsOfHosts } from "../../../server/src/store/sql/cluster/hosts.js"
 import { type Later, withEndings } from "../endings.js"
@@ -261,17 +259,19 @@ function connect(uri: string): Promise<Connection> {
 }
 
 function sqliteDatabase(path: string): TestDatabase {
-  const Database = createRequire(import.meta.url)("libsql") as typeof BetterSqlite3
-  let database: BetterSqlite3.Database | undefined
+  const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
+  let database: InstanceType<typeof DatabaseSync> | undefined
   return {
     target: "sqlite",
     url: `sqlite:${path}`,
     urlOn: () => `sqlite:${path}`,
     async query(sql, params = []) {
-      database ??= new Database(path)
+      // Waits for a lock of the service as long as the drivers of servers do.
+      database ??= new DatabaseSync(path, { timeout: 5_000 })
       const statement = database.prepare(sql)
-      if (statement.reader) return statement.all(params) as Row[]
-      statement.run(params)
+      const cells = params as never[]
+      if (statement.columns().length > 0) return statement.all(...cells) as Row[]
+      statement.run(...cells)
       return []
     },
     async drop() {

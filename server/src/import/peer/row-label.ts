@@ -35,6 +35,5 @@ export function rowLabel(
 
 function bytesOf(cell: unknown): Buffer | undefined {
   if (isBroken(cell)) return Buffer.from(cell.brokenText)
-  if (cell instanceof ArrayBuffer) return Buffer.from(cell)
   return cell instanceof Uint8Array ? Buffer.from(cell) : undefined
 }

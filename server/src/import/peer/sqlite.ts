@@ -1,4 +1,6 @@
+import { hash } from "node:crypto"
 import { existsSync } from "node:fs"
+import type { SQLInputValue } from "node:sqlite"
 import { StartError } from "../../errors/start-error.js"
 import { openSqliteToRead } from "../sqlite.js"
 import { decoded, isBroken } from "./broken-text.js"
@@ -13,12 +15,13 @@ const dialect: Dialect = {
 export async function sqliteSource(path: string): Promise<Source> {
   if (!existsSync(path)) throw new StartError(`--url: there is no file ${path}`)
   const database = openSqliteToRead(path)
+  database.function("sha3_256", { deterministic: true }, (bytes) => hash("sha3-256", bytes as Uint8Array))
   // With a write-ahead log, all reads see one state of the database. Without one, a transaction that lasts would keep the
   // application from committing.
-  const [{ journal_mode: journal } = {}] = database.pragma("journal_mode") as { journal_mode?: string }[]
+  const journal = database.prepare("PRAGMA journal_mode").get()?.journal_mode
   if (journal === "wal") database.exec("BEGIN")
-  const rows = (sql: string, ...parameters: unknown[]) =>
-    database.prepare(sql).all(parameters) as Record<string, unknown>[]
+  const rows = (sql: string, ...parameters: string[]): Record<string, unknown>[] =>
+    database.prepare(sql).all(...parameters)
   // The bytes of a text are read as they are stored.
   if (rows("PRAGMA encoding")[0]?.encoding !== "UTF-8") {
     throw new StartError("--url: the file stores text in UTF-16: copy it with sqlite3's .dump into a new file")
@@ -39,7 +42,10 @@ export async function sqliteSource(path: string): Promise<Source> {
 
   function cells(sql: string, parameters: unknown[]): unknown[][] {
     const bound = parameters.map((value) => (isBroken(value) ? value.brokenText : value))
-    return database.prepare(sql).safeIntegers().raw().all(bound) as unknown[][]
+    const statement = database.prepare(sql)
+    statement.setReadBigInts(true)
+    statement.setReturnArrays(true)
+    return statement.all(...(bound as SQLInputValue[])) as unknown as unknown[][]
   }
 
   return {
@@ -73,8 +79,7 @@ export async function sqliteSource(path: string): Promise<Source> {
     isUnique: async (name, columns) => rows(repeatedStatement(quote(name), columns.map(quote))).length === 0,
 
     async page(table, range, limit) {
-      // The driver cuts a text at U+0000, and ends the process at one that is not UTF-8. So it gets bytes, and for each row
-      // the types of the cells.
+      // The driver would change a text that is not UTF-8. So it gets bytes, and for each row the types of the cells.
       const all = [...table.columns.map((column) => quote(column.name)), ...table.key.map(quote)]
       const bytes = all.map((cell) => `CASE typeof(${cell}) WHEN 'text' THEN CAST(${cell} AS BLOB) ELSE ${cell} END`)
       const types = all.map((cell) => `substr(typeof(${cell}), 1, 1)`).join(" || ")
@@ -83,7 +88,7 @@ export async function sqliteSource(path: string): Promise<Source> {
         return cells(sql, parameters)
       }
       const written = table.columns.map(({ name }) => writtenAs(quote(name)))
-      const digests = () => read([`lower(hex(sha3(${written.join(" || ")}, 256)))`]).flat()
+      const digests = () => read([`sha3_256(CAST(${written.join(" || ")} AS BLOB))`]).flat()
       const rows = () =>
         read([...bytes, types]).map((row) => {
           const kinds = String(row.pop())
@@ -111,7 +116,10 @@ function writtenAs(cell: string): string {
  * represent exactly becomes text, or stays as it is.
  */
 function plain(cell: unknown, isText: boolean, asText: boolean): unknown {
-  if (Buffer.isBuffer(cell)) return isText ? decoded(cell) : cell
+  if (cell instanceof Uint8Array) {
+    const bytes = Buffer.from(cell.buffer, cell.byteOffset, cell.byteLength)
+    return isText ? decoded(bytes) : bytes
+  }
   if (typeof cell !== "bigint") return cell
   const number = Number(cell)
   if (Number.isSafeInteger(number)) return number

@@ -119,6 +119,5 @@ export function parsed(text: string): JsonValue {
 }
 
 function bytesOf(value: unknown): Buffer | undefined {
-  if (value instanceof ArrayBuffer) return Buffer.from(value)
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined
 }

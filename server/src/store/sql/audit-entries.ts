@@ -43,8 +43,13 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
   // rows, and MariaDB a range instead of an equality.
   const followingOf = (by: By): Statement<Range> => {
     const isMariaDb = database.engine === "mariadb"
-    const isOf = (column: string, value: string) =>
-      isMariaDb ? `a.${column} >= ${value} AND a.${column} <= ${value}` : `a.${column} = ${value}`
+    const isOf = (column: string, value: string) => {
+      if (isMariaDb) return `a.${column} >= ${value} AND a.${column} <= ${value}`
+      // SQLite would read all entries of the tenant and a time.
+      return database.engine === "sqlite" && column === by
+        ? `unlikely(a.${column} = ${value})`
+        : `a.${column} = ${value}`
+    }
     const [column, value] = by === undefined ? ["tenant", ":tenant"] : [by, ":by"]
     const isOfTenant = by === undefined ? "" : `${isOf("tenant", ":tenant")} AND `
     const where = isPostgres

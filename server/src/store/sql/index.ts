@@ -12,7 +12,7 @@ export { connectionOptions } from "./engine/connection-options.js"
 export type { DatabaseLoad, DatabaseObserver, StatementName } from "./engine/observer.js"
 export { clientConfig } from "./engine/postgres/client-config.js"
 export { withOfferedTls } from "./engine/url/offered-tls.js"
-export { readOnlyUrl } from "./engine/url/read-only-url.js"
+export { nodeSqlite } from "./engine/sqlite-driver.js"
 export {
   type DatabaseLocation,
   type PostgresLocation,

@@ -118,8 +118,18 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
     },
   )
 
-  // The servers accept only times in these columns.
+  // The servers accept only text and times in these columns.
   if (target === "sqlite") {
+    test.each([
+      ["is not UTF-8", "CAST(X'61FF62' AS TEXT)", "a\ufffdb"],
+      ["has U+0000", "CAST(X'610062' AS TEXT)", "a\u0000b"],
+    ])("a text of another program that %s does not end the process, and others are read", async (_, value, name) => {
+      const users = [await store.users.create(anyone, newUser()), await store.users.create(anyone, newUser())] as const
+      await tables.query(`UPDATE users SET name = ${value} WHERE id = ?`, [users[0].id])
+      const found = await Promise.all(users.map(({ id }) => store.users.get(anyone, id)))
+      expect(found.map((user) => String(user?.name))).toEqual([name, String(users[1].name)])
+    })
+
     test("an event whose time is none does not stop the readers of events, and is deleted with those before it", async () => {
       const withEvents = sqlStore(database, { encryptionKeys, eventsKeepMs: 60_000 })
       await tables.query("DELETE FROM events")

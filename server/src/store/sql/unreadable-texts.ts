@@ -13,8 +13,8 @@ export interface UnreadableText {
 const pageSize = 1000
 
 /**
- * Finds texts in SQLite that another program has stored: its driver ends the process when it reads text that is not
- * UTF-8, and cuts text at U+0000. The other databases check their text. Every row is read, as bytes.
+ * Finds texts in SQLite that another program has stored: its driver returns U+FFFD for what is not UTF-8, and no
+ * field may have U+0000. The other databases check their text. Every row is read, as bytes.
  */
 export async function* unreadableTexts(database: Database): AsyncGenerator<UnreadableText> {
   if (database.engine !== "sqlite") return

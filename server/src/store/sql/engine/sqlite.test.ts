@@ -8,13 +8,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs"
-import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
-import type Libsql from "libsql"
 import { fileProblemOf } from "../../../errors/sqlite-code.js"
 import { longestTurnMs, openSqliteEngine } from "./sqlite.js"
+import { SqliteDatabase } from "./sqlite-driver.js"
 
 describe("a database file", () => {
   let folder: string
@@ -64,7 +63,7 @@ describe("a database file", () => {
   /** Creates a database with this journal, and returns its path. */
   function prepared(journal: "DELETE" | "WAL"): string {
     const path = join(folder, "a.db")
-    const database: Libsql.Database = new (createRequire(import.meta.url)("libsql"))(path)
+    const database = new SqliteDatabase(path)
     database.pragma(`journal_mode = ${journal}`)
     database.exec("CREATE TABLE t (a)")
     database.close()
@@ -86,6 +85,15 @@ describe("a database file", () => {
     const missing = openSqliteEngine(join(folder, "b", "b.db"), { readOnly: true })
     await expect(missing).rejects.toMatchObject({ failure: "unavailable" })
     expect(readdirSync(folder)).toEqual(["a.db"])
+  })
+
+  test("returns integers as numbers, also those that a number cannot represent exactly, and bytes as a Buffer", async () => {
+    const engine = await openSqliteEngine(":memory:")
+    const connection = await engine.connect()
+    const rows = async (sql: string) => (await connection.run(sql, [])).rows
+    expect(await rows("SELECT 9007199254740993, 1, NULL")).toEqual([[9007199254740992, 1, null]])
+    expect(await rows("SELECT X'00FF', 1")).toEqual([[Buffer.from([0, 255]), 1]])
+    await engine.close()
   })
 
   /** Runs work as a user who may read the folder and not write it. Root may write everything. */

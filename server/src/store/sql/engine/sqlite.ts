@@ -1,7 +1,5 @@
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs"
-import { createRequire } from "node:module"
 import { dirname } from "node:path"
-import type Libsql from "libsql"
 import { DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import { sqliteCodeOf } from "../../../errors/sqlite-code.js"
 import { turnLimit } from "../../../util/turn-limit.js"
@@ -9,7 +7,7 @@ import type { Cell } from "../query/statement.js"
 import { type Failure, StatementError } from "../query/statement-error.js"
 import { common } from "./data-source.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
-import { readOnlyUrl } from "./url/read-only-url.js"
+import { SqliteDatabase, type SqliteStatement } from "./sqlite-driver.js"
 
 /**
  * How long SQLite waits for a lock of another process, in milliseconds. Short, because the wait blocks the event loop.
@@ -18,6 +16,9 @@ const busyTimeoutMs = 20
 
 /** How long a connection that only reads waits for a lock of another process, in milliseconds. Only commands have one. */
 const readerBusyTimeoutMs = 10_000
+
+/** TypeORM makes texts of times. */
+type SqliteCell = Exclude<Cell, Date>
 
 /** Begins a transaction with the lock for writes. */
 const begin = "BEGIN IMMEDIATE"
@@ -54,15 +55,15 @@ export async function openSqliteEngine(
   path: string,
   { readOnly = false }: { readOnly?: boolean | undefined } = {},
 ): Promise<SqlEngine> {
-  const Database = createRequire(import.meta.url)("libsql") as typeof Libsql
   const isFile = path !== ":memory:"
   if (isFile && !readOnly) createFile(path)
   // TypeORM would create its folder.
   else if (isFile && !existsSync(path)) throw new StatementError("unavailable", "there is no such file")
   const dataSource = new DataSource({
     type: "better-sqlite3",
-    driver: isFile && readOnly ? readerOf(Database, path) : Database,
+    driver: SqliteDatabase,
     database: path,
+    readonly: isFile && readOnly,
     // Turning on the write-ahead log briefly requires exclusive access to the file.
     timeout: 5000,
     enableWAL: isFile && !readOnly,
@@ -70,7 +71,7 @@ export async function openSqliteEngine(
   })
   try {
     await dataSource.initialize()
-    const database: Libsql.Database = await dataSource.createQueryRunner().connect()
+    const database: SqliteDatabase = await dataSource.createQueryRunner().connect()
     database.pragma(`busy_timeout = ${readOnly ? readerBusyTimeoutMs : busyTimeoutMs}`)
     // SQLite reads the file only now.
     database.pragma("schema_version")
@@ -104,15 +105,6 @@ function identityOf(file: string): string | undefined {
   return found && `${found.dev} ${found.ino}`
 }
 
-/** Returns the driver with connections that cannot write. TypeORM itself gets the path, because it would take a URL for a folder. */
-function readerOf(Database: typeof Libsql, path: string) {
-  return class extends Database {
-    constructor(_path: string, options?: Libsql.Options) {
-      super(readOnlyUrl(path), options)
-    }
-  }
-}
-
 /**
  * Creates a database file that only its owner can read, if it does not exist. SQLite gives the same mode to the files
  * that it keeps next to it.
@@ -128,12 +120,6 @@ function createFile(path: string): void {
   }
 }
 
-/** A prepared statement, and whether it returns rows. */
-interface Prepared {
-  readonly statement: Libsql.Statement
-  readonly isReader: boolean
-}
-
 /**
  * Creates the engine of SQLite. It has one connection and runs statements synchronously, so no statement waits or needs
  * a timeout.
@@ -141,20 +127,16 @@ interface Prepared {
  * @param checkFiles Throws if a write would be lost.
  */
 function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine {
-  const statements = new Map<string, Prepared>()
+  const statements = new Map<string, SqliteStatement>()
   const turn = turnLimit(longestTurnMs)
 
-  function prepared(database: Libsql.Database, sql: string): Prepared {
-    let found = statements.get(sql)
-    if (found === undefined) {
-      const statement = database.prepare(sql)
-      // Asked once, because libsql makes the names of all columns for its answer.
-      const isReader = statement.reader
-      if (isReader) statement.raw()
-      found = { statement, isReader }
-      statements.set(sql, found)
+  function prepared(database: SqliteDatabase, sql: string): SqliteStatement {
+    let statement = statements.get(sql)
+    if (statement === undefined) {
+      statement = database.prepare(sql)
+      statements.set(sql, statement)
     }
-    return found
+    return statement
   }
 
   /**
@@ -162,14 +144,14 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
    * meets a lock stays unfinished, and nothing that follows on the connection is committed while it is. BEGIN and
    * COMMIT are not prepared.
    */
-  function write(database: Libsql.Database, statement: Libsql.Statement, cells: Cell[]): number {
-    if (database.inTransaction) return statement.run(cells).changes
+  function write(database: SqliteDatabase, statement: SqliteStatement, cells: SqliteCell[]): number {
+    if (database.inTransaction) return Number(statement.run(...cells).changes)
     checkFiles()
     database.exec(begin)
     try {
-      const { changes } = statement.run(cells)
+      const { changes } = statement.run(...cells)
       database.exec("COMMIT")
-      return changes
+      return Number(changes)
     } catch (error) {
       if (database.inTransaction) database.exec("ROLLBACK")
       throw error
@@ -177,7 +159,7 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
   }
 
   async function run(sql: string, cells?: Cell[]): Promise<Result> {
-    const database: Libsql.Database = await dataSource.createQueryRunner().connect()
+    const database: SqliteDatabase = await dataSource.createQueryRunner().connect()
     if (!database.open) throw new StatementError("unavailable", "the database is closed")
     try {
       if (cells === undefined) {
@@ -185,9 +167,10 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
         database.exec(sql)
         return { rows: [], matched: 0 }
       }
-      const { statement, isReader } = prepared(database, sql)
-      if (isReader) return { rows: statement.all(cells) as Cell[][], matched: 0 }
-      return { rows: [], matched: write(database, statement, cells) }
+      const statement = prepared(database, sql)
+      const bound = cells as SqliteCell[]
+      if (statement.reader) return { rows: statement.rows(bound), matched: 0 }
+      return { rows: [], matched: write(database, statement, bound) }
     } catch (error) {
       throw statementError(error)
     }
@@ -233,7 +216,7 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
   }
 }
 
-/** Classifies an error of libsql. Its messages name tables and columns, and quote no values. */
+/** Classifies an error of SQLite. Its messages name tables and columns, and quote no values. */
 function statementError(error: unknown): StatementError {
   if (error instanceof StatementError) return error
   const code = sqliteCodeOf(error as { code?: string })

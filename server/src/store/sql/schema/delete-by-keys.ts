@@ -10,7 +10,7 @@ const keysAtOnce = 20
 
 /** Creates a function that deletes the rows with these keys, each given by the cells of `table.key`. Returns their number. */
 export function deleteByKeys<Row extends ObjectLiteral, Key extends keyof Row & string>(table: Table<Row, Key>) {
-  const cells = table.key.map((property, index) => [property, (row: Cell[]) => bound(row[index] as Cell)])
+  const cells = table.key.map((property, index) => [property, (row: Cell[]) => row[index] as Cell])
   const { parameters, names } = itemParameters(keysAtOnce, (rows: readonly Cell[][]) => rows, Object.fromEntries(cells))
   const isRow = (row: string[]) => `(${row.map((name, n) => `${table.key[n]} = ${name}`).join(" AND ")})`
   const deleteRows = statement(table.deleteFrom().where(names.map(isRow).join(" OR ")), parameters)
@@ -21,9 +21,4 @@ export function deleteByKeys<Row extends ObjectLiteral, Key extends keyof Row & 
     }
     return count
   }
-}
-
-/** Returns the cell as a parameter. libsql returns bytes as an ArrayBuffer. */
-function bound(cell: Cell): Cell {
-  return typeof cell === "object" && cell !== null && !(cell instanceof Date) ? Buffer.from(cell) : cell
 }

@@ -131,7 +131,7 @@ export function revokedSessions(database: Database): ExpiredRows {
       if (reached?.tenant !== tenant) reached = { tenant, until: due, after: Buffer.alloc(0) }
       const { until, after } = reached
       const [atEnd] = await database.reads(waiter, "scan").read(endOfSlice, { tenant, after })
-      const end = bytes(atEnd?.[0]) ?? lastHash
+      const end = (atEnd?.[0] as Buffer | undefined) ?? lastHash
       const select = selects.get(limit) ?? revokedIn(limit)
       selects.set(limit, select)
       const rows = await database.reads(waiter, "scan").read(select, { tenant, after, end })
@@ -140,13 +140,8 @@ export function revokedSessions(database: Database): ExpiredRows {
       if (!isFull && atEnd === undefined) {
         reached = undefined
         await database.writes(waiter, [], (sql) => sql.write(ended, { tenant, until }))
-      } else reached = { tenant, until, after: isFull ? (bytes(rows.at(-1)?.[1]) as Buffer) : end }
+      } else reached = { tenant, until, after: isFull ? (rows.at(-1)?.[1] as Buffer) : end }
       return { count, first: until, last: until, more: true }
     },
   }
-}
-
-/** libsql returns bytes as an ArrayBuffer. */
-function bytes(cell: Cell | undefined): Buffer | undefined {
-  return cell === undefined ? undefined : Buffer.from(cell as Buffer)
 }
