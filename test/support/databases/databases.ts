@@ -270,9 +270,15 @@ function sqliteDatabase(path: string): TestDatabase {
       database ??= new DatabaseSync(path, { timeout: 5_000 })
       const statement = database.prepare(sql)
       const cells = params as never[]
-      if (statement.columns().length > 0) return statement.all(...cells) as Row[]
-      statement.run(...cells)
-      return []
+      if (statement.columns().length === 0) {
+        statement.run(...cells)
+        return []
+      }
+      const rows: Row[] = statement.all(...cells)
+      // The drivers of servers return bytes as a Buffer too.
+      for (const row of rows)
+        for (const [name, cell] of Object.entries(row)) if (cell instanceof Uint8Array) row[name] = Buffer.from(cell)
+      return rows
     },
     async drop() {
       database?.close()

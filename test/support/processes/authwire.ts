@@ -48,7 +48,6 @@ export function tokenHash(token: string): string {
 }
 
 function plain(name: string, value: unknown): unknown {
-  if (value instanceof ArrayBuffer) return plain(name, Buffer.from(value))
   if (Buffer.isBuffer(value)) return name === "token_hash" ? value.toString("hex") : value.toString()
   return value
 }
