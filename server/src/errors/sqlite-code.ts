@@ -1,5 +1,6 @@
-/** The primary codes of SQLite about its files, and extended codes of constraints: https://www.sqlite.org/rescode.html */
+/** The primary codes of SQLite that have a meaning here, and extended codes of constraints: https://www.sqlite.org/rescode.html */
 const names: Readonly<Record<number, string>> = {
+  1: "SQLITE_ERROR",
   5: "SQLITE_BUSY",
   6: "SQLITE_LOCKED",
   8: "SQLITE_READONLY",
@@ -7,6 +8,7 @@ const names: Readonly<Record<number, string>> = {
   11: "SQLITE_CORRUPT",
   13: "SQLITE_FULL",
   14: "SQLITE_CANTOPEN",
+  19: "SQLITE_CONSTRAINT",
   26: "SQLITE_NOTADB",
   787: "SQLITE_CONSTRAINT_FOREIGNKEY",
   1299: "SQLITE_CONSTRAINT_NOTNULL",
