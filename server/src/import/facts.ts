@@ -117,9 +117,7 @@ export class KeySet {
   repeated(): ReadonlySet<bigint> {
     if (this.#repeated !== undefined) return this.#repeated
     this.#indexed()
-    const repeated = this.#database.prepare(
-      `SELECT digest FROM ${this.#table} GROUP BY digest HAVING count(*) > 1`,
-    )
+    const repeated = this.#database.prepare(`SELECT digest FROM ${this.#table} GROUP BY digest HAVING count(*) > 1`)
     repeated.setReadBigInts(true)
     this.#repeated = new Set(attempt(() => repeated.all()).map(({ digest }) => digest as bigint))
     return this.#repeated

@@ -11,8 +11,8 @@ export type { Database } from "./database.js"
 export { connectionOptions } from "./engine/connection-options.js"
 export type { DatabaseLoad, DatabaseObserver, StatementName } from "./engine/observer.js"
 export { clientConfig } from "./engine/postgres/client-config.js"
-export { withOfferedTls } from "./engine/url/offered-tls.js"
 export { nodeSqlite } from "./engine/sqlite-driver.js"
+export { withOfferedTls } from "./engine/url/offered-tls.js"
 export {
   type DatabaseLocation,
   type PostgresLocation,
