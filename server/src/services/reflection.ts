@@ -34,19 +34,25 @@ export function reflectionService(deps: {
   descriptorSet: Uint8Array
   serviceNames: readonly string[]
 }): Implementation<typeof ServerReflectionV1> & Implementation<typeof ServerReflectionV1Alpha> {
-  let made: Described | undefined
-  // Most processes are never asked, and reading the descriptors is a sixth of the CPU time of a start.
-  const described = () => {
-    made ??= describe(deps.descriptorSet)
-    return made
-  }
+  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, deps.descriptorSet))
+  const files = [...registry.files]
+  const symbols = symbolsOf(registry)
+  // Any client may call this, and a file has many imports. So each file is encoded, and its imports are found, once.
+  const encoded = new Map(
+    files.map((file) => [file, toBinary(FileDescriptorProtoSchema, withoutForeignComments(file.proto))]),
+  )
+  const answers = new Map(
+    files.map((file): [DescFile, Answer] => {
+      const fileDescriptorProto = [...withImports(file)].flatMap((one) => encoded.get(one) ?? [])
+      return [file, { case: "fileDescriptorResponse", value: { fileDescriptorProto } }]
+    }),
+  )
+  const answerWith = (file: DescFile | undefined, what: string): Answer => (file && answers.get(file)) ?? notFound(what)
 
   const answer = (request: ServerReflectionRequest["messageRequest"]): Answer => {
-    if (request.case === "listServices")
-      return { case: "listServicesResponse", value: { service: deps.serviceNames.map((name) => ({ name })) } }
-    const { registry, symbols, answers } = described()
-    const answerWith = (file: DescFile | undefined, what: string) => (file && answers.get(file)) ?? notFound(what)
     switch (request.case) {
+      case "listServices":
+        return { case: "listServicesResponse", value: { service: deps.serviceNames.map((name) => ({ name })) } }
       case "fileByFilename":
         return answerWith(registry.getFile(request.value), "file")
       case "fileContainingSymbol":
@@ -82,29 +88,6 @@ export function reflectionService(deps: {
       }
     },
   }
-}
-
-/** What the descriptors hold, and the answer for each file. */
-interface Described {
-  readonly registry: FileRegistry
-  readonly symbols: ReadonlyMap<string, DescFile>
-  readonly answers: ReadonlyMap<DescFile, Answer>
-}
-
-/** Any client may ask, and a file has many imports. So each file is encoded, and its imports are found, once. */
-function describe(descriptorSet: Uint8Array): Described {
-  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet))
-  const files = [...registry.files]
-  const encoded = new Map(
-    files.map((file) => [file, toBinary(FileDescriptorProtoSchema, withoutForeignComments(file.proto))]),
-  )
-  const answers = new Map(
-    files.map((file): [DescFile, Answer] => {
-      const fileDescriptorProto = [...withImports(file)].flatMap((one) => encoded.get(one) ?? [])
-      return [file, { case: "fileDescriptorResponse", value: { fileDescriptorProto } }]
-    }),
-  )
-  return { registry, symbols: symbolsOf(registry), answers }
 }
 
 function notFound(what: string): Answer {
