@@ -39,8 +39,6 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
   await connection.query("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 
   return {
-    digestAlgorithm: "sha256",
-
     tables: async () =>
       (await rows("SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()")).map(
         ({ name }) => String(name),

@@ -112,7 +112,7 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
       const range = { after: from, upTo: isLast ? upTo : rows.at(-1)?.slice(table.columns.length) }
       const verify = async () => {
         const there = await digests()
-        const index = rows.findIndex((cells, n) => rowDigest(columns, cells, source.digestAlgorithm) !== there[n])
+        const index = rows.findIndex((cells, n) => rowDigest(columns, cells) !== there[n])
         if (index < 0 && there.length === rows.length) return
         const cells = rows.at(index)
         throw new StartError(

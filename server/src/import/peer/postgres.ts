@@ -48,8 +48,6 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
   const qualified = (name: string) => `${dialect.quote(schema)}.${dialect.quote(name)}`
 
   return {
-    digestAlgorithm: "sha256",
-
     tables: async () =>
       (
         await rows(

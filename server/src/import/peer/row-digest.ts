@@ -1,18 +1,14 @@
 import { createHash } from "node:crypto"
 import { isBroken } from "./broken-text.js"
-import type { Source, SourceColumn } from "./source.js"
+import type { SourceColumn } from "./source.js"
 
 /**
- * Returns the digest of the cells of a row: for each its length in bytes, a colon and its bytes, or a minus sign for null.
+ * Returns the SHA-256 of the cells of a row: for each its length in bytes, a colon and its bytes, or a minus sign for null.
  * The database computes the same from what it holds. Fractions of SQLite count to three decimal places, because it writes them in
  * another way than JavaScript; the other sources return fractions as text.
  */
-export function rowDigest(
-  columns: readonly SourceColumn[],
-  cells: readonly unknown[],
-  algorithm: Source["digestAlgorithm"],
-): string {
-  const digest = createHash(algorithm)
+export function rowDigest(columns: readonly SourceColumn[], cells: readonly unknown[]): string {
+  const digest = createHash("sha256")
   for (const [index, { isOpaque }] of columns.entries()) {
     if (isOpaque) continue
     const cell = cells[index]

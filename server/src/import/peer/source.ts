@@ -24,8 +24,6 @@ export interface SourceTable {
 
 /** A peer's database, which is only read. Errors of the driver are passed on unchanged. */
 export interface Source {
-  /** The algorithm of the digests. */
-  readonly digestAlgorithm: "sha256" | "sha3-256"
   /** Returns the names of the tables and views. */
   tables(): Promise<string[]>
   describe(table: string): Promise<SourceTable>

@@ -15,7 +15,7 @@ const dialect: Dialect = {
 export async function sqliteSource(path: string): Promise<Source> {
   if (!existsSync(path)) throw new StartError(`--url: there is no file ${path}`)
   const database = openSqliteToRead(path)
-  database.function("sha3_256", { deterministic: true }, (bytes) => hash("sha3-256", bytes as Uint8Array))
+  database.function("sha256", { deterministic: true }, (bytes) => hash("sha256", bytes as Uint8Array))
   // With a write-ahead log, all reads see one state of the database. Without one, a transaction that lasts would keep the
   // application from committing.
   const journal = database.prepare("PRAGMA journal_mode").get()?.journal_mode
@@ -49,8 +49,6 @@ export async function sqliteSource(path: string): Promise<Source> {
   }
 
   return {
-    digestAlgorithm: "sha3-256",
-
     tables: async () =>
       rows("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')").map(({ name }) => String(name)),
 
@@ -88,7 +86,7 @@ export async function sqliteSource(path: string): Promise<Source> {
         return cells(sql, parameters)
       }
       const written = table.columns.map(({ name }) => writtenAs(quote(name)))
-      const digests = () => read([`sha3_256(CAST(${written.join(" || ")} AS BLOB))`]).flat()
+      const digests = () => read([`sha256(CAST(${written.join(" || ")} AS BLOB))`]).flat()
       const rows = () =>
         read([...bytes, types]).map((row) => {
           const kinds = String(row.pop())
