@@ -9,7 +9,8 @@ type Options = { readonly?: boolean; timeout?: number }
  * StatementError.
  */
 export function nodeSqlite(): typeof import("node:sqlite") {
-  const module = process.getBuiltinModule("node:sqlite") as typeof import("node:sqlite") | undefined
+  // Node before 22.3 does not have the function.
+  const module = process.getBuiltinModule?.("node:sqlite") as typeof import("node:sqlite") | undefined
   if (module === undefined || !("setReturnArrays" in module.StatementSync.prototype))
     throw new StatementError("unavailable", `SQLite needs Node 22.16 or newer; this is ${process.versions.node}`)
   return module
@@ -65,7 +66,10 @@ export class SqliteStatement {
     return this.#statement.all(...cells)
   }
 
-  /** Returns the rows as arrays. An integer that a number cannot represent exactly, which the service never stores, becomes the nearest one. */
+  /**
+   * Returns the rows as arrays. An integer that a number cannot represent exactly, which the service never stores, becomes
+   * the nearest one.
+   */
   rows(cells: SQLInputValue[]): Cell[][] {
     this.#statement.setReturnArrays(true)
     const read = () => this.#statement.all(...cells) as unknown as (Cell | Uint8Array | bigint)[][]
@@ -74,9 +78,13 @@ export class SqliteStatement {
       rows = read()
     } catch (error) {
       if ((error as { code?: string }).code !== "ERR_OUT_OF_RANGE") throw error
+      // Only a SELECT may run twice. Nothing here writes and returns rows.
       this.#statement.setReadBigInts(true)
-      rows = read()
-      this.#statement.setReadBigInts(false)
+      try {
+        rows = read()
+      } finally {
+        this.#statement.setReadBigInts(false)
+      }
     }
     for (const row of rows) {
       for (const [index, cell] of row.entries()) {

@@ -139,25 +139,6 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
     return statement
   }
 
-  /**
-   * Runs a write in its own transaction, so that BEGIN IMMEDIATE acquires the lock before it. A prepared statement that
-   * meets a lock stays unfinished, and nothing that follows on the connection is committed while it is. BEGIN and
-   * COMMIT are not prepared.
-   */
-  function write(database: SqliteDatabase, statement: SqliteStatement, cells: SqliteCell[]): number {
-    if (database.inTransaction) return Number(statement.run(...cells).changes)
-    checkFiles()
-    database.exec(begin)
-    try {
-      const { changes } = statement.run(...cells)
-      database.exec("COMMIT")
-      return Number(changes)
-    } catch (error) {
-      if (database.inTransaction) database.exec("ROLLBACK")
-      throw error
-    }
-  }
-
   async function run(sql: string, cells?: Cell[]): Promise<Result> {
     const database: SqliteDatabase = await dataSource.createQueryRunner().connect()
     if (!database.open) throw new StatementError("unavailable", "the database is closed")
@@ -170,7 +151,8 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
       const statement = prepared(database, sql)
       const bound = cells as SqliteCell[]
       if (statement.reader) return { rows: statement.rows(bound), matched: 0 }
-      return { rows: [], matched: write(database, statement, bound) }
+      if (!database.inTransaction) checkFiles()
+      return { rows: [], matched: Number(statement.run(...bound).changes) }
     } catch (error) {
       throw statementError(error)
     }
