@@ -6,7 +6,7 @@ import type { Failure, Reason } from "../errors/failure.js"
  */
 export const rejectionMs = { carried: 0.005, unary: 0.15, stream: 0.4 } as const
 /** The reasons of rejections by a limit. A client that repeats its call at once would have the service do nothing else. */
-const byLimit: ReadonlySet<Reason> = new Set(["OVERLOADED", "RATE_LIMITED", "TOO_MANY_CALLS"])
+const byLimit: ReadonlySet<Reason> = new Set(["OVERLOADED", "TOO_MANY_CALLS"])
 /** The fraction of the time that rejections may take. */
 const share = 0.1
 /** The longest pause, in milliseconds. */
@@ -20,8 +20,8 @@ export const isByLimit = ({ reason }: Failure): boolean => byLimit.has(reason)
 
 /**
  * Slows down rejections by limits, all of them together so much that most of the time is left for admitted calls. During its pause a
- * pipeline is not read, and a call still counts as an active call of its connection. Unread requests stay at the client because of the
- * flow control of HTTP/2.
+ * pipeline is not read, and the stream of a call still counts against the limits of its key, so that pauses hold no more than these allow.
+ * Unread requests stay at the client because of the flow control of HTTP/2.
  */
 export function rejectionPause(): RejectionPause {
   let pausing = 0

@@ -81,6 +81,8 @@ export class Call implements Caller {
   readonly connection: CallConnection | undefined
   /** The identity of the caller; undefined until the call is authenticated. */
   identity: Identity | undefined
+  /** Whether the stream of the call counts against the limits of its key. Only then a rejected call may be held for a pause. */
+  isCounted = false
   /** False if a call of a method that does not always write has written nothing. The audit log then omits the call. */
   hasWritten: boolean | undefined
   /** See Caller. Set for a call with an idempotency key. */

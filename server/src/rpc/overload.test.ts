@@ -42,10 +42,11 @@ function setUp(limit: ConcurrencyLimit | undefined, failure = new Failure("USER_
   return { router, method, stream, pauses }
 }
 
-/** Begins a call with a valid key. */
+/** Begins a call with a valid key, whose stream is counted. */
 function beginWithKey(method: Method) {
   const call = method.begin(incoming)
   call.identity = { tenant: "a tenant", keyId: "a key", hasScope: () => true }
+  call.isCounted = true
   return call
 }
 
@@ -75,7 +76,7 @@ test("a call beyond the limit is rejected before its request is read", async () 
 
 test.each<[Reason, number]>([
   ["OVERLOADED", 1],
-  ["RATE_LIMITED", 1],
+  ["RATE_LIMITED", 0],
   ["TOO_MANY_CALLS", 1],
   ["DATABASE_UNAVAILABLE", 0],
 ])("a call and a stream that are rejected with %s are answered after %i pause", async (reason, count) => {
@@ -97,9 +98,12 @@ test.each<[Reason, number]>([
   }
   await read("", beginWithKey(stream))
   expect(pauses).toHaveLength(count)
-  // Its client has been served, and a connection without a key has other limits.
+  // Its client has been served.
   await read("fails later", beginWithKey(stream))
-  await read("", stream.begin(incoming))
+  // Its key has too many streams, which is why it was rejected, or it has no key.
+  const beyond = beginWithKey(stream)
+  beyond.isCounted = false
+  await read("", beyond)
   expect(pauses).toHaveLength(count)
 })
 

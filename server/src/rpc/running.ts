@@ -22,7 +22,7 @@ export interface Parts {
   clock: () => number
   /** Records the end of the call, with its failure if it failed. */
   ended: CallEnded
-  /** Awaited before a call with a valid key is answered that a limit has rejected. A pipeline pauses once for all calls of a message. */
+  /** Awaited before a counted call is answered that a limit has rejected. A pipeline pauses once for all calls of a message. */
   pauseAfter: RejectionPause
 }
 
@@ -86,8 +86,8 @@ export function runUnary<I, O>(
       return answer
     } catch (error) {
       const failure = toFailure(error)
-      const pauses = enteredAs === undefined && call.identity !== undefined && call.pipeline === undefined
-      if (pauses && isByLimit(failure)) await pauseAfter(rejectionMs.unary)
+      const pauses = enteredAs === undefined && call.isCounted && isByLimit(failure)
+      if (pauses) await pauseAfter(rejectionMs.unary)
       ended(call, failure, begun, clock())
       throw failure
     } finally {
@@ -117,7 +117,7 @@ export function runStream(
     } catch (error) {
       hasFailed = true
       const failure = toFailure(error)
-      const pauses = !hasAnswered && call.identity !== undefined && isByLimit(failure)
+      const pauses = !hasAnswered && call.isCounted && isByLimit(failure)
       if (pauses) await pauseAfter(rejectionMs.stream)
       ended(call, failure, begun, clock())
       throw failure

@@ -149,12 +149,12 @@ export function keyBudgets(maxMessageBytes: number, maxConnections: number): Key
  *
  * @param stream The stream of the call. The call's signal aborts when it closes.
  */
-export function acquireSlot(
-  connection: Connection,
-  { identity, method, signal }: Call,
-  stream: EventEmitter,
-): Promise<void> | undefined {
-  if (identity !== undefined) connection.admit(identity, stream)
+export function acquireSlot(connection: Connection, call: Call, stream: EventEmitter): Promise<void> | undefined {
+  const { identity, method, signal } = call
+  if (identity !== undefined) {
+    connection.admit(identity, stream)
+    call.isCounted = true
+  }
   if (method.methodKind === "unary") return connection.slots.take(stream, signal)
   if (connection.pipelines.takeFree(stream)) return undefined
   throw tooMany("the connection", "pipelines")
