@@ -185,7 +185,6 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     expect(planned.recorded).toHaveLength(2)
     const update = planned.recorded[1] as Ran
     expect(update[0]).toMatch(/^UPDATE/)
-    // On SQLite nothing can be committed after EXPLAIN of a write, so plans-writes.test.ts does it.
-    if (target !== "sqlite") for (const { key } of await planned.plans.of(update)) expect(key).toBe("PRIMARY")
+    for (const { key } of await planned.plans.of(update)) expect(key).toBe("PRIMARY")
   })
 })
