@@ -10,7 +10,11 @@ test("a call beyond the streams of its key is rejected, and not counted, so that
   const connection = new Connection(1024, undefined, keys)
   const admitted = (keyId: string | undefined) => {
     const identity = { tenant: "a tenant", keyId, hasScope: () => true }
-    const call = { identity, method: UserService.method.getUser, signal: new AbortController().signal } as unknown as Call
+    const call = {
+      identity,
+      method: UserService.method.getUser,
+      signal: new AbortController().signal,
+    } as unknown as Call
     call.isCounted = false
     const stream = new EventEmitter()
     const begin = () => void acquireSlot(connection, call, stream)
