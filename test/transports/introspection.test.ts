@@ -7,6 +7,7 @@ import { http1Options } from "@authwire/test-support/connections/http1.js"
 import { hasTool } from "@authwire/test-support/machine/tools.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
+import { schema } from "@authwire/test-support/schema/every-method.js"
 import { fromBinary } from "@bufbuild/protobuf"
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
 import { Code, createClient } from "@connectrpc/connect"
@@ -120,6 +121,25 @@ describe("health and reflection", () => {
         expect(missing).toMatchObject({ case: "errorResponse", value: { errorCode: Code.NotFound } })
       }
     }
+  })
+
+  test("reflection serves each file of the compiled schema, together with its imports", async () => {
+    async function* requests() {
+      for (const { name } of schema.file) yield { messageRequest: { case: "fileByFilename" as const, value: name } }
+    }
+    const transport = createGrpcTransport({ baseUrl: authwire.server.grpcUrl })
+    const unserved = schema.file.map(({ name }) => name)
+    for await (const { messageResponse } of createClient(ServerReflection, transport).serverReflectionInfo(
+      requests(),
+    )) {
+      if (messageResponse.case !== "fileDescriptorResponse") throw new Error("no file")
+      const files = messageResponse.value.fileDescriptorProto.map((one) => fromBinary(FileDescriptorProtoSchema, one))
+      expect(files[0]?.name).toBe(unserved.shift())
+      expect(files.map(({ name }) => name)).toEqual(
+        expect.arrayContaining(files.flatMap(({ dependency }) => dependency)),
+      )
+    }
+    expect(unserved).toEqual([])
   })
 
   test("--reflection=off disables reflection, and nothing else", async () => {

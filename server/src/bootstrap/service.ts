@@ -7,6 +7,7 @@ import {
   ApiKeyService,
   AuditService,
   AuthenticatorService,
+  ErrorReasonSchema,
   EventService,
   IntrospectionService,
   PipelineService,
@@ -23,6 +24,7 @@ import { Authorization } from "@authwire/proto/envoy"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
+import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { createTokenModule } from "@authwire/token"
 import type { Logger } from "pino"
 import { isOwnMethod } from "../auth/own-methods.js"
@@ -147,6 +149,9 @@ export function createService(options: ServiceOptions): Router {
     const require = createRequire(import.meta.url)
     const reflection = reflectionService({
       descriptorSet: readFileSync(require.resolve("@authwire/proto/descriptors.binpb")),
+      files: [...services.map(({ desc }) => desc), PipelineService, ...open, ErrorReasonSchema, ErrorInfoSchema].map(
+        ({ file }) => file,
+      ),
       serviceNames: [...serviceNames, ...open.map(({ typeName }) => typeName)],
     })
     services.push(register(ServerReflectionV1, reflection), register(ServerReflectionV1Alpha, reflection))

@@ -5,18 +5,16 @@ import type {
 } from "@authwire/proto/reflection/v1"
 import type { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
 import {
-  createFileRegistry,
+  createRegistry,
   type DescEnum,
   type DescExtension,
   type DescFile,
   type DescMessage,
   type DescService,
-  type FileRegistry,
-  fromBinary,
   type MessageInitShape,
-  toBinary,
+  type Registry,
 } from "@bufbuild/protobuf"
-import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
+import { BinaryReader } from "@bufbuild/protobuf/wire"
 import { Code } from "@connectrpc/connect"
 import type { Implementation } from "../rpc/call.js"
 
@@ -26,35 +24,34 @@ type Answer = Extract<
 >
 
 /**
- * Creates grpc.reflection, v1 and v1alpha, which differ only in their package. Serves the files of `descriptorSet` (a
- * google.protobuf.FileDescriptorSet with comments and options, as `buf build` writes it), and lists `serviceNames`.
- * Comments of imported files from other projects are left out, because they would be two thirds of most responses.
+ * Creates grpc.reflection, v1 and v1alpha, which differ only in their package. Serves `files` and their imports as they
+ * are in `descriptorSet` (a google.protobuf.FileDescriptorSet with comments and options, which contains them all), and
+ * lists `serviceNames`.
  */
 export function reflectionService(deps: {
   descriptorSet: Uint8Array
+  files: readonly DescFile[]
   serviceNames: readonly string[]
 }): Implementation<typeof ServerReflectionV1> & Implementation<typeof ServerReflectionV1Alpha> {
-  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, deps.descriptorSet))
-  const files = [...registry.files]
+  const files = [...withImports(deps.files)]
+  const registry = createRegistry(...files)
   const symbols = symbolsOf(registry)
-  // Any client may call this, and a file has many imports. So each file is encoded, and its imports are found, once.
-  const encoded = new Map(
-    files.map((file) => [file, toBinary(FileDescriptorProtoSchema, withoutForeignComments(file.proto))]),
-  )
+  const encoded = encodedFiles(deps.descriptorSet)
+  // Any client may call this, and a file has many imports. So the imports of each file are found once.
   const answers = new Map(
-    files.map((file): [DescFile, Answer] => {
-      const fileDescriptorProto = [...withImports(file)].flatMap((one) => encoded.get(one) ?? [])
-      return [file, { case: "fileDescriptorResponse", value: { fileDescriptorProto } }]
+    files.map((file): [name: string | undefined, Answer] => {
+      const fileDescriptorProto = [...withImports([file])].flatMap(({ proto }) => encoded.get(proto.name) ?? [])
+      return [file.proto.name, { case: "fileDescriptorResponse", value: { fileDescriptorProto } }]
     }),
   )
-  const answerWith = (file: DescFile | undefined, what: string): Answer => (file && answers.get(file)) ?? notFound(what)
+  const answerWith = (file: DescFile | undefined, what: string) => answers.get(file?.proto.name) ?? notFound(what)
 
   const answer = (request: ServerReflectionRequest["messageRequest"]): Answer => {
     switch (request.case) {
       case "listServices":
         return { case: "listServicesResponse", value: { service: deps.serviceNames.map((name) => ({ name })) } }
       case "fileByFilename":
-        return answerWith(registry.getFile(request.value), "file")
+        return answers.get(request.value) ?? notFound("file")
       case "fileContainingSymbol":
         return answerWith(symbols.get(withoutDot(request.value)), "symbol")
       case "fileContainingExtension": {
@@ -95,7 +92,7 @@ function notFound(what: string): Answer {
 }
 
 /** Returns the file of each message, field, enum, value, service, method and extension, by its full name. */
-function symbolsOf(registry: FileRegistry): Map<string, DescFile> {
+function symbolsOf(registry: Registry): Map<string, DescFile> {
   const symbols = new Map<string, DescFile>()
   for (const type of registry) {
     symbols.set(type.typeName, type.file)
@@ -112,21 +109,31 @@ function membersOf(type: DescMessage | DescEnum | DescExtension | DescService): 
   return type.kind === "service" ? type.methods : []
 }
 
-function withImports(file: DescFile, found = new Set<DescFile>()): Set<DescFile> {
-  if (!found.has(file)) {
+function withImports(files: readonly DescFile[], found = new Set<DescFile>()): Set<DescFile> {
+  for (const file of files) {
+    if (found.has(file)) continue
     found.add(file)
-    for (const one of file.dependencies) withImports(one, found)
+    withImports(file.dependencies, found)
   }
   return found
+}
+
+/** Returns each file of a google.protobuf.FileDescriptorSet as it is encoded there, by its name. */
+function encodedFiles(descriptorSet: Uint8Array): Map<string, Uint8Array> {
+  const files = new Map<string, Uint8Array>()
+  const set = new BinaryReader(descriptorSet)
+  while (set.pos < set.len) {
+    set.tag()
+    const bytes = set.bytes()
+    // The first field of a file is its name.
+    const file = new BinaryReader(bytes)
+    file.tag()
+    files.set(file.string(), bytes)
+  }
+  return files
 }
 
 /** Removes the dot in front of a full name, which is optional. */
 function withoutDot(name: string): string {
   return name.replace(/^\./, "")
-}
-
-function withoutForeignComments(file: FileDescriptorProto): FileDescriptorProto {
-  if (/^(authwire|envoy)\./.test(file.package)) return file
-  const { sourceCodeInfo: _, ...rest } = file
-  return rest
 }
