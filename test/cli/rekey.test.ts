@@ -4,7 +4,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { runProcess, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const count = 600
@@ -93,7 +93,7 @@ describe("authwire rekey", () => {
     const half = await keyIds()
     expect(Object.keys(half)).toHaveLength(2)
 
-    const { code, stdout } = await run(["rekey"], env())
+    const { code, stdout } = await runProcess(["rekey"], env())
     loading = false
     await load
     expect(stdout).toMatch(/^rekeyed \d+ of 600 rows\n$/)
@@ -109,7 +109,7 @@ describe("authwire rekey", () => {
 
   test("without the right key nothing is lost or revealed: it reports that, and the service rejects calls", async () => {
     const keyless = { ...env(), AUTHWIRE_ENCRYPTION_KEYS: old }
-    const { code, stdout } = await run(["rekey"], keyless)
+    const { code, stdout } = await runProcess(["rekey"], keyless)
     expect(stdout).toBe(
       "rekeyed 0 of 600 rows\n600 rows were not changed, because they are not decrypted by any configured key\n",
     )

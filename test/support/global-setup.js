@@ -1,3 +1,8 @@
+import { fork } from "node:child_process"
+import { once } from "node:events"
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { hasAdapters } from "../import/fixtures.ts"
 import { hasChromium } from "./applications/chromium.ts"
 import { hasNextExample, hasNextjs } from "./applications/nextjs.ts"
@@ -102,6 +107,7 @@ export default async function setup() {
   // A time zone with an offset of half an hour, and half an hour of daylight saving, exposes code that does not use
   // UTC.
   process.env.TZ ??= "Australia/Lord_Howe"
+  process.env.AUTHWIRE_TEST_COMMANDS = await startCommandHost()
   globalThis.authwireTestLeftOut = leftOut
   const starts = await Promise.allSettled(
     toStart.map(async (engine) => {
@@ -113,4 +119,22 @@ export default async function setup() {
   if (failed === undefined) return
   await teardown()
   throw failed.reason
+}
+
+/** Starts command-host.ts, which global-teardown.js ends. Resolves to its socket. */
+async function startCommandHost() {
+  const folder = join(process.env.AUTHWIRE_TEST_RUN_FOLDER, "commands")
+  mkdirSync(folder)
+  const socket = join(folder, "socket")
+  const program = fileURLToPath(new URL("processes/command-host.ts", import.meta.url))
+  const { AUTHWIRE_DATABASE_URL: _, NODE_OPTIONS: __, ...environment } = process.env
+  const host = fork(program, [socket], { env: environment, stdio: ["ignore", "inherit", "inherit", "ipc"] })
+  writeFileSync(join(folder, "authwire-test.pid"), String(host.pid))
+  await Promise.race([
+    once(host, "message"),
+    once(host, "exit").then(() => Promise.reject(new Error("no command host"))),
+  ])
+  host.disconnect()
+  host.unref()
+  return socket
 }

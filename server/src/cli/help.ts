@@ -32,11 +32,10 @@ export function describe(option: Option, path: string): string {
   const { flag, variable, orFile, default: preset, value } = option
   const ofCommand = Object.entries(option.helpOf ?? {}).find(([one]) => one === path || path.startsWith(`${one} `))
   const help = ofCommand?.[1] ?? option.help
-  const hasDev = optionsOf(path).some(([, { flag }]) => flag === "dev")
-  const devDefault = hasDev ? option.devDefault : undefined
+  const hasDev = () => optionsOf(path).some(([, { flag }]) => flag === "dev")
   const facts = [
     preset === undefined ? "" : `default: ${preset}`,
-    devDefault === undefined ? "" : `with --dev: ${devDefault}`,
+    option.devDefault !== undefined && hasDev() ? `with --dev: ${option.devDefault}` : "",
     variable === undefined || flag === undefined ? "" : `env: ${variable}`,
     orFile ? `or the file that ${variable}_FILE names` : "",
   ].filter((fact) => fact !== "")

@@ -1,32 +1,16 @@
-import { createRequire } from "node:module"
-import { ConfigurationError } from "../errors/configuration-error.js"
-import { StartError } from "../errors/start-error.js"
 import { exitAfterPendingLines } from "../logging/exit-after-pending-lines.js"
-import { commandOutput, OutputClosedError } from "./commands/output.js"
-import { runProgram } from "./program.js"
+import { commandOutput } from "./commands/output.js"
+import { execute } from "./execute.js"
 
-/**
- * Runs the command `authwire`. Resolves to the exit code: 0 for success, 1 for an external problem (one line on
- * standard error says what to do, unless the reader of the output is gone), 2 for an invalid option.
- */
+/** Runs the command `authwire` in this process. Resolves to the exit code, see execute. */
 export async function main(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
   // The reader of the output may close it. That must not end the service. Other commands fail, see CommandOutput.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
-  const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
-  const { printed, ...output } = commandOutput()
   try {
-    const exitCode = await runProgram(args, { environment, version, output })
-    await printed()
-    return exitCode
-  } catch (error) {
-    if (!(error instanceof ConfigurationError || error instanceof StartError)) throw error
-    // An id in the message was chosen by a caller. It must neither control the terminal nor begin another line.
-    const message = error.message.replaceAll(/\p{Cc}/gu, "?")
-    if (!(error instanceof OutputClosedError)) output.say(`authwire: ${message}\n`)
-    return error instanceof ConfigurationError ? 2 : 1
+    return await execute(args, environment, commandOutput())
   } finally {
     exitAfterPendingLines()
   }

@@ -1,6 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { createHash, randomBytes } from "node:crypto"
 import { once } from "node:events"
+import { type IncomingMessage, request } from "node:http"
+import { resolve } from "node:path"
+import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 
 export interface ServerProcess {
@@ -25,7 +28,9 @@ export interface ServerProcess {
 /** The secret of servers in tests, unless their environment overrides it. */
 export const testSecret = "a-secret-of-the-tests-and-of-nobody-else"
 
-const ownCommand = fileURLToPath(new URL("../../../server/bin/authwire.js", import.meta.url))
+const repository = fileURLToPath(new URL("../../..", import.meta.url)).replace(/\/$/, "")
+/** The file of the command `authwire`. */
+export const ownCommand = `${repository}/server/bin/authwire.js`
 
 /**
  * Starts `authwire serve` as a process on free loopback ports, with pending migrations applied. It requires no API keys
@@ -109,12 +114,31 @@ export function staticKey(scopes: readonly string[], more: { tenant?: string; ex
   return { id, text: `awk_${id}_${secret}`, entry: { id, name: "of the tests", scopes, secretSha256, ...more } }
 }
 
-/** Runs the command `authwire` until it exits, in the given folder or in that of the tests. */
-export async function run(
-  args: string[],
-  env: Record<string, string> = {},
-  folder?: string,
-): Promise<{ code: number | null; stdout: string; stderr: string }> {
+/** What a command of `authwire` has printed when it ends, and its exit code. */
+interface Outcome {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/**
+ * Runs the command `authwire` until it ends, in the given folder or in that of the tests. It runs in the process of
+ * command-host.ts, or in one of its own if that is of consequence: for its folder, for variables of Node, and for
+ * commands that serve.
+ */
+export async function run(args: string[], env: Record<string, string> = {}, folder?: string): Promise<Outcome> {
+  const serves = ["serve", "console", "events"].includes(args[0] ?? "")
+  const isOwn = serves || resolve(folder ?? "") !== repository || Object.keys(env).some((name) => /^NODE_/.test(name))
+  if (isOwn) return runProcess(args, env, folder)
+  const socketPath = process.env.AUTHWIRE_TEST_COMMANDS as string
+  const asked = request({ socketPath, method: "POST", agent: false })
+  asked.end(JSON.stringify({ args, environment: environmentOf(env) }))
+  const [response] = (await once(asked, "response")) as [IncomingMessage]
+  return JSON.parse(await text(response)) as Outcome
+}
+
+/** Does the same as `run`, in a process of its own. */
+export async function runProcess(args: string[], env: Record<string, string> = {}, folder?: string): Promise<Outcome> {
   const child = authwire(args, env, { folder })
   let stdout = ""
   let stderr = ""
@@ -128,6 +152,11 @@ export async function run(
   return { code, stdout, stderr }
 }
 
+function environmentOf(env: Record<string, string>) {
+  const { AUTHWIRE_DATABASE_URL: _, ...inherited } = process.env
+  return { ...inherited, NODE_OPTIONS: "", ...env }
+}
+
 function authwire(
   args: string[],
   env: Record<string, string>,
@@ -137,11 +166,10 @@ function authwire(
     command = ownCommand,
   }: { prefix?: readonly string[] | undefined; folder?: string | undefined; command?: string | undefined },
 ): ChildProcess {
-  const { AUTHWIRE_DATABASE_URL: _, ...inherited } = process.env
   const [program = process.execPath, ...first] = [...prefix, process.execPath, command]
   return spawn(program, [...first, ...args], {
     ...(folder !== undefined && { cwd: folder }),
-    env: { ...inherited, NODE_OPTIONS: "", ...env },
+    env: environmentOf(env),
     stdio: ["ignore", "pipe", "pipe"],
   })
 }

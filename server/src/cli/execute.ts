@@ -1,0 +1,29 @@
+import { createRequire } from "node:module"
+import { ConfigurationError } from "../errors/configuration-error.js"
+import { StartError } from "../errors/start-error.js"
+import { type CommandOutput, OutputClosedError } from "./commands/output.js"
+import { runProgram } from "./program.js"
+
+/**
+ * Runs the command that the arguments name, with its output. `printed` resolves when everything is written. Resolves to
+ * the exit code: 0 for success, 1 for an external problem (one line says what to do, unless the reader of the output is
+ * gone), 2 for an invalid option.
+ */
+export async function execute(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  { printed, ...output }: CommandOutput & { printed: () => Promise<void> },
+): Promise<number> {
+  const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
+  try {
+    const exitCode = await runProgram(args, { environment, version, output })
+    await printed()
+    return exitCode
+  } catch (error) {
+    if (!(error instanceof ConfigurationError || error instanceof StartError)) throw error
+    // An id in the message was chosen by a caller. It must neither control the terminal nor begin another line.
+    const message = error.message.replaceAll(/\p{Cc}/gu, "?")
+    if (!(error instanceof OutputClosedError)) output.say(`authwire: ${message}\n`)
+    return error instanceof ConfigurationError ? 2 : 1
+  }
+}
