@@ -12,6 +12,7 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  statfsSync,
   writeFileSync,
 } from "node:fs"
 import { connect } from "node:net"
@@ -164,10 +165,23 @@ export async function createServerProcess(
 
 /** Creates the folder for everything that one test run starts or stores. */
 export function createRunFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "authwire-test-"))
+  const folder = mkdtempSync(join(hasMemory() ? memory : tmpdir(), "authwire-test-"))
   // If the tests run as root, PostgreSQL runs as another user in a subfolder, which must be reachable.
   chmodSync(folder, 0o711)
   return folder
+}
+
+/** The file system of Linux in memory: the databases of the tests need not survive, and waiting for a disk takes long. */
+const memory = "/dev/shm"
+const neededBytes = 4 * 1024 ** 3
+
+function hasMemory(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(memory)
+    return bavail * bsize >= neededBytes
+  } catch {
+    return false
+  }
 }
 
 function findProgram(name: string, others: readonly string[] = []): string | undefined {
