@@ -20,7 +20,7 @@ import { contextToWire } from "./context.js"
 import * as convert from "./convert.js"
 import { counter, providedText, text } from "./field.js"
 import type { AdapterOptions } from "./options.js"
-import { sessionAccess } from "./session-access.js"
+import { extensionToWire } from "./session-access.js"
 
 /** The typed clients of the generated services. */
 export interface ServiceClients {
@@ -55,12 +55,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
   const { signOutOn = [] } = options
   if (!Array.isArray(signOutOn) || !signOutOn.every((event) => event === "emailChange" || event === "unlinkAccount"))
     throw wrongOption("signOutOn", "must be a list of emailChange and unlinkAccount")
-  const access = options.sessions === undefined ? undefined : sessionAccess(sessions, options.sessions)
-
-  /** Makes a call that changes or ends the session with this token, or any sessions if no token is given. */
-  function changing<T>(call: () => Promise<T>, sessionToken?: string): Promise<T> {
-    return access === undefined ? call() : access.changing(call, sessionToken)
-  }
+  const extend = options.sessions === undefined ? undefined : extensionToWire(options.sessions)
 
   /** Creates a method that returns null if the service reports NOT_FOUND with the reason `absence`. */
   function finding<A extends unknown[], T>(
@@ -80,8 +75,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
 
   const unlinkAccount = finding("unlinkAccount", "ACCOUNT_NOT_FOUND", async (account: AccountKey) => {
     const revokeSessions = signOutOn.includes("unlinkAccount")
-    const call = () => accounts.unlinkAccount({ ...accountKey(account), revokeSessions })
-    const answer = await (revokeSessions ? changing(call) : call())
+    const answer = await accounts.unlinkAccount({ ...accountKey(account), revokeSessions })
     return convert.accountFromWire(answer.account)
   })
 
@@ -120,8 +114,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
      */
     updateUser: calling("updateUser", async (user: Partial<AdapterUser> & Pick<AdapterUser, "id">) => {
       const revokeSessionsOnEmailChange = signOutOn.includes("emailChange")
-      const call = () => users.updateUser({ ...convert.userUpdateToWire(user), revokeSessionsOnEmailChange })
-      const answer = await (revokeSessionsOnEmailChange ? changing(call) : call())
+      const answer = await users.updateUser({ ...convert.userUpdateToWire(user), revokeSessionsOnEmailChange })
       return convert.userFromWire(answer.user)
     }),
 
@@ -130,7 +123,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
      * not exist.
      */
     deleteUser: finding("deleteUser", "USER_NOT_FOUND", async (userId: string) => {
-      const answer = await changing(() => users.deleteUser({ id: text("userId", userId) }))
+      const answer = await users.deleteUser({ id: text("userId", userId) })
       return convert.userFromWire(answer.user)
     }),
 
@@ -162,8 +155,10 @@ export function createAdapter(clients: ServiceClients, address: string, options:
      * is due.
      */
     getSessionAndUser: finding("getSessionAndUser", "SESSION_NOT_FOUND", async (sessionToken: string) => {
-      if (access !== undefined) return access.get(text("sessionToken", sessionToken))
-      const answer = await sessions.getSessionAndUser({ sessionToken: text("sessionToken", sessionToken) })
+      const request = { sessionToken: text("sessionToken", sessionToken) }
+      const answer = await (extend === undefined
+        ? sessions.getSessionAndUser(request)
+        : sessions.accessSession({ ...request, extend }))
       return { session: convert.sessionFromWire(answer.session), user: convert.userFromWire(answer.user) }
     }),
 
@@ -175,18 +170,14 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       "updateSession",
       "SESSION_NOT_FOUND",
       async (session: Partial<AdapterSession> & Pick<AdapterSession, "sessionToken">) => {
-        const extended = access?.extended(session)
-        if (extended !== undefined) return extended
-        const call = () => sessions.updateSession(convert.sessionUpdateToWire(session))
-        const answer = await changing(call, session.sessionToken)
+        const answer = await sessions.updateSession(convert.sessionUpdateToWire(session))
         return convert.sessionFromWire(answer.session)
       },
     ),
 
     /** Deletes a session. Returns the deleted session, or null if it did not exist. */
     deleteSession: finding("deleteSession", "SESSION_NOT_FOUND", async (sessionToken: string) => {
-      const call = () => sessions.deleteSession({ sessionToken: text("sessionToken", sessionToken) })
-      const answer = await changing(call, sessionToken)
+      const answer = await sessions.deleteSession({ sessionToken: text("sessionToken", sessionToken) })
       return convert.sessionFromWire(answer.session)
     }),
 

@@ -10,10 +10,9 @@ export interface AdapterOptions {
   context?: (() => SessionContext | null | undefined | Promise<SessionContext | null | undefined>) | undefined
   /**
    * Reads and extends a session with one call, AccessSession, instead of the two calls of Auth.js. `getSessionAndUser`
-   * then returns the extended session. The `updateSession` that Auth.js may still make for the same request is answered
-   * without a call. Set the same ages as `session` of the Auth.js configuration, or `{}` if it has none. With other
-   * ages Auth.js extends the session with an additional call. The API key needs the scopes `sessions:read` and
-   * `sessions:write`. Default: two calls.
+   * then returns the extended session. Set the same ages as `session` of the Auth.js configuration, or `{}` if it has
+   * none. With other ages, or an `updateAge` of 0, Auth.js extends the session with an additional call. The API key
+   * needs the scopes `sessions:read` and `sessions:write`. Default: two calls.
    */
   sessions?: SessionAgeOptions | undefined
   /**
