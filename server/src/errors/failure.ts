@@ -113,6 +113,11 @@ export class Failure extends Error {
   }
 }
 
+/** Creates the failure of a request in which this field breaks a rule. */
+export function invalidField(field: string, description: string, cause?: unknown): Failure {
+  return new Failure("INVALID_FIELD", { cause, violations: [{ field, description }] })
+}
+
 /** Converts a thrown value to a Failure. One without a reason becomes INTERNAL, with the value as cause for the log. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error

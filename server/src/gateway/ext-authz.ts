@@ -6,7 +6,7 @@ import {
 } from "@authwire/proto/envoy"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { Code } from "@connectrpc/connect"
-import { Failure } from "../errors/failure.js"
+import { invalidField } from "../errors/failure.js"
 import type { Decision, GatewayRequest } from "./decision.js"
 import type { Settings } from "./policy.js"
 
@@ -16,10 +16,7 @@ type CheckResponse = MessageInitShape<typeof CheckResponseSchema>
 export function fromCheckRequest({ attributes }: CheckRequest): { request: GatewayRequest; settings: Settings } {
   const http = attributes?.request?.http
   if (http === undefined) {
-    const violations = [
-      { field: "attributes.request.http", description: "is missing: only HTTP requests can be authorized" },
-    ]
-    throw new Failure("INVALID_FIELD", { violations })
+    throw invalidField("attributes.request.http", "is missing: only HTTP requests can be authorized")
   }
   const headers = headersOf(http)
   const forwarded = headers.get("x-forwarded-proto")

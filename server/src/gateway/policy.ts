@@ -1,4 +1,4 @@
-import { Failure } from "../errors/failure.js"
+import { type Failure, invalidField } from "../errors/failure.js"
 import type { EverySessionOption } from "../introspection/request-session.js"
 
 /** The policy of a route. */
@@ -41,10 +41,10 @@ const maxLength = 8_192
 export function readPolicy(settings: Settings, tenant: string): Policy {
   let length = 0
   for (const [name, value] of Object.entries(settings)) {
-    if (!isSetting(name)) throw wrong(`contains a setting that is not one of ${settingNames.join(", ")}`)
+    if (!isSetting(name)) throw wrongSetting(`contains a setting that is not one of ${settingNames.join(", ")}`)
     length += value.length
   }
-  if (length > maxLength) throw wrong(`must not be longer than ${maxLength} characters`)
+  if (length > maxLength) throw wrongSetting(`must not be longer than ${maxLength} characters`)
   const read = <T, U = T>(
     name: Setting,
     reader: (text: string) => T | undefined,
@@ -54,7 +54,7 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
     const text = Object.hasOwn(settings, name) ? settings[name] : undefined
     if (text === undefined) return otherwise
     const value = reader(text)
-    if (value === undefined) throw wrong(`${name} must be ${rule}`)
+    if (value === undefined) throw wrongSetting(`${name} must be ${rule}`)
     return value
   }
   read("tenant", (text) => (text === tenant ? text : undefined), tenant, "the tenant of the API key")
@@ -66,7 +66,7 @@ export function readPolicy(settings: Settings, tenant: string): Policy {
     ["role", "roles"],
     "the name of a property, 1 to 64 letters, digits or any of _ . : / -",
   )
-  if (isOptional && roles.length > 0) throw wrong("roles needs policy to be required")
+  if (isOptional && roles.length > 0) throw wrongSetting("roles needs policy to be required")
   return {
     isOptional,
     roles,
@@ -105,8 +105,9 @@ function isSetting(name: string): name is Setting {
 const flags = { true: true, false: false }
 const strategies = { database: "database", jwt: "jwt" } as const
 
-function wrong(description: string): Failure {
-  return new Failure("INVALID_FIELD", { violations: [{ field: settingsField, description }] })
+/** Creates the failure of a request with a wrong setting. */
+export function wrongSetting(description: string): Failure {
+  return invalidField(settingsField, description)
 }
 
 /** The field that an error about a setting names. */

@@ -1,6 +1,6 @@
 import type { PipelineAnswer, PipelineCall, PipelineRequest, PipelineService } from "@authwire/proto"
 import type { DescMethod } from "@bufbuild/protobuf"
-import { Failure, toFailure } from "../errors/failure.js"
+import { Failure, invalidField, toFailure } from "../errors/failure.js"
 import { statusOf } from "../errors/status.js"
 import { overloaded } from "../overload/concurrency-limit.js"
 import { type RejectionPause, rejectionMs } from "../overload/pause.js"
@@ -97,7 +97,7 @@ function carriedCalls(options: PipelineOptions, stream: Call, answers: SendQueue
   const begin = (frame: PipelineCall): void => {
     if (isOver) return
     const { id, header } = frame
-    if (active.has(id)) throw brokenRule("calls.id", "must not be that of an active call")
+    if (active.has(id)) throw invalidField("calls.id", "must not be that of an active call")
     const method = methods.get(frame.method)
     if (method === undefined) {
       reject(frame, stream.method, unknown())
@@ -242,7 +242,3 @@ const notTaken = new Failure("ANSWERS_NOT_TAKEN")
 const tooManyCalls = new Failure("TOO_MANY_CALLS")
 const limitReached = overloaded()
 const tooFast = "there are too many requests for health"
-
-function brokenRule(field: string, description: string): Failure {
-  return new Failure("INVALID_FIELD", { violations: [{ field, description }] })
-}

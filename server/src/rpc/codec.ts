@@ -1,5 +1,5 @@
 import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
-import { Failure } from "../errors/failure.js"
+import { invalidField } from "../errors/failure.js"
 
 /** Unknown fields are dropped, because the schema has no limit for them and nothing reads them. */
 const withoutUnknown = { readUnknownFields: false }
@@ -17,8 +17,7 @@ export function codecOf({ input, output }: DescMethod): Codec {
       try {
         return fromBinary(input, bytes, withoutUnknown)
       } catch (cause) {
-        const violations = [{ field: "request", description: `is not a well-formed ${input.typeName}` }]
-        throw new Failure("INVALID_FIELD", { cause, violations })
+        throw invalidField("request", `is not a well-formed ${input.typeName}`, cause)
       }
     },
     encode: (answer) => toBinary(output, answer),

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises"
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
-import { Failure } from "../errors/failure.js"
+import { invalidField } from "../errors/failure.js"
 import { orAborted, waitsUntil } from "../util/abort.js"
 import type { Call } from "./call.js"
 import type { Check, Stream, Unary } from "./interceptor.js"
@@ -60,5 +60,5 @@ async function first(requests: AsyncIterable<Message>, checks: readonly Check[])
     for (const check of checks) check(request)
     return request
   }
-  throw new Failure("INVALID_FIELD", { violations: [{ field: "request", description: "is missing" }] })
+  throw invalidField("request", "is missing")
 }

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf"
-import { Failure } from "../errors/failure.js"
+import { invalidField } from "../errors/failure.js"
 
 /**
  * The maximum nesting depth of objects and arrays, including the outermost. Protobuf parsers stop at 100 nested
@@ -47,7 +47,7 @@ export function jsonFault(value: JsonValue, depth = 1): JsonFault | undefined {
 export function checkJson(value: JsonValue, field: string): void {
   const fault = jsonFault(value)
   if (fault === undefined) return
-  throw new Failure("INVALID_FIELD", { violations: [{ field: field + fault.path, description: fault.rule }] })
+  throw invalidField(field + fault.path, fault.rule)
 }
 
 const notUnicode = { path: "", rule: "must be well-formed Unicode" }

@@ -1,6 +1,6 @@
 import { formatKey, hashSecret, newKey } from "../auth/api-key.js"
 import { areScopes, requireScope, scopes } from "../auth/scopes.js"
-import { Failure } from "../errors/failure.js"
+import { invalidField } from "../errors/failure.js"
 import type { Call } from "../rpc/call.js"
 import type { ApiKey } from "../store/types.js"
 
@@ -14,8 +14,7 @@ interface NewKey {
 export function newKeyFor({ identity }: Pick<Call, "identity">, name: string, given: string[]): NewKey {
   for (const [index, scope] of given.entries()) {
     if (!areScopes([scope])) {
-      const violations = [{ field: `scopes[${index}]`, description: `must be one of all, ${scopes.join(", ")}` }]
-      throw new Failure("INVALID_FIELD", { violations })
+      throw invalidField(`scopes[${index}]`, `must be one of all, ${scopes.join(", ")}`)
     }
     requireScope(identity, scope)
   }

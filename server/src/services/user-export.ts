@@ -1,6 +1,6 @@
 import type { ExportUserRequest, ExportUserResponseSchema } from "@authwire/proto"
 import type { MessageInitShape } from "@bufbuild/protobuf"
-import { Failure } from "../errors/failure.js"
+import { type Failure, invalidField } from "../errors/failure.js"
 import type { Call } from "../rpc/call.js"
 import type { Store } from "../store/store.js"
 import type { StoredEvent } from "../store/types.js"
@@ -83,6 +83,5 @@ function sequenceOf(token: string): number {
 }
 
 function invalidToken(): Failure {
-  const description = "must be the next_page_token of the same list, with the same filters"
-  return new Failure("INVALID_FIELD", { violations: [{ field: "page_token", description }] })
+  return invalidField("page_token", "must be the next_page_token of the same list, with the same filters")
 }

@@ -1,6 +1,6 @@
 import type * as schema from "@authwire/proto"
 import type { Message } from "@bufbuild/protobuf"
-import { Failure } from "../errors/failure.js"
+import { type Failure, invalidField } from "../errors/failure.js"
 import type { Changes } from "./changes.js"
 
 /** The fields of the messages of these names in the schema. */
@@ -62,10 +62,10 @@ export class ClientStream {
     const { lease } = this
     const before = { ...lease }
     if (lease.ms === 0 && maxStaleMs < minStaleMs)
-      throw invalid("max_stale_ms", `must be at least ${minStaleMs} in the first request`)
+      throw invalidField("max_stale_ms", `must be at least ${minStaleMs} in the first request`)
     if (lease.ms !== 0 && maxStaleMs !== 0 && maxStaleMs !== lease.ms)
-      throw invalid("max_stale_ms", "must be the value of the first request, or absent")
-    if (confirmed > delivered) throw invalid("confirmed", "must be a sequence that the service has sent")
+      throw invalidField("max_stale_ms", "must be the value of the first request, or absent")
+    if (confirmed > delivered) throw invalidField("confirmed", "must be a sequence that the service has sent")
     if (lease.ms === 0) lease.ms = maxStaleMs
     if (done) lease.until = Number.NEGATIVE_INFINITY
     if (confirmed >= this.#lastChange && confirmed > 0n) this.#isCurrent = true
@@ -116,8 +116,4 @@ export class ClientStream {
     this.#nonce = 0n
     return response
   }
-}
-
-function invalid(field: string, description: string): Failure {
-  return new Failure("INVALID_FIELD", { violations: [{ field, description }] })
 }

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto"
 import { repeatable } from "@authwire/proto"
 import { type DescMethod, fromBinary, getOption, type Message, toBinary } from "@bufbuild/protobuf"
-import { Failure } from "../../errors/failure.js"
+import { invalidField } from "../../errors/failure.js"
 import type { Store } from "../../store/store.js"
 import type { Interceptor } from "../interceptor.js"
 
@@ -21,8 +21,7 @@ export function idempotency(store: Pick<Store, "once">): Interceptor {
       return (call) => {
         const key = call.header(idempotencyHeader)
         if (key === undefined || rule.test(key)) return undefined
-        const description = "must be 16 to 255 visible ASCII characters, without spaces"
-        throw new Failure("INVALID_FIELD", { violations: [{ field: idempotencyHeader, description }] })
+        throw invalidField(idempotencyHeader, "must be 16 to 255 visible ASCII characters, without spaces")
       }
     },
 

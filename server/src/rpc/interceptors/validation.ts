@@ -1,5 +1,5 @@
 import { createValidator, type Violation } from "@bufbuild/protovalidate"
-import { Failure, type FieldViolation } from "../../errors/failure.js"
+import { Failure, type FieldViolation, invalidField } from "../../errors/failure.js"
 import type { Interceptor } from "../interceptor.js"
 import { countParts, hasParts } from "./parts.js"
 
@@ -20,7 +20,7 @@ export function validation(): Interceptor {
       const counts = hasParts(input)
       return (request) => {
         const parts = counts ? countParts(request, maxParts) : 0
-        if (parts > maxParts) throw tooManyParts()
+        if (parts > maxParts) throw invalidField("request", `must not have more than ${maxParts} parts`)
         // Every entry may violate a rule, and collecting all violations of a large request would take gigabytes.
         const result = (parts > smallParts ? untilFirst : whole).validate(input, request)
         if (result.kind === "valid") return
@@ -30,11 +30,6 @@ export function validation(): Interceptor {
       }
     },
   }
-}
-
-function tooManyParts(): Failure {
-  const description = `must not have more than ${maxParts} parts`
-  return new Failure("INVALID_FIELD", { violations: [{ field: "request", description }] })
 }
 
 function toFieldViolation(violation: Violation): FieldViolation {

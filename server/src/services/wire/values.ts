@@ -1,7 +1,7 @@
 import type { ListUsersRequest } from "@authwire/proto"
 import type { DescMessage, JsonObject, Message, MessageInitShape } from "@bufbuild/protobuf"
 import { type Duration, type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt"
-import { Failure, type Reason } from "../../errors/failure.js"
+import { Failure, invalidField, type Reason } from "../../errors/failure.js"
 import { checkJson } from "../../rpc/json.js"
 import type * as domain from "../../store/types.js"
 
@@ -34,8 +34,7 @@ const nanosPerSecond = 1_000_000_000
 /** Returns the whole milliseconds of `nanos`. Throws INVALID_FIELD unless it is from `least` to less than a second. */
 function toWholeMs({ nanos }: { nanos: number }, least: number, field: string): number {
   if (nanos < least || nanos >= nanosPerSecond) {
-    const description = `must have nanos from ${least} to 999999999`
-    throw new Failure("INVALID_FIELD", { violations: [{ field, description }] })
+    throw invalidField(field, `must have nanos from ${least} to 999999999`)
   }
   return Math.floor(nanos / 1_000_000)
 }
@@ -52,7 +51,7 @@ export function toPage(request: Pick<ListUsersRequest, "pageSize" | "pageToken">
 
 /** Returns a field that the schema's `required` rule guarantees. Throws INVALID_FIELD if it is absent. */
 export function required<T>(value: T | undefined, field: string): T {
-  if (value === undefined) throw new Failure("INVALID_FIELD", { violations: [{ field, description: "is required" }] })
+  if (value === undefined) throw invalidField(field, "is required")
   return value
 }
 
@@ -64,9 +63,7 @@ export function timesOf(thing: object | domain.Times) {
 
 // The rule of the schema accepts paths below a field: `extra.role`, `name.x`.
 export function unknownPath(): Failure {
-  return new Failure("INVALID_FIELD", {
-    violations: [{ field: "update_mask", description: "must name whole fields; to set a key of extra, name extra" }],
-  })
+  return invalidField("update_mask", "must name whole fields; to set a key of extra, name extra")
 }
 
 export function toExtra(extra: JsonObject | undefined): domain.Extra {

@@ -7,8 +7,8 @@ import {
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect"
-import { Failure } from "../../errors/failure.js"
-import { settingsField } from "../../gateway/policy.js"
+import type { Failure } from "../../errors/failure.js"
+import { wrongSetting } from "../../gateway/policy.js"
 
 /** The path for proxies that do not speak gRPC. */
 export const authorizePath = "/v1/authorize"
@@ -68,16 +68,16 @@ const settingsOfTarget = ["sign_in", "preflight"]
 export function readAuthorizeRequest(url: string, headers: Headers): AuthorizeRequest | Failure {
   const settings = new Map<string, string>()
   for (const [name, value] of new URL(url, "http://unused").searchParams) {
-    if (settings.has(name)) return wrong("contains a setting twice")
+    if (settings.has(name)) return wrongSetting("contains a setting twice")
     settings.set(name, value)
   }
   const name = settings.get("proxy")
   const proxy = name === undefined ? undefined : proxies.get(name)
-  if (name !== undefined && proxy === undefined) return wrong(`proxy must be one of ${proxyNames}`)
+  if (name !== undefined && proxy === undefined) return wrongSetting(`proxy must be one of ${proxyNames}`)
   settings.delete("proxy")
   const needsTarget = settingsOfTarget.find((one) => settings.has(one))
   if (proxy === undefined && needsTarget !== undefined) {
-    return wrong(`${needsTarget} needs proxy, which must be one of ${proxyNames}`)
+    return wrongSetting(`${needsTarget} needs proxy, which must be one of ${proxyNames}`)
   }
   const sentByProxy = (part: string) => (proxy && firstOf(headers[proxy.prefix + part])) ?? ""
   const http: MessageInitShape<typeof CheckRequestSchema> = {
@@ -100,10 +100,6 @@ export function readAuthorizeRequest(url: string, headers: Headers): AuthorizeRe
     },
   }
   return { request: create(CheckRequestSchema, http), redirectsByHeader: proxy?.redirectsByHeader ?? false }
-}
-
-function wrong(description: string): Failure {
-  return new Failure("INVALID_FIELD", { violations: [{ field: settingsField, description }] })
 }
 
 /** Converts a decision into the answer to the proxy. Its headers carry the information for the application. */

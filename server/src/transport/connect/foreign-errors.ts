@@ -10,7 +10,7 @@ import {
 } from "@connectrpc/connect/protocol-connect"
 import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
-import { Failure } from "../../errors/failure.js"
+import { Failure, invalidField } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 
 /**
@@ -67,7 +67,7 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   const field = unreadableField(rawMessage, input)
   const problem = unknownField(rawMessage) ?? `is not a well-formed ${input.typeName}`
   const description = field === undefined ? problem : "cannot be read"
-  return new Failure("INVALID_FIELD", { cause: error, violations: [{ field: field ?? "request", description }] })
+  return invalidField(field ?? "request", description, error)
 }
 
 const notOneMessage = "the request must have one message"

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect"
-import { Failure } from "../../errors/failure.js"
+import { Failure, invalidField } from "../../errors/failure.js"
 import type { RequestBody } from "../limits/request-body.js"
 
 /** The length of the prefix of a message in bytes: a flag, and a length of four bytes. */
@@ -30,7 +30,7 @@ export class RequestMessages {
       }
       const chunk = await this.#body.next()
       if (chunk === undefined) {
-        if (this.#bytes > 0) throw unreadable("ends within a message")
+        if (this.#bytes > 0) throw invalidField("request", "ends within a message")
         return undefined
       }
       this.#chunks.push(chunk)
@@ -72,8 +72,4 @@ export class RequestMessages {
 /** Creates the failure of a request that breaks gRPC's own rules. */
 function broken(code: Code, message: string): Failure {
   return new Failure("INVALID_FIELD", { code, message })
-}
-
-function unreadable(description: string): Failure {
-  return new Failure("INVALID_FIELD", { violations: [{ field: "request", description }] })
 }
