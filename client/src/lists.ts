@@ -82,12 +82,7 @@ export interface AuthenticatorLists {
 /** Adds the list methods to the clients of users, accounts, sessions and authenticators. */
 export function withLists({ users, accounts, sessions, authenticators, ...others }: ServiceClients) {
   const userLists: UserLists = {
-    list: (request = {}, options) =>
-      listOf(
-        request.pageToken,
-        (pageToken) => users.listUsers({ ...request, pageToken }, options),
-        (page) => page.users,
-      ),
+    list: listing(users.listUsers, (page) => page.users),
     async getMany(ids, options) {
       const found: User[] = []
       for (let from = 0; from < ids.length; ) {
@@ -98,29 +93,10 @@ export function withLists({ users, accounts, sessions, authenticators, ...others
       return found
     },
   }
-  const accountLists: AccountLists = {
-    listByUser: (request, options) =>
-      listOf(
-        request.pageToken,
-        (pageToken) => accounts.listAccountsByUser({ ...request, pageToken }, options),
-        (page) => page.accounts,
-      ),
-  }
-  const sessionLists: SessionLists = {
-    list: (request, options) =>
-      listOf(
-        request.pageToken,
-        (pageToken) => sessions.listSessions({ ...request, pageToken }, options),
-        (page) => page.sessions,
-      ),
-  }
+  const accountLists: AccountLists = { listByUser: listing(accounts.listAccountsByUser, (page) => page.accounts) }
+  const sessionLists: SessionLists = { list: listing(sessions.listSessions, (page) => page.sessions) }
   const authenticatorLists: AuthenticatorLists = {
-    list: (request, options) =>
-      listOf(
-        request.pageToken,
-        (pageToken) => authenticators.listAuthenticators({ ...request, pageToken }, options),
-        (page) => page.authenticators,
-      ),
+    list: listing(authenticators.listAuthenticators, (page) => page.authenticators),
   }
   return {
     ...others,
@@ -131,23 +107,25 @@ export function withLists({ users, accounts, sessions, authenticators, ...others
   }
 }
 
-function listOf<Item, Page extends { nextPageToken: string }>(
-  begin: string | undefined,
-  ask: (pageToken: string) => Promise<Page>,
+/** Creates a list method from the method that returns a page. */
+function listing<Request extends { pageToken?: string }, Page extends { nextPageToken: string }, Item>(
+  ask: (request: Request, options?: CallOptions) => Promise<Page>,
   itemsOf: (page: Page) => readonly Item[],
-): List<Item, Page> {
-  async function* pages() {
-    let token = begin ?? ""
-    do {
-      const page = await ask(token)
-      yield page
-      token = page.nextPageToken
-    } while (token !== "")
-  }
-  return {
-    pages,
-    async *[Symbol.asyncIterator]() {
-      for await (const page of pages()) yield* itemsOf(page)
-    },
+) {
+  return (request = {} as Request, options?: CallOptions): List<Item, Page> => {
+    async function* pages() {
+      let { pageToken = "" } = request
+      do {
+        const page = await ask({ ...request, pageToken }, options)
+        yield page
+        pageToken = page.nextPageToken
+      } while (pageToken !== "")
+    }
+    return {
+      pages,
+      async *[Symbol.asyncIterator]() {
+        for await (const page of pages()) yield* itemsOf(page)
+      },
+    }
   }
 }
