@@ -42,12 +42,3 @@ test("what is stored fits into 64 bytes and becomes the error with its metadata"
     metadata: { http_status: "400" },
   })
 })
-
-test.each([
-  ["refused", "REFRESH_REFUSED", {}],
-  ["client:invalid_client", "CLIENT_REFUSED", { oauth_error: "invalid_client" }],
-  ["unavailable:timeout", "PROVIDER_UNAVAILABLE", { failure: "timeout" }],
-])("a failure that an earlier version has stored: %s", (failure, reason, metadata) => {
-  const error = errorOf({ failure, ms: 1_000 })
-  expect([error.reason, error.metadata]).toEqual([reason, metadata])
-})

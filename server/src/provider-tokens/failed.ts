@@ -54,13 +54,12 @@ const reasons = {
   unavailable: "PROVIDER_UNAVAILABLE",
 } as const
 
-/** Reads a stored failure. Earlier versions stored fewer parts: `refused`, `client:invalid_client`. */
+/** Reads a stored failure. */
 function parsed(text: string): { kind: ErrorKind; count: number; details: Details } {
   const [kind, failure = "", code = "", status = "", count = "1"] = text.split(":")
-  const isOld = kind === "client" && code === ""
   return {
     kind: kind === "refused" || kind === "client" ? kind : "unavailable",
     count: Number(count),
-    details: { failure: isOld ? "" : failure, oauth_error: isOld ? failure : code, http_status: status },
+    details: { failure, oauth_error: code, http_status: status },
   }
 }
