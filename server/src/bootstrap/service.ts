@@ -31,9 +31,8 @@ import { isOwnMethod } from "../auth/own-methods.js"
 import type { Configuration } from "../config/configuration.js"
 import { statusName } from "../errors/status.js"
 import type { EventFeed } from "../events/feed.js"
-import { invalidSettings } from "../gateway/invalid-settings.js"
+import { misconfigurations } from "../gateway/misconfigurations.js"
 import type { Readiness } from "../health/readiness.js"
-import { missingUserIds } from "../introspection/missing-user-ids.js"
 import { concurrencyLimit } from "../overload/concurrency-limit.js"
 import { rejectionPause } from "../overload/pause.js"
 import { pipelineService } from "../pipeline/service.js"
@@ -119,7 +118,7 @@ export function createService(options: ServiceOptions): Router {
   const hasHealth = configuration.health === "on"
   const { sessions, users } = store
   const tokens = createTokenModule({ cacheSize: configuration.tokenCacheSize, now: store.now })
-  const onMissingUserId = missingUserIds(log, clock)
+  const { checked, onMissingUserId } = misconfigurations(log, clock)
   const asking = { sessions, users, tokens, secretsOf, secureCookie, onMissingUserId }
   const caches = sessionCaches(options)
   const services = [
@@ -158,11 +157,10 @@ export function createService(options: ServiceOptions): Router {
   }
   const rejected = rejections(log)
   const spans = tracing && callSpans(tracing)
-  const settings = invalidSettings(log, clock)
   const logger = logging(log, clock, rejected, [
     ...(spans === undefined ? [] : [() => spans.ended]),
     ...(audit === undefined ? [] : [audit.of]),
-    (method) => (method === Authorization.method.check ? settings : undefined),
+    (method) => (method === Authorization.method.check ? checked : undefined),
     ...(metrics === undefined ? [] : [metrics.of]),
   ])
   const rejectOnRecord = rejecter({ rejections: rejected, observer: logger, audit: audit?.rejected })
