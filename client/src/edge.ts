@@ -8,21 +8,8 @@ import { connectionHeaders } from "./transport/headers.js"
 import { type ConnectionOptions, checkOptions, headersOf, missingOptionTransport } from "./transport/options.js"
 import { traced } from "./transport/trace.js"
 
-export type { AuthwireAdapterMethods, ServiceClients } from "./adapter/adapter.js"
-export type { SessionContext } from "./adapter/context.js"
-export { isDisabled } from "./adapter/disabled-users.js"
-export type { RemoteJwtMethods } from "./adapter/jwt.js"
-export type { AdapterOptions, JwtOptions, SessionCacheOptions } from "./adapter/options.js"
-export type { SessionAgeOptions } from "./adapter/session-access.js"
-export type { AuthwireClient } from "./client.js"
-export { AuthwireError, type FieldViolation, type StatusName } from "./errors/error.js"
-export type { AccountLists, AuthenticatorLists, List, SessionLists, UserLists } from "./lists.js"
-export { nextAuth4Options } from "./sessions/next-auth-4.js"
-export { storeTokens, type TokenConfig } from "./sessions/store-tokens.js"
-export { type SessionOptions, throwOutages } from "./sessions/throw-outages.js"
-export { SessionUnavailable } from "./sessions/unavailable.js"
+export * from "./exports.js"
 export type { FetchOptions } from "./transport/fetch.js"
-export type { ConnectionOptions } from "./transport/options.js"
 
 /** Options of the connection to the service over fetch, of the adapter and of RemoteJwt. */
 export interface AuthwireOptions extends ConnectionOptions, FetchOptions, AdapterOptions, JwtOptions {}
