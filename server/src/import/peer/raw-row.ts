@@ -36,8 +36,6 @@ export class RawRow {
   readonly faults: Fault[] = []
   /** The properties that could not be read. */
   readonly unreadable = new Set<string>()
-  /** The properties that are left out as the mapping says. */
-  readonly omitted = new Set<string>()
   /** The values that have become values of another kind. */
   readonly conversions: Conversion[] = []
   readonly #columns: readonly ReadColumn[]
@@ -182,7 +180,6 @@ export class RawRow {
   fault(field: string, rule: string): void {
     this.unreadable.add(field)
     const isOmitted = this.#columns[this.#indexOf(field)]?.omitsInvalid === true
-    if (isOmitted) this.omitted.add(field)
     this.faults.push({ kind: isOmitted ? "omitted" : "invalid", detail: `${field} ${rule}` })
   }
 
@@ -196,7 +193,6 @@ export class RawRow {
       ({ field = "", omitsInvalid }) => omitsInvalid && new RegExp(`^${snakeCase(field)}\\b`).test(detail),
     )
     this.faults.push({ kind: column === undefined ? "invalid" : "omitted", detail })
-    if (column?.field !== undefined) this.omitted.add(column.field)
     return column?.field
   }
 
