@@ -1,14 +1,15 @@
 import type { OptionDefinition } from "./option.js"
-import { auditLog, choice, duration, httpUrl, pairs, ratio, text } from "./values.js"
+import { auditLog, choice, duration, ratio } from "./values.js"
 
 /**
- * Whether spans are recorded. Otherwise the other variables for traces are ignored, because platforms set them for all
- * programs.
+ * Whether spans are recorded. Otherwise the sampler is ignored, because platforms set it for all programs.
  */
 const areTraced: OptionDefinition["when"] = ({ traceExporter }) => traceExporter !== "none"
-const areSent: OptionDefinition["when"] = ({ traceExporter }) => traceExporter === "otlp"
 
-/** Options of the log, the audit log and traces. Traces use the standard variables of OpenTelemetry. */
+/**
+ * Options of the log, the audit log and traces. The variables of OpenTelemetry that are not here are read by its own
+ * packages (tracing/tracing.ts).
+ */
 export const observationOptions = {
   logLevel: {
     isCommon: true,
@@ -51,37 +52,7 @@ export const observationOptions = {
     variable: "OTEL_TRACES_EXPORTER",
     value: choice(["none", "otlp", "console"]),
     default: "none",
-    help: "The destination of the spans of sampled calls. none: no call is traced. otlp: to a collector. console: to standard output, for a trial.",
-  },
-  traceEndpoint: {
-    flag: false,
-    variable: "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    value: httpUrl(),
-    when: areSent,
-    help: "The collector's complete URL for traces. Default: OTEL_EXPORTER_OTLP_ENDPOINT followed by v1/traces.",
-  },
-  otlpEndpoint: {
-    flag: false,
-    variable: "OTEL_EXPORTER_OTLP_ENDPOINT",
-    value: httpUrl(),
-    when: areSent,
-    default: "http://localhost:4318",
-    help: "The collector's URL.",
-  },
-  otlpProtocol: {
-    flag: false,
-    variable: "OTEL_EXPORTER_OTLP_PROTOCOL",
-    value: choice(["http/protobuf"]),
-    when: areSent,
-    default: "http/protobuf",
-    help: "The protocol of the collector.",
-  },
-  otlpHeaders: {
-    flag: false,
-    variable: "OTEL_EXPORTER_OTLP_HEADERS",
-    value: pairs(),
-    when: areSent,
-    help: "Headers of each request to the collector, such as its API key: NAME=VALUE, separated by commas.",
+    help: "The destination of the spans of sampled calls. none: no call is traced. otlp: to a collector, over HTTP with Protobuf. console: to standard output, for a trial. The URL of the collector, its headers and certificates, and the attributes of the service are in the standard variables of OpenTelemetry, such as OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_RESOURCE_ATTRIBUTES.",
   },
   traceSampler: {
     flag: false,
@@ -105,20 +76,5 @@ export const observationOptions = {
     when: areTraced,
     default: "0.01",
     help: "The share of calls that traceidratio and parentbased_traceidratio sample.",
-  },
-  traceServiceName: {
-    flag: false,
-    variable: "OTEL_SERVICE_NAME",
-    value: text(),
-    when: areTraced,
-    default: "authwire",
-    help: "The name of the service in traces.",
-  },
-  traceResource: {
-    flag: false,
-    variable: "OTEL_RESOURCE_ATTRIBUTES",
-    value: pairs(),
-    when: areTraced,
-    help: "Further attributes of the service in traces: NAME=VALUE, separated by commas, such as deployment.environment.name=production.",
   },
 } as const satisfies Record<string, OptionDefinition>

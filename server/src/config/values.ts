@@ -63,24 +63,6 @@ export const httpUrl = (placeholder?: string) =>
     placeholder,
   })
 
-/** Names and values in the format of OpenTelemetry: percent-encoded, `NAME=VALUE,NAME=VALUE`. */
-export const pairs = () =>
-  read((list) => {
-    const pairs = list.split(",").flatMap((item): [name: string, value: string][] => {
-      if (item.trim() === "") return []
-      const [, name, value] = /^\s*([!-<>-~]+?)\s*=(.*)$/.exec(item) ?? []
-      if (name === undefined || value === undefined) throw new InvalidValueError(pairsRule)
-      try {
-        return [[decodeURIComponent(name), decodeURIComponent(value.trim())]]
-      } catch {
-        throw new InvalidValueError(pairsRule)
-      }
-    })
-    return Object.fromEntries(pairs)
-  })
-
-const pairsRule = "must be NAME=VALUE, separated by commas, with special characters percent-encoded as %XX"
-
 /** The address of a listener; undefined for `off`. */
 export const address = () =>
   read((text): Address | undefined => {

@@ -3,7 +3,12 @@ import { createRequire } from "node:module"
 import type { TextMapPropagator, Tracer } from "@opentelemetry/api"
 import { type ExportResult, ExportResultCode, W3CTraceContextPropagator } from "@opentelemetry/core"
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto"
-import { resourceFromAttributes } from "@opentelemetry/resources"
+import {
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from "@opentelemetry/resources"
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -52,30 +57,27 @@ const lastMs = 2_000
 export interface TraceSettings {
   /** The destination of the spans. `none` is handled by the caller. */
   traceExporter: "none" | "otlp" | "console"
-  /** The URL of the collector for traces. Default: `otlpEndpoint` followed by `v1/traces`. */
-  traceEndpoint?: string | undefined
-  otlpEndpoint: string
-  otlpHeaders?: Record<string, string> | undefined
   /** A sampler, as OTEL_TRACES_SAMPLER names it. */
   traceSampler: `${"" | "parentbased_"}${"always_on" | "always_off" | "traceidratio"}`
   /** The share of calls that the samplers with a ratio sample, from 0 to 1. */
   traceRatio: number
-  traceServiceName: string
-  traceResource?: Record<string, string> | undefined
 }
 
+/**
+ * Starts to record spans. The exporter and the detector read the other variables of OpenTelemetry from the environment:
+ * the URL of the collector, headers, certificates, and attributes of the service.
+ */
 export function startTracing(configuration: TraceSettings, { log, metrics, worker }: TracingOptions): Tracing {
   const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
   const exporter = reportingExporter(exporterOf(configuration), { log, metrics })
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
-      "service.name": configuration.traceServiceName,
+      "service.name": "authwire",
       "service.version": version,
       "service.instance.id": randomUUID(),
       "process.pid": process.pid,
       ...(worker !== undefined && { "authwire.worker": worker }),
-      ...configuration.traceResource,
-    }),
+    }).merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] })),
     sampler: samplerOf(configuration),
     spanLimits,
     spanProcessors: [
@@ -100,10 +102,8 @@ export function startTracing(configuration: TraceSettings, { log, metrics, worke
   }
 }
 
-function exporterOf({ traceExporter, traceEndpoint, otlpEndpoint, otlpHeaders }: TraceSettings): SpanExporter {
-  if (traceExporter === "console") return new ConsoleSpanExporter()
-  const url = traceEndpoint ?? `${otlpEndpoint.replace(/\/$/, "")}/v1/traces`
-  return new OTLPTraceExporter({ url, headers: otlpHeaders ?? {}, timeoutMillis: requestMs })
+function exporterOf({ traceExporter }: TraceSettings): SpanExporter {
+  return traceExporter === "console" ? new ConsoleSpanExporter() : new OTLPTraceExporter({ timeoutMillis: requestMs })
 }
 
 function samplerOf({ traceSampler: name, traceRatio }: TraceSettings): Sampler {
