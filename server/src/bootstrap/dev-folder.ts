@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { basename } from "node:path"
-import { StartError } from "../errors/start-error.js"
-import { systemCodeOf } from "../errors/system-code.js"
+import { orStartError } from "../errors/start-error.js"
 import { secretText } from "../util/secret-text.js"
 
 /**
@@ -36,12 +35,7 @@ function writeOnce(file: string, text: string): void {
   })
 }
 
-/** Converts an error of the file system into a StartError. */
 function attempt(path: string, work: () => unknown): void {
-  try {
-    work()
-  } catch (error) {
-    const advice = "start in a folder that can be written, or set AUTH_SECRET and --database-url"
-    throw new StartError(`cannot create ${path} (${systemCodeOf(error)}): ${advice}`, { cause: error })
-  }
+  const advice = ": start in a folder that can be written, or set AUTH_SECRET and --database-url"
+  orStartError(`cannot create ${path}`, work, advice)
 }

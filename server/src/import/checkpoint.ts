@@ -4,8 +4,7 @@ import { createRequire } from "node:module"
 import { dirname } from "node:path"
 import type { DatabaseSync } from "node:sqlite"
 import { deserialize, serialize } from "node:v8"
-import { StartError } from "../errors/start-error.js"
-import { systemCodeOf } from "../errors/system-code.js"
+import { orStartError, StartError } from "../errors/start-error.js"
 import { type Bulk, type BulkName, bulkNames, type Cipher } from "../store/sql/index.js"
 import type { Check, Remembered, RememberedTable } from "./check.js"
 import type { AllDifferences, Differences } from "./copy.js"
@@ -59,11 +58,7 @@ export interface Checkpoint {
 
 /** Throws StartError if the file cannot be written, which would otherwise be noticed after all rows were copied. */
 export function checkpoint({ file, origin, target, cipher }: CheckpointOptions): Checkpoint {
-  try {
-    accessSync(dirname(file), constants.W_OK)
-  } catch (error) {
-    throw new StartError(`--checkpoint: cannot write ${file} (${systemCodeOf(error)})`, { cause: error })
-  }
+  orStartError(`--checkpoint: cannot write ${file}`, () => accessSync(dirname(file), constants.W_OK))
   const context = (name: BulkName) => ["import checkpoint", name]
 
   async function conditionNow(): Promise<string | undefined> {

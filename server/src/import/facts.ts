@@ -4,8 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { deserialize, serialize } from "node:v8"
-import { StartError } from "../errors/start-error.js"
-import { systemCodeOf } from "../errors/system-code.js"
+import { orStartError } from "../errors/start-error.js"
 import { type BulkName, bulkNames } from "../store/sql/index.js"
 import { openSqlite } from "./sqlite.js"
 
@@ -175,11 +174,5 @@ function openTemporary(folder: string): DatabaseSync {
 
 /** Converts the error of a temporary file that cannot be read or written into a StartError. */
 function attempt<T>(work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw new StartError(`cannot use a temporary file (${systemCodeOf(error)}): set TMPDIR to another folder`, {
-      cause: error,
-    })
-  }
+  return orStartError("cannot use a temporary file", work, ": set TMPDIR to another folder")
 }

@@ -1,7 +1,6 @@
 import { constants, openSync } from "node:fs"
 import type { Logger } from "pino"
-import { StartError } from "../errors/start-error.js"
-import { systemCodeOf } from "../errors/system-code.js"
+import { orStartError } from "../errors/start-error.js"
 import { type Audit, type AuditEntryStore, audit } from "../rpc/interceptors/audit.js"
 import { boundedLines } from "./bounded-lines.js"
 import { standardError } from "./logger.js"
@@ -45,9 +44,5 @@ export function openAudit(
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
 
 function open(file: string): number {
-  try {
-    return openSync(file, flags, 0o600)
-  } catch (error) {
-    throw new StartError(`--audit-log: cannot open ${file} (${systemCodeOf(error)})`, { cause: error })
-  }
+  return orStartError(`--audit-log: cannot open ${file}`, () => openSync(file, flags, 0o600))
 }

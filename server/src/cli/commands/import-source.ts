@@ -1,7 +1,6 @@
 import { closeSync, openSync, writeSync } from "node:fs"
 import type { Logger } from "pino"
 import {
-  causeOf,
   type DatabaseConfiguration,
   encryptionKeys,
   openingError,
@@ -9,7 +8,7 @@ import {
 } from "../../bootstrap/database.js"
 import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
-import { StartError } from "../../errors/start-error.js"
+import { orStartError, StartError } from "../../errors/start-error.js"
 import { authwireOrigin } from "../../import/authwire-origin.js"
 import { type Check, type CheckOptions, check } from "../../import/check.js"
 import type { ConversionSummary, Finding } from "../../import/findings.js"
@@ -109,9 +108,5 @@ export async function checkOrigin(
 }
 
 function openReport(path: string): number {
-  try {
-    return openSync(path, "w", 0o600)
-  } catch (error) {
-    throw new StartError(`--report: cannot write ${path} (${causeOf(error)})`, { cause: error })
-  }
+  return orStartError(`--report: cannot write ${path}`, () => openSync(path, "w", 0o600))
 }
