@@ -8,7 +8,6 @@ import { StartError } from "../errors/start-error.js"
 import { systemCodeOf } from "../errors/system-code.js"
 import type { Providers } from "../provider-tokens/provider.js"
 import { parseProviders } from "../provider-tokens/providers-file.js"
-import { doubtAboutShared } from "../util/secret-text.js"
 import { watchFiles } from "../util/watch-file.js"
 
 /** Reads a file that an option names. Throws StartError if the file cannot be read or `parse` rejects its text. */
@@ -76,11 +75,6 @@ export function openTenantSecrets(
     parse: (text) => parseTenantSecrets(text, { short: dev }),
     onContents: (contents) => {
       others = contents
-      for (const [tenant, list] of contents) {
-        for (const doubt of new Set(list.map(doubtAboutShared))) {
-          if (doubt !== undefined) log.warn({ tenant }, `a secret in --tenant-secrets-file ${doubt}`)
-        }
-      }
     },
   })
   return { of: (tenant) => (tenant === "default" ? secrets : (others.get(tenant) ?? [])), stop }
@@ -97,15 +91,7 @@ export function openProviders(
   let providers: Providers = { of: () => undefined }
   const { stop } = followFile({
     ...{ flag: "--providers-file", path, what: "the file of providers", log },
-    parse(text) {
-      const said = new Set<string>()
-      const onDoubt = (field: string, doubt: string | undefined) => {
-        if (doubt === undefined || said.has(field)) return
-        said.add(field)
-        log.warn({ field }, `a secret of --providers-file ${doubt}`)
-      }
-      return parseProviders(text, { env, folder: dirname(path ?? ""), onDoubt })
-    },
+    parse: (text) => parseProviders(text, { env, folder: dirname(path ?? "") }),
     onContents: (contents) => {
       providers = contents
     },

@@ -1,7 +1,7 @@
 import { ConfigurationError } from "../errors/configuration-error.js"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { systemCodeOf } from "../errors/system-code.js"
-import { doubtAboutShared, readSecretFile } from "../util/secret-text.js"
+import { doubtAbout, readSecretFile } from "../util/secret-text.js"
 import type { Command, Option } from "./option.js"
 import { type Name, type NamesOf, optionsOf, type Values } from "./options.js"
 import { checkRules } from "./rules.js"
@@ -73,7 +73,7 @@ const shared = ["authSecret", "authSecret1", "authSecret2", "authSecret3", "adap
 
 function doubtsAbout(values: Partial<Values>, sources: Partial<Record<Name, string>>): string[] {
   return shared.flatMap((name) => {
-    const doubt = doubtAboutShared(values[name] ?? "")
+    const doubt = doubtAbout(values[name] ?? "")
     return doubt === undefined ? [] : [`${sources[name]}: ${doubt}`]
   })
 }

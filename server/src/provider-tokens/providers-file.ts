@@ -3,7 +3,6 @@ import { tenantName } from "../auth/key-fields.js"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { isLoopback } from "../util/address.js"
 import { isObject, parsedJson } from "../util/json.js"
-import { doubtAbout } from "../util/secret-text.js"
 import { checkPrivateKey, importPrivateKey, signingAlgorithms } from "./private-key.js"
 import {
   authMethods,
@@ -141,8 +140,7 @@ function credentialsOf(name: string, data: z.infer<typeof entry>, sources: Secre
   const label = `${name}.${source}`
   const isFile = source.endsWith("_file")
   if (method !== "private_key_jwt") {
-    const doubt = (secret: string) => sources.onDoubt?.(label, doubtAbout(secret))
-    return { method, secret: secretOf(label, data[source] as string, isFile, sources, doubt) }
+    return { method, secret: secretOf(label, data[source] as string, isFile, sources) }
   }
   const { private_key_id: keyId, private_key_algorithm: algorithm } = data
   const text = secretOf(label, data[source] as string, isFile, sources, (key) => checkPrivateKey(key, algorithm))

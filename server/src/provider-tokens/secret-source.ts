@@ -9,8 +9,6 @@ export interface SecretSources {
   env: Readonly<Record<string, string | undefined>>
   /** The folder to which relative paths in the file refer. */
   folder: string
-  /** Called with what may be wrong with a client secret, whenever it is read. */
-  onDoubt?: ((label: string, doubt: string | undefined) => void) | undefined
 }
 
 /**

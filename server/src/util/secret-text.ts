@@ -29,28 +29,21 @@ export async function readSecretFile(path: string, signal?: AbortSignal): Promis
 }
 
 /**
- * Returns what may be wrong with a secret that was copied from another place; undefined if nothing is. The answer does
- * not quote the secret.
+ * Returns what may be wrong with a secret that an application has too; undefined if nothing is. The answer does not quote
+ * the secret. Programs that read a .env file remove quotes, blanks and comments, and some replace `$NAME`, while other
+ * sources of variables leave them. Then an application and the service that were given the same line have different
+ * secrets.
  */
 export function doubtAbout(secret: string): string | undefined {
-  return doubts.find(([form]) => form.test(secret))?.[1]
-}
-
-/**
- * The same for a secret that an application has too. Programs that read a .env file remove quotes, blanks and comments,
- * and some replace `$NAME`, while other sources of variables leave them. Then an application and the service that were
- * given the same line have different secrets.
- */
-export function doubtAboutShared(secret: string): string | undefined {
-  const doubt =
-    doubtAbout(secret) ?? (/[#$]/.test(secret) ? "contains # or $, which have a meaning in a .env file" : "")
-  return doubt === "" ? undefined : `${doubt}: does the application use exactly the same bytes?`
+  const doubt = doubts.find(([form]) => form.test(secret))?.[1]
+  return doubt && `${doubt}: does the application use exactly the same bytes?`
 }
 
 const doubts: readonly (readonly [form: RegExp, doubt: string])[] = [
   [/^\s|\s$/, "begins or ends with a blank or a line break"],
   [/^(["'`]).*\1$/s, "is in quotes"],
   [/\uFFFD|\p{Cc}/u, "contains bytes that are no text"],
+  [/[#$]/, "contains # or $, which have a meaning in a .env file"],
 ]
 
 function decoded(content: Buffer): string | undefined {
