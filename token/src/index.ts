@@ -1,5 +1,3 @@
-export { decode } from "./decode.js"
-export { encode } from "./encode.js"
 export { type Environment, secretsFromEnvironment, secureCookieFromEnvironment } from "./environment.js"
 export {
   MissingSecret,
@@ -11,13 +9,15 @@ export {
   TokenMalformed,
   TokenNotYetValid,
 } from "./errors/error.js"
-export { getToken } from "./get-token.js"
 export { isDate } from "./is-date.js"
 export { requestHeaders } from "./request/request-headers.js"
 export { type SessionLibrary, sessionCookieName } from "./request/session-cookie.js"
 export { findSessionCredential, type SessionCredential } from "./request/session-credential.js"
 export {
   createTokenModule,
+  decode,
+  encode,
+  getToken,
   type NextAuth4,
   nextAuth4,
   type TokenModule,

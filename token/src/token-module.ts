@@ -1,6 +1,8 @@
-import { decodeNextAuth4, decodeWith } from "./decode.js"
-import { type encode, encodeAt, encodeNextAuth4At } from "./encode.js"
-import { getNextAuth4Token, getToken } from "./get-token.js"
+import { decodeWith } from "./decode.js"
+import { issue } from "./encode.js"
+import { nextAuth4Environment } from "./environment.js"
+import { findToken } from "./get-token.js"
+import { currentEncryption, nextAuth4Encryption } from "./jwe/derived-key.js"
 import { tokenCache } from "./jwe/token-cache.js"
 import type {
   GetTokenParams,
@@ -31,11 +33,16 @@ export interface TokenModuleOptions {
 
 /** The functions of the token module. */
 export interface TokenModule {
-  encode: typeof encode
+  encode<Payload = JWT>(params: JWTEncodeParams<Payload>): Promise<string>
   decode<Payload = JWT>(params: JWTDecodeParams): Promise<Payload | null>
-  getToken: typeof getToken
+  getToken: GetToken
   /** The functions for next-auth 4, with the same cache. */
   nextAuth4: NextAuth4
+}
+
+interface GetToken {
+  (params: GetTokenParams<true> & { raw: true }): Promise<string | null>
+  <R extends boolean = false>(params: GetTokenParams<R>): Promise<R extends true ? string : JWT | null>
 }
 
 /**
@@ -69,14 +76,7 @@ export interface NextAuth4 {
    * `next-auth.session-token`. NEXTAUTH_SECRET and NEXTAUTH_URL, if they are set, take the place of AUTH_SECRET and
    * SERVICE_AUTH_URL. Results and errors are those of `getToken`.
    */
-  getToken: typeof getToken
-}
-
-/** The functions for the session tokens of next-auth 4. They share the cache of `decode`. */
-export const nextAuth4: NextAuth4 = {
-  encode: (params) => encodeNextAuth4At(Date.now(), params),
-  decode: decodeNextAuth4,
-  getToken: getNextAuth4Token as typeof getToken,
+  getToken: GetToken
 }
 
 /**
@@ -93,20 +93,105 @@ export const nextAuth4: NextAuth4 = {
 export function createTokenModule(options: TokenModuleOptions = {}): TokenModule {
   const { now = () => Date.now() } = options
   const cache = tokenCache(options.cacheSize)
-  const encode = <Payload = JWT>(params: JWTEncodeParams<Payload>) => encodeAt(now(), params)
   const decode = <Payload = JWT>(params: JWTDecodeParams) => decodeWith<Payload>({ cache, now }, params)
-  const find = (params: GetTokenParams<boolean>) => getToken({ ...params, decode: params.decode ?? decode })
   const decode4 = <Payload = JWT>(params: NextAuth4DecodeParams) =>
     decodeWith<Payload>({ cache, now, nextAuth4: true }, params)
-  const find4 = (params: GetTokenParams<boolean>) => getNextAuth4Token({ ...params, decode: params.decode ?? decode4 })
+  const find = (params: GetTokenParams<boolean>) =>
+    findToken(params, { decode, library: "authjs", environment: undefined })
+  const find4 = async (params: GetTokenParams<boolean>) =>
+    findToken(params, { decode: decode4, library: "next-auth", environment: nextAuth4Environment() })
   return {
-    encode,
+    encode: async (params) => issue(now(), params, { enc: currentEncryption, salt: params.salt }),
     decode,
-    getToken: find as typeof getToken,
+    getToken: find as GetToken,
     nextAuth4: {
-      encode: (params) => encodeNextAuth4At(now(), params),
+      encode: async (params) => issue(now(), params, { enc: nextAuth4Encryption, nextAuth4: true }),
       decode: decode4,
-      getToken: find4 as typeof getToken,
+      getToken: find4 as GetToken,
     },
   }
 }
+
+const common = /*#__PURE__*/ createTokenModule()
+
+/**
+ * Issues a token: the claims, encrypted as a compact JWE with `dir` and `A256CBC-HS512` (RFC 7518, sections 4.5 and
+ * 5.2.5) with a key that is derived from the secret and the salt. Sets `iat`, `exp` and `jti`, and overwrites these
+ * claims if they are given. Auth.js can decode the token, and this module can decode tokens of Auth.js (contract,
+ * sections 4.2 and 5).
+ *
+ * The claims are converted to JSON as by JSON.stringify: a Date becomes a string, an undefined property is omitted.
+ *
+ * @throws MissingSecret if there is no secret, or the first of the list is empty. The others are not used in its place.
+ * @throws TypeError if the claims are not an object or JSON cannot represent them, `maxAge` is not a finite number, or
+ * the salt is not a string or longer than 989 bytes.
+ * @example
+ * ```ts
+ * const salt = "authjs.session-token"
+ * const token = await encode({ token: { sub: "5f2c", role: "admin" }, secret: [newSecret, oldSecret], salt, maxAge: 3600 })
+ * ```
+ */
+export const encode = common.encode
+
+/**
+ * Decodes a token: decrypts it and checks `exp` and `nbf`, with a tolerance of 15 seconds. Returns null if the token is
+ * missing or empty (contract, sections 2.6, 4.2, 5 and 7).
+ *
+ * The token's `kid` selects the secret. A token without `kid` is tried with each secret in turn. Auth.js tries only the
+ * first, which breaks rotation for tokens of issuers that set no `kid`. Unlike Auth.js, this function also rejects
+ * compressed tokens.
+ *
+ * Decrypted tokens are cached: a token is not decrypted again while its secret is among the given ones. The times are
+ * checked at every call. The process caches up to 1,000 tokens and 4,096,000 bytes. See createTokenModule for another
+ * limit, or to disable the cache.
+ *
+ * @typeParam Payload - The type of the claims. It is not checked.
+ * @returns The claims, as a new object that the caller may modify.
+ * @throws MissingSecret if there is no secret that is not empty.
+ * @throws TokenMalformed if it is not a token, or its content is not claims.
+ * @throws TokenAlgorithmNotAllowed if its `alg`, `enc`, `zip` or `crit` is not one that Auth.js uses.
+ * @throws NoMatchingSecret if no secret decrypts it with this salt, or it was tampered with.
+ * @throws TokenExpired if `exp` is 15 seconds or more in the past.
+ * @throws TokenNotYetValid if `nbf` is more than 15 seconds in the future.
+ * @throws TypeError if a secret or the salt is not a string, or the salt is longer than 989 bytes.
+ * @example
+ * ```ts
+ * const claims = await decode({ token, secret: [newSecret, oldSecret], salt: "authjs.session-token" })
+ * console.log(claims?.sub)
+ * ```
+ */
+export const decode = common.decode
+
+/**
+ * Finds the token of a request and decodes it. The token is in the session cookie, which may be split into chunks, or
+ * else in the header `Authorization: Bearer`, percent-decoded (contract, sections 2.6, 4.2 and 5). Returns null if the
+ * request has no token, or none that can be decoded: a request without a valid token is not an error, whatever the
+ * client sends.
+ *
+ * Cookies of an earlier session may be left over beside those of the current one. Then the result is the token that can
+ * be decoded and was issued last. With `raw` it is the first token that has the five parts of a JWE, beginning with the
+ * cookie that is not split into chunks.
+ *
+ * The results are those of @auth/core 0.41, with these exceptions:
+ * - A cookie whose name only begins like that of the session cookie does not become part of the token, and a left-over
+ *   chunk does not corrupt it. Chunks that do not begin with 0 are not a token.
+ * - `Authorization: Bearer` without a token is not a token. Auth.js returns the text "undefined" as the token.
+ * - Headers of a plain object may contain what the class Headers rejects: `:path` of HTTP/2, a list of values, any
+ *   character.
+ * - `secret` and `secureCookie` have the defaults of the contract. In Auth.js `secret` has no default, and
+ *   `secureCookie` is false.
+ *
+ * @throws MissingSecret if there is a token to decode, but no secret in `secret` or in the environment.
+ * @throws TypeError if `req` is missing, or a secret is not a string.
+ * @example
+ * ```ts
+ * const claims = await getToken({ req: request, secret: [newSecret, oldSecret] })
+ * if (claims === null) return new Response("Who are you?", { status: 401 })
+ *
+ * const token = await getToken({ req: { headers: { cookie } }, raw: true }) // to forward it without decoding
+ * ```
+ */
+export const getToken = common.getToken
+
+/** The functions for the session tokens of next-auth 4. They share the cache of `decode`. */
+export const nextAuth4 = common.nextAuth4
