@@ -1,11 +1,10 @@
 import type { AuditStore, Caller, Transaction } from "../store.js"
 import type { AuditEntry, AuditFilter } from "../types.js"
 import type { Database } from "./database.js"
-import { readPage, rowsPerStatement } from "./query/page.js"
+import { readList, rowsPerStatement } from "./query/page.js"
 import type { PageTokens } from "./query/page-tokens.js"
-import { type Cell, type Change, type Statement, statement } from "./query/statement.js"
+import { type Change, type Statement, statement } from "./query/statement.js"
 import type { AuditRow } from "./schema/rows.js"
-import { withoutSkipped } from "./schema/unreadable-row.js"
 import { againIfTooMany } from "./sessions/too-many-sessions.js"
 import type { GroupTransaction } from "./transaction/group-commit.js"
 
@@ -24,10 +23,8 @@ interface Range {
   after: Position
 }
 
-interface Position {
-  created: Date
-  id: number
-}
+/** A position in the order of a list. */
+type Position = [created: string, id: number]
 
 const indexes = {
   subject: "audit_entries_subject",
@@ -65,8 +62,8 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
     for (const each of new Set(["tenant", column, "created", "id"])) select.addOrderBy(`a.${each}`, "DESC")
     return statement<AuditRow, Range>(select, {
       tenant: ({ tenant }) => auditEntries.cell("tenant", tenant),
-      created: ({ after }) => auditEntries.cell("created", after.created),
-      id: ({ after }) => auditEntries.cell("id", after.id),
+      created: ({ after: [created] }) => auditEntries.cell("created", new Date(created)),
+      id: ({ after: [, id] }) => auditEntries.cell("id", id),
       since: ({ since }) => auditEntries.cell("created", since),
       ...(by !== undefined && { by: ({ by: value }: Range) => auditEntries.cell(by, value) }),
     })
@@ -96,33 +93,27 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
       return againIfTooMany(() => database.together(caller, [], inTransaction, { isRepeatable: false }))
     },
 
-    async list(caller, filter, { size, token }) {
-      const list = ["audit entries", caller.tenant, JSON.stringify(filter)]
-      const [created, id] =
-        token === undefined ? [(filter.before ?? last).toISOString(), 0] : tokens.open<[string, number]>(list, token)
+    async list(caller, filter, page) {
+      const { tenant } = caller
       const { by, value } = selectionOf(filter)
-      const range = { tenant: caller.tenant, by: value, since: filter.since ?? first }
+      const range = { tenant, by: value, since: filter.since ?? first }
       const sql = database.reads(caller)
-      const { items, next } = await readPage<AuditEntry & Position, Position>({
-        size,
-        after: { created: new Date(created), id },
+      return readList<AuditEntry, Position>(page, {
+        tokens,
+        name: ["audit entries", tenant, JSON.stringify(filter)],
+        first: [(filter.before ?? last).toISOString(), 0],
         read: (after) => sql.read(followings.get(by) as Statement<Range>, { ...range, after }),
-        itemOf: (row) =>
-          auditEntries.readableItem(row, entryOf, (cells) => ({
-            created: auditEntries.valueIn("created", cells) as Date,
-            id: auditEntries.valueIn("id", cells) as number,
-          })),
+        table: auditEntries,
+        itemOf(cells) {
+          const { id: _, tenant: __, details, ...row } = auditEntries.row(cells)
+          return { ...row, ...details }
+        },
+        positionOf: (cells) => [
+          auditEntries.valueIn("created", cells).toISOString(),
+          auditEntries.valueIn("id", cells) as number,
+        ],
       })
-      return {
-        items: withoutSkipped(items).map(({ id: _, ...entry }) => entry),
-        nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]),
-      }
     },
-  }
-
-  function entryOf(cells: Cell[]): AuditEntry & Position {
-    const { id, tenant: _, details, ...row } = auditEntries.row(cells)
-    return { ...row, ...details, id: id as number }
   }
 }
 

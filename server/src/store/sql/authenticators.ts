@@ -3,14 +3,13 @@ import type { AuthenticatorStore, Caller } from "../store.js"
 import type { Authenticator, ListedAuthenticator } from "../types.js"
 import type { Database, Reads } from "./database.js"
 import type { EventOf } from "./events/event-rows.js"
-import { bytesOf, readPage, rowsPerStatement } from "./query/page.js"
+import { bytesOf, readList, rowsPerStatement } from "./query/page.js"
 import type { PageTokens } from "./query/page-tokens.js"
 import type { Cell, Statements } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { ofPresentUser } from "./schema/deleted-users.js"
 import { checkJsonSize } from "./schema/extra.js"
 import { columnsWithTimes, timesOf } from "./schema/row-times.js"
-import { withoutSkipped } from "./schema/unreadable-row.js"
 import type { ProvisionalUsers } from "./users/provisional-users.js"
 import { userChecks } from "./users/user-checks.js"
 import { leftRows } from "./users/user-deletions.js"
@@ -136,20 +135,18 @@ export function authenticatorStore(
       return authenticators.readable(rows, listed)
     },
 
-    async list(caller, userId, { size, token }) {
-      const list = ["authenticators", caller.tenant, userId]
+    async list(caller, userId, page) {
+      const { tenant } = caller
       const sql = database.reads(caller)
-      const { items, next } = await readPage<ListedAuthenticator, Pick<Authenticator, "credentialID">>({
-        size,
-        // No credential id is empty, so all of them come after it.
-        after: { credentialID: token === undefined ? "" : tokens.open<string>(list, token) },
-        read: ({ credentialID }) => sql.read(following, { tenant: caller.tenant, userId, credentialID }),
-        itemOf: (row) =>
-          authenticators.readableItem(row, listed, (cells) => ({
-            credentialID: authenticators.valueIn("credentialID", cells),
-          })),
+      return readList<ListedAuthenticator, string>(page, {
+        tokens,
+        name: ["authenticators", tenant, userId],
+        first: "",
+        read: (credentialID) => sql.read(following, { tenant, userId, credentialID }),
+        table: authenticators,
+        itemOf: listed,
+        positionOf: (cells) => authenticators.valueIn("credentialID", cells),
       })
-      return { items: withoutSkipped(items), nextToken: next && tokens.seal(list, next.credentialID) }
     },
 
     rename(caller, credentialID, displayName, userId) {

@@ -2,9 +2,8 @@ import { StoreError } from "../../errors/store-error.js"
 import type { ApiKeyStore, TenantApiKeyStore } from "../store.js"
 import type { ApiKey } from "../types.js"
 import type { Database } from "./database.js"
-import { readPage, rowsPerStatement } from "./query/page.js"
+import { readList, rowsPerStatement } from "./query/page.js"
 import type { PageTokens } from "./query/page-tokens.js"
-import { withoutSkipped } from "./schema/unreadable-row.js"
 
 /** @param options.clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function tenantApiKeyStore(
@@ -24,23 +23,18 @@ export function tenantApiKeyStore(
   )
 
   return {
-    async list(caller, { size, token }) {
+    async list(caller, page) {
       const { tenant } = caller
-      const list = ["api keys", tenant]
       const sql = database.reads(caller)
-      const { items, next } = await readPage<ApiKey, Pick<ApiKey, "id">>({
-        size,
-        // No id is empty, so all of them come after it.
-        after: { id: token === undefined ? "" : tokens.open<string>(list, token) },
-        read: ({ id }) => sql.read(following, { tenant, id }),
-        itemOf: (row) =>
-          apiKeys.readableItem(
-            row,
-            (cells) => apiKeys.row(cells),
-            (cells) => ({ id: apiKeys.valueIn("id", cells) }),
-          ),
+      return readList<ApiKey, string>(page, {
+        tokens,
+        name: ["api keys", tenant],
+        first: "",
+        read: (id) => sql.read(following, { tenant, id }),
+        table: apiKeys,
+        itemOf: (cells) => apiKeys.row(cells),
+        positionOf: (cells) => apiKeys.valueIn("id", cells),
       })
-      return { items: withoutSkipped(items), nextToken: next && tokens.seal(list, next.id) }
     },
 
     async create(caller, key) {

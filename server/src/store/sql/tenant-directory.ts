@@ -2,18 +2,15 @@ import { StoreError } from "../../errors/store-error.js"
 import type { TenantDirectory } from "../store.js"
 import type { Tenant } from "../types.js"
 import type { Database } from "./database.js"
-import { readPage, rowsPerStatement } from "./query/page.js"
+import { readList, rowsPerStatement } from "./query/page.js"
 import type { PageTokens } from "./query/page-tokens.js"
 import { failsBy } from "./query/statement-error.js"
-import { withoutSkipped } from "./schema/unreadable-row.js"
 
 /**
  * The number of tenants up to which callers can create some: every process keeps a little of each. Calls at the same time may exceed it
  * by their number.
  */
 export const maxTenants = 1000
-
-const list = ["tenants"]
 
 /** @param options.clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function tenantDirectory(
@@ -33,21 +30,17 @@ export function tenantDirectory(
   )
 
   return {
-    async list(caller, { size, token }) {
+    async list(caller, page) {
       const sql = database.reads(caller)
-      const { items, next } = await readPage<Tenant, Pick<Tenant, "name">>({
-        size,
-        // No name is empty, so all of them come after it.
-        after: { name: token === undefined ? "" : tokens.open<string>(list, token) },
-        read: ({ name }) => sql.read(following, { name }),
-        itemOf: (row) =>
-          tenants.readableItem(
-            row,
-            (cells) => tenants.row(cells),
-            (cells) => ({ name: tenants.valueIn("name", cells) }),
-          ),
+      return readList<Tenant, string>(page, {
+        tokens,
+        name: ["tenants"],
+        first: "",
+        read: (name) => sql.read(following, { name }),
+        table: tenants,
+        itemOf: (cells) => tenants.row(cells),
+        positionOf: (cells) => tenants.valueIn("name", cells),
       })
-      return { items: withoutSkipped(items), nextToken: next && tokens.seal(list, next.name) }
     },
 
     create(caller, name, given) {

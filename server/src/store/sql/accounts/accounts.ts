@@ -5,14 +5,13 @@ import type { Account, AccountKey, ListedAccount } from "../../types.js"
 import type { Cipher } from "../cipher.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { readPage, rowsPerStatement } from "../query/page.js"
+import { readList, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { failsBy } from "../query/statement-error.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
-import { withoutSkipped } from "../schema/unreadable-row.js"
 import { checkEtag, staleEtag } from "../stale-etag.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
 import type { RevokeMost } from "../users/revoke-most.js"
@@ -170,31 +169,20 @@ export function accountStore(
 
     get: async (caller, key) => first(caller, await byKey(caller, key)),
 
-    async listByUser(caller, userId, { size, token }, options) {
-      const list = ["accounts", caller.tenant, userId]
-      // No provider is empty, so all accounts come after it.
-      const [provider, providerAccountId] = token === undefined ? ["", ""] : tokens.open<[string, string]>(list, token)
-      const shown = (row: Account) => (options.tokens ? sealed.open(row, caller.tenant) : sealed.withoutSealed(row))
+    async listByUser(caller, userId, page, options) {
+      const { tenant } = caller
+      const shown = (row: Account) => (options.tokens ? sealed.open(row, tenant) : sealed.withoutSealed(row))
       // A token that was replaced a moment ago would be useless, so a list with tokens is read from the writer.
       const sql = options.tokens ? database.reads(caller) : database.olderReads(caller)
-      const { items, next } = await readPage<ListedAccount, AccountKey>({
-        size,
-        after: { provider, providerAccountId },
-        read: (after) => sql.read(following, { ...keyOf(caller, after), userId }),
-        itemOf: (row) =>
-          accounts.readableItem(
-            row,
-            (cells) => ({ ...shown(accounts.row(cells)), ...timesOf(accounts, cells) }),
-            (cells) => ({
-              provider: accounts.valueIn("provider", cells),
-              providerAccountId: accounts.valueIn("providerAccountId", cells),
-            }),
-          ),
+      return readList<ListedAccount, [provider: string, providerAccountId: string]>(page, {
+        tokens,
+        name: ["accounts", tenant, userId],
+        first: ["", ""],
+        read: ([provider, providerAccountId]) => sql.read(following, { tenant, userId, provider, providerAccountId }),
+        table: accounts,
+        itemOf: (cells) => ({ ...shown(accounts.row(cells)), ...timesOf(accounts, cells) }),
+        positionOf: (cells) => [accounts.valueIn("provider", cells), accounts.valueIn("providerAccountId", cells)],
       })
-      return {
-        items: withoutSkipped(items),
-        nextToken: next && tokens.seal(list, [next.provider, next.providerAccountId]),
-      }
     },
   }
 }

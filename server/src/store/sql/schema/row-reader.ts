@@ -1,6 +1,6 @@
 import type { DataSource, EntityMetadata, ObjectLiteral } from "typeorm"
 import type { Cell } from "../query/statement.js"
-import { Skipped, UnreadableRow, type UnreadableRowEvent } from "./unreadable-row.js"
+import { UnreadableRow, type UnreadableRowEvent } from "./unreadable-row.js"
 
 type Column = EntityMetadata["columns"][number]
 
@@ -18,12 +18,6 @@ export interface RowReader<Row extends ObjectLiteral> {
    * itself.
    */
   readable<Item>(rows: readonly Cell[][], make: (cells: Cell[]) => Item): Item[]
-  /** Does the same for a row of a page. A row that is left out keeps these properties, which are its position. */
-  readableItem<Item extends object>(
-    cells: Cell[],
-    make: (cells: Cell[]) => Item,
-    position: (cells: Cell[]) => Partial<Item>,
-  ): Item
   /** Returns the value of a selected property. Throws UnreadableRow. */
   valueIn<Name extends keyof Row>(name: Name, cells: readonly Cell[]): Row[Name]
   /** Converts a cell to the value of its property. Throws UnreadableRow. */
@@ -93,14 +87,6 @@ export function rowReader<Row extends ObjectLiteral>({
   return {
     row,
     readable: (rows, make) => rows.flatMap((cells) => readable(cells, make)),
-    readableItem<Item extends object>(
-      cells: Cell[],
-      make: (cells: Cell[]) => Item,
-      position: (cells: Cell[]) => Partial<Item>,
-    ) {
-      const [item] = readable(cells, make)
-      return item ?? (Object.assign(new Skipped(), position(cells)) as unknown as Item)
-    },
     valueIn: (property, cells) => toValue(columnOf(property), cells[indexOf(property)]),
     value: (property, cell) => toValue(columnOf(property), cell),
   }

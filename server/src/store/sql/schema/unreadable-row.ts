@@ -20,11 +20,3 @@ export class UnreadableRow extends Error implements UnreadableRowEvent {
     this.id = id
   }
 }
-
-/** What a page of a list keeps of a row that cannot be read: its position, after which the list goes on. */
-export class Skipped {}
-
-/** Returns the items of a page without rows that cannot be read. */
-export function withoutSkipped<Item extends object>(items: readonly (Item | Skipped)[]): Item[] {
-  return items.filter((item): item is Item => !(item instanceof Skipped))
-}

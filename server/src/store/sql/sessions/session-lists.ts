@@ -1,11 +1,10 @@
 import type { SessionStore } from "../../store.js"
 import type { ListedSession } from "../../types.js"
 import type { Database } from "../database.js"
-import { readPage } from "../query/page.js"
+import { readList } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import type { Cell } from "../query/statement.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
-import { withoutSkipped } from "../schema/unreadable-row.js"
 import { policyIn } from "./session-policies.js"
 import { beginning, endAt, firstTime, type Position, sessionRanges } from "./session-ranges.js"
 import { endOf, type SessionRules } from "./session-rules.js"
@@ -30,48 +29,40 @@ export function sessionLists(
     "tenant",
     "id",
   )
+  const positionAt = (created: Cell | undefined, id: string | undefined): Position => [
+    (sessions.value("created", created as Cell) as Date).toISOString(),
+    id as string,
+  ]
 
   return {
-    async list(caller, filter, { size, token }) {
+    async list(caller, filter, page) {
+      const { tenant } = caller
       const { following, endOfSlice } = rangeOf(filter)
-      const list = ["sessions", caller.tenant, JSON.stringify(filter)]
-      const after = token === undefined ? beginning : positionIn(tokens.open<TokenPosition>(list, token))
       const { userId, ip, provider, createdSince: since = firstTime } = filter
-      const key = { tenant: caller.tenant, provider: "" }
+      const key = { tenant, provider: "" }
       const policies = filter.active === undefined ? [] : await database.reads(caller).read(sessionPolicies.byKey, key)
       const times = rules.since(policyIn(sessionPolicies.first(policies)), clock())
-      const wanted = { tenant: caller.tenant, userId, ip, provider, since, ...times }
+      const wanted = { tenant, userId, ip, provider, since, ...times }
       // Read from the writer: a session that was revoked a moment ago must not appear as if the revocation had failed.
       const sql = database.reads(caller)
       const scans = database.reads(caller, "scan")
-      const { items, next } = await readPage<ListedSession, Position>({
-        size,
-        after,
-        ...(endOfSlice !== undefined && {
-          endOfSlice: async (after: Position) => {
+      return readList<ListedSession, Position>(page, {
+        tokens,
+        name: ["sessions", tenant, JSON.stringify(filter)],
+        first: beginning,
+        endOfSlice:
+          endOfSlice &&
+          (async (after) => {
             const [cells] = await sql.read(endOfSlice, { ...wanted, after, end: endAt(since) })
-            if (cells === undefined) return undefined
-            const [created, id] = cells as [Cell, Cell]
-            return { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
-          },
-        }),
+            return cells && positionAt(cells[0], sessions.value("id", cells[1] as Cell))
+          }),
         // The sessions of most users end before a first slice does.
         read: (after, end) =>
           (end === undefined ? sql : scans).read(following, { ...wanted, after, end: end ?? endAt(since) }),
-        itemOf: (row) =>
-          sessions.readableItem(
-            row,
-            (cells) => listedSession(database, rules, cells),
-            (cells) => ({
-              id: sessions.valueIn("id", cells) as string,
-              created: sessions.value("created", cells[sessions.width] as Cell) as Date,
-            }),
-          ),
+        table: sessions,
+        itemOf: (cells) => listedSession(database, rules, cells),
+        positionOf: (cells) => positionAt(cells[sessions.width], sessions.valueIn("id", cells)),
       })
-      return {
-        items: withoutSkipped(items),
-        nextToken: next && tokens.seal(list, [next.created.toISOString(), next.id]),
-      }
     },
 
     async get(caller, id) {
@@ -80,11 +71,6 @@ export function sessionLists(
     },
   }
 }
-
-/** A position in a page token. */
-type TokenPosition = [created: string, id: string]
-
-const positionIn = ([created, id]: TokenPosition): Position => ({ created: new Date(created), id })
 
 /** Returns the columns from which `listedSession` makes a session, for the table alias `s`. */
 export function listedColumns({ tables: { sessions } }: Database, rules: SessionRules): string {

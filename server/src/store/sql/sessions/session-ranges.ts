@@ -1,4 +1,4 @@
-import type { ListedSession, SessionFilter } from "../../types.js"
+import type { SessionFilter } from "../../types.js"
 import type { Database } from "../database.js"
 import { examinedAtOnce, rowsPerStatement } from "../query/page.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
@@ -12,7 +12,7 @@ export const firstTime = new Date("1000-01-01T00:00:00.000Z")
 export const lastTime = new Date("9999-12-31T23:59:59.999Z")
 
 /** A position in the order of a list, which is descending. */
-export type Position = Pick<ListedSession, "created" | "id">
+export type Position = [created: string, id: string]
 
 /** What one statement reads: the sessions after one position, up to another one. */
 export interface Range extends LivingSince {
@@ -37,8 +37,8 @@ export interface SessionRange {
 }
 
 /** The first position of every list, and the last one. */
-export const beginning: Position = { created: lastTime, id: "" }
-export const endAt = (since: Date): Position => ({ created: since, id: "" })
+export const beginning: Position = [lastTime.toISOString(), ""]
+export const endAt = (since: Date): Position => [since.toISOString(), ""]
 
 /**
  * The indexes of the lists. After the tenant they have a column that is given, if any, then the time of creation and the id.
@@ -96,12 +96,12 @@ export function sessionRanges(
     provider: ({ provider }) => sessions.cell("provider", provider),
     since: ({ since }) => sessions.cell("created", since),
     ...rules.parameters,
-    created: ({ after }) => sessions.cell("created", after.created),
-    id: ({ after }) => sessions.cell("id", after.id),
+    created: ({ after: [created] }) => sessions.cell("created", new Date(created)),
+    id: ({ after: [, id] }) => sessions.cell("id", id),
     userIdEnd: ({ userId = "" }) => sessions.cell("userId", userId),
     ipEnd: ({ ip }) => sessions.cell("ip", ip),
-    createdEnd: ({ end }) => sessions.cell("created", end.created),
-    idEnd: ({ end }) => sessions.cell("id", end.id),
+    createdEnd: ({ end: [created] }) => sessions.cell("created", new Date(created)),
+    idEnd: ({ end: [, id] }) => sessions.cell("id", id),
   }
 
   function statementOf(what: string, where: string, lead: Lead, { limit, offset }: { limit: number; offset?: number }) {

@@ -1,15 +1,14 @@
 import type { Caller, UserStore } from "../../store.js"
-import type { CountFilter, ListedUser } from "../../types.js"
+import type { CountFilter, ListedUser, Page, PageRequest, UserFilter } from "../../types.js"
 import type { Database } from "../database.js"
 import { countByCreation } from "../query/creation-count.js"
 import type { PageTokens } from "../query/page-tokens.js"
-import { type Cell, statement } from "../query/statement.js"
-import { columnsWithTimes, timesOf } from "../schema/row-times.js"
+import { statement } from "../query/statement.js"
 import type { UserRow } from "../schema/rows.js"
 import { emailKey } from "./email-key.js"
-import { checkFilters, firstTime, lastTime, type RangePosition, rangeOf, userRanges } from "./user-ranges.js"
+import { checkFilters, firstTime, lastTime, rangeOf, userRanges } from "./user-ranges.js"
 import type { UserReader } from "./user-reader.js"
-import { type AccountPosition, usersOfProvider } from "./users-of-provider.js"
+import { usersOfProvider } from "./users-of-provider.js"
 
 /** A selection of a tenant's users by the time of their creation, and optionally by address. */
 interface Wanted {
@@ -25,7 +24,6 @@ export function userLists(
   { tokens, reader }: { tokens: PageTokens; reader: UserReader },
 ): Pick<UserStore, "list" | "count"> {
   const { users } = database.tables
-  const columns = columnsWithTimes(reader, "u")
   const parameters = {
     tenant: ({ tenant }: Wanted) => users.cell("tenant", tenant),
     since: ({ since }: Wanted) => users.cell("created", since),
@@ -34,7 +32,7 @@ export function userLists(
   const withEmail = { ...parameters, emailKey: (wanted: Wanted) => users.cell("emailKey", wanted.emailKey) }
   const hasEmail = "u.tenant = :tenant AND u.created >= :since AND u.created < :before AND u.emailKey = :emailKey"
   const select = (what: string) => users.selectFrom("u").select(what)
-  const userWithEmail = statement<UserRow, Wanted>(select(columns).where(hasEmail), withEmail)
+  const userWithEmail = statement<UserRow, Wanted>(select(reader.listedColumns("u")).where(hasEmail), withEmail)
   const countWithEmail = statement<UserRow, Wanted>(select("COUNT(*)").where(hasEmail), withEmail)
   // Users that are being deleted are counted too, and subtracted afterwards.
   const countCreated = countByCreation(users, { alias: "u", index: "users_created" })
@@ -47,36 +45,30 @@ export function userLists(
       .andWhere("CASE WHEN u.tenant = :tenant AND u.created >= :since AND u.created < :before THEN 1 ELSE 0 END = 1"),
     { ...parameters, earliest: () => users.cell("deleted", firstTime) },
   )
-  const userOf = (cells: Cell[]): ListedUser => ({ ...reader.user(cells), ...timesOf(users, cells, reader.width) })
-  const pageOfRange = userRanges(database, reader)
-  const pageOfProvider = usersOfProvider(database, reader)
+  const pageOfRange = userRanges(database, reader, tokens)
+  const pageOfProvider = usersOfProvider(database, reader, tokens)
   const usersWithEmail = async (caller: Caller, wanted: Wanted) => {
     if (wanted.emailKey === undefined) return []
     const rows = await database.olderReads(caller).read(userWithEmail, wanted)
-    return users.readable(rows, userOf)
+    return users.readable(rows, reader.listed)
+  }
+  async function pageOf(caller: Caller, filter: UserFilter, page: PageRequest): Promise<Page<ListedUser>> {
+    const list = ["users", caller.tenant, JSON.stringify(filter)]
+    if (filter.provider !== undefined) return pageOfProvider(caller, list, filter.provider, page)
+    const range = filter.email === undefined ? rangeOf(filter) : undefined
+    if (range !== undefined) return pageOfRange(caller, list, range, page)
+    // Such a list has one page, so no token is of it.
+    if (page.token !== undefined) tokens.open(list, page.token)
+    return { items: filter.email === undefined ? [] : await usersWithEmail(caller, wantedBy(caller, filter)) }
   }
 
   return {
-    async list(caller, filter, { size, token }) {
+    async list(caller, filter, page) {
       checkFilters(filter)
-      const list = ["users", caller.tenant, JSON.stringify(filter)]
-      const { provider } = filter
       const isWanted = ({ disabled }: ListedUser) =>
         filter.disabled === undefined || (disabled !== undefined) === filter.disabled
-      if (provider !== undefined) {
-        const position = token === undefined ? undefined : tokens.open<AccountPosition>(list, token)
-        const { items, next } = await pageOfProvider(caller, provider, { size, position })
-        return { items: items.filter(isWanted), nextToken: next && tokens.seal(list, next) }
-      }
-      const position = token === undefined ? undefined : tokens.open<RangePosition>(list, token)
-      if (filter.email !== undefined) {
-        const items = await usersWithEmail(caller, wantedBy(caller, filter))
-        return { items: items.filter(isWanted) }
-      }
-      const range = rangeOf(filter)
-      if (range === undefined) return { items: [] }
-      const { items, next } = await pageOfRange(caller, range, { size, position })
-      return { items: items.filter(isWanted), nextToken: next && tokens.seal(list, next) }
+      const { items, nextToken } = await pageOf(caller, filter, page)
+      return { items: items.filter(isWanted), nextToken }
     },
 
     async count(caller, filter) {

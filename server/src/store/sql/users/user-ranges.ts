@@ -2,11 +2,11 @@ import { StoreError } from "../../../errors/store-error.js"
 import type { Caller } from "../../store.js"
 import type { ListedUser, PageRequest, UserFilter } from "../../types.js"
 import type { Database } from "../database.js"
-import { readPage, rowsPerStatement } from "../query/page.js"
+import { readList, rowsPerStatement } from "../query/page.js"
+import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { Engine } from "../schema/column-types.js"
 import { nameKey, nameKeyCharacters } from "../schema/migrations/name-key.js"
-import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { UserRow } from "../schema/rows.js"
 import { emailKey } from "./email-key.js"
 import { startOfDay } from "./start-of-day.js"
@@ -52,15 +52,7 @@ export interface UserRange {
 }
 
 /** The user after which a page begins. */
-interface Position {
-  value: Value
-  id: string
-}
-
-interface Entry extends Position {
-  /** Undefined if the row cannot be read. */
-  user: ListedUser | undefined
-}
+type Position = [value: string, id: string]
 
 interface Wanted {
   tenant: string
@@ -68,13 +60,9 @@ interface Wanted {
   after: Position
 }
 
-/** A position in a page token. */
-export type RangePosition = [value: string, id: string]
-
 /** Creates the pages of ranges of users. */
-export function userRanges(database: Database, reader: UserReader) {
+export function userRanges(database: Database, reader: UserReader, tokens: PageTokens) {
   const { users } = database.tables
-  const userOf = (cells: Cell[]): ListedUser => ({ ...reader.user(cells), ...timesOf(users, cells, reader.width) })
   const all = orders(database.engine)
   const statements = Object.fromEntries(Object.entries(all).map(([name, order]) => [name, following(order)])) as Record<
     OrderName,
@@ -87,43 +75,40 @@ export function userRanges(database: Database, reader: UserReader) {
     const isAfter = `(${value}, u.id) > (:value, :id) AND (${value} > :value OR (${value} = :value AND u.id > :id))`
     const select = users
       .selectFrom("u")
-      .select(`${columnsWithTimes(reader, "u")}, ${value} AS ordered_by`)
+      .select(`${reader.listedColumns("u")}, ${value} AS ordered_by`)
       .useIndex(index)
       .where(`u.tenant = :tenant AND ${value} <= :last AND ${isAfter}`)
       .orderBy("ordered_by")
       .limit(rowsPerStatement)
+    const toCell = (value: Value) => users.cell(type, value as UserRow[typeof type])
     return statement<UserRow, Wanted>(isUnique ? select : select.addOrderBy("u.id"), {
       tenant: ({ tenant }) => users.cell("tenant", tenant),
-      last: ({ last }) => users.cell(type, last as UserRow[typeof type]),
-      value: ({ after }) => users.cell(type, after.value as UserRow[typeof type]),
-      id: ({ after }) => users.cell("id", after.id),
+      last: ({ last }) => toCell(last),
+      value: ({ after: [value] }) => toCell(type === "emailKey" ? value : new Date(value)),
+      id: ({ after: [, id] }) => users.cell("id", id),
     })
   }
 
-  return async (
-    caller: Caller,
-    { order, first, last }: UserRange,
-    { size, position }: Pick<PageRequest, "size"> & { position: RangePosition | undefined },
-  ) => {
-    const { type } = all[order]
-    const toValue = (text: string) => (type === "emailKey" ? text : new Date(text))
-    // No id is empty, so all users with the first value come after it.
-    const after = position === undefined ? { value: first, id: "" } : { value: toValue(position[0]), id: position[1] }
+  return (caller: Caller, name: readonly string[], { order, first, last }: UserRange, page: PageRequest) => {
     const { tenant } = caller
     const sql = database.olderReads(caller)
-    const { items, next } = await readPage<Entry, Position>({
-      size,
-      after,
+    return readList<ListedUser, Position>(page, {
+      tokens,
+      name,
+      first: [textOf(first), ""],
       read: (after) => sql.read(statements[order], { tenant, last, after }),
-      itemOf: (cells) => ({
-        value: users.value(type, cells.at(-1) as Cell) as Value,
-        id: users.valueIn("id", cells),
-        user: users.readable([cells], userOf)[0],
-      }),
+      table: users,
+      itemOf: reader.listed,
+      positionOf: (cells) => [
+        textOf(users.value(all[order].type, cells.at(-1) as Cell) as Value),
+        users.valueIn("id", cells),
+      ],
     })
-    const token = next && [next.value instanceof Date ? next.value.toISOString() : next.value, next.id]
-    return { items: items.flatMap(({ user }) => user ?? []), next: token as RangePosition | undefined }
   }
+}
+
+function textOf(value: Value): string {
+  return value instanceof Date ? value.toISOString() : value
 }
 
 /** Returns the range of a filter, undefined if no user can match. Throws INVALID_FIELD for filters without a common index. */

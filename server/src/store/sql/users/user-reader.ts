@@ -1,6 +1,7 @@
-import type { User } from "../../types.js"
+import type { ListedUser, User } from "../../types.js"
 import type { Database } from "../database.js"
 import type { Cell, Statement } from "../query/statement.js"
+import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { disabledColumns, type UserRow } from "../schema/rows.js"
 
 /** Reads users together with whether they are disabled, which the columns of the table do not tell. */
@@ -11,6 +12,9 @@ export interface UserReader {
   readonly width: number
   /** Converts the first cells. */
   user(cells: Cell[]): User
+  /** Returns the columns that `listed` expects: the others, then when the row was created and last written. */
+  listedColumns(alias: string): string
+  listed(cells: Cell[]): ListedUser
   first(rows: Cell[][]): User | null
   /** Selects and locks a user, like `Table.byKeyForUpdate`. */
   readonly byKeyForUpdate: Statement<Pick<UserRow, "tenant" | "id">>
@@ -28,10 +32,15 @@ export function userReader({ tables: { users } }: Pick<Database, "tables">, cloc
     const reason = users.value("disabledReason", cellOf(2))
     return { ...found, disabled: { since: users.value("disabledSince", since) as Date, until, reason } }
   }
+  const columns = (alias: string) =>
+    [users.columns(alias), ...disabledColumns.map((name) => `${alias}.${name}`)].join(", ")
+  const width = users.width + disabledColumns.length
   return {
-    columns: (alias) => [users.columns(alias), ...disabledColumns.map((name) => `${alias}.${name}`)].join(", "),
-    width: users.width + disabledColumns.length,
+    columns,
+    width,
     user,
+    listedColumns: (alias) => columnsWithTimes({ columns }, alias),
+    listed: (cells) => ({ ...user(cells), ...timesOf(users, cells, width) }),
     first: ([cells]) => (cells === undefined ? null : user(cells)),
     byKeyForUpdate: users.withColumnsForUpdate(disabledColumns.map((name) => `u.${name}`)),
   }

@@ -1,23 +1,11 @@
 import type { Caller } from "../../store.js"
 import type { ListedUser, PageRequest } from "../../types.js"
 import type { Database } from "../database.js"
-import { readPage, rowsPerStatement } from "../query/page.js"
+import { readList, rowsPerStatement } from "../query/page.js"
+import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, statement } from "../query/statement.js"
-import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { AccountRow } from "../schema/rows.js"
 import type { UserReader } from "./user-reader.js"
-
-/** The account after which a page begins, in a page token. */
-export type AccountPosition = [providerAccountId: string]
-
-interface Position {
-  accountId: string
-}
-
-interface Entry extends Position {
-  /** Undefined if the user is listed with another account, is being deleted or cannot be read. */
-  user: ListedUser | undefined
-}
 
 interface Wanted {
   tenant: string
@@ -30,9 +18,8 @@ interface Wanted {
  * user is listed with the first of several accounts. The others count as entries of their pages, so that a user with very
  * many accounts makes no page read more than its size.
  */
-export function usersOfProvider(database: Database, reader: UserReader) {
+export function usersOfProvider(database: Database, reader: UserReader, tokens: PageTokens) {
   const { users, accounts } = database.tables
-  const userOf = (cells: Cell[]): ListedUser => ({ ...reader.user(cells), ...timesOf(users, cells, reader.width) })
   const firstAccountId =
     "(SELECT o.provider_account_id FROM accounts o" +
     " WHERE o.tenant = a.tenant AND o.user_id = a.userId AND o.provider = a.provider" +
@@ -41,7 +28,7 @@ export function usersOfProvider(database: Database, reader: UserReader) {
     accounts
       .selectFrom("a")
       .leftJoin(users.entity, "u", "u.tenant = a.tenant AND u.id = a.userId")
-      .select(`${columnsWithTimes(reader, "u")}, a.providerAccountId, ${firstAccountId}`)
+      .select(`${reader.listedColumns("u")}, a.providerAccountId, ${firstAccountId}`)
       .where("a.tenant = :tenant AND a.provider = :provider AND a.providerAccountId > :after")
       .orderBy("a.providerAccountId")
       .limit(rowsPerStatement),
@@ -51,27 +38,23 @@ export function usersOfProvider(database: Database, reader: UserReader) {
       after: ({ after }) => accounts.cell("providerAccountId", after),
     },
   )
-  const entryOf = (cells: Cell[]): Entry => {
-    const [accountId, firstId] = cells.slice(-2).map((cell) => accounts.value("providerAccountId", cell as Cell))
-    const isListed = accountId === firstId && users.valueIn("id", cells) !== undefined
-    return { accountId: accountId as string, user: isListed ? users.readable([cells], userOf)[0] : undefined }
-  }
+  const accountIn = (cell: Cell | undefined) => accounts.value("providerAccountId", cell as Cell)
 
-  return async (
-    caller: Caller,
-    provider: string,
-    { size, position: [after] = [""] }: Pick<PageRequest, "size"> & { position: AccountPosition | undefined },
-  ) => {
+  return (caller: Caller, name: readonly string[], provider: string, page: PageRequest) => {
     const { tenant } = caller
     const sql = database.olderReads(caller)
-    const { items, next } = await readPage<Entry, Position>({
-      size,
-      // No account id is empty.
-      after: { accountId: after },
-      read: ({ accountId }) => sql.read(following, { tenant, provider, after: accountId }),
-      itemOf: entryOf,
+    return readList<ListedUser, [accountId: string]>(page, {
+      tokens,
+      name,
+      first: [""],
+      read: ([after]) => sql.read(following, { tenant, provider, after }),
+      table: users,
+      // The user may be listed with another account, or is being deleted.
+      itemOf(cells) {
+        const isListed = accountIn(cells.at(-2)) === accountIn(cells.at(-1)) && users.valueIn("id", cells) !== undefined
+        return isListed ? reader.listed(cells) : undefined
+      },
+      positionOf: (cells) => [accountIn(cells.at(-2))],
     })
-    const token: AccountPosition | undefined = next && [next.accountId]
-    return { items: items.flatMap(({ user }) => user ?? []), next: token }
   }
 }

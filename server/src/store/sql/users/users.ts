@@ -11,7 +11,6 @@ import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, textOf } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
-import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import type { UserRow } from "../schema/rows.js"
 import { checkEtag } from "../stale-etag.js"
 import { emailKey } from "./email-key.js"
@@ -57,7 +56,7 @@ export function userStore(
     key: ["provider", "providerAccountId"],
   })
   const withTimes = users.statement(
-    users.selectFrom("u").select(columnsWithTimes(reader, "u")).where(users.keyIs("u")),
+    users.selectFrom("u").select(reader.listedColumns("u")).where(users.keyIs("u")),
     ...users.key,
   )
   const privateById = users.statement(
@@ -119,7 +118,7 @@ export function userStore(
 
     async getWithTimes(caller, id) {
       const [cells] = await database.reads(caller).read(withTimes, { tenant: caller.tenant, id })
-      return cells === undefined ? null : { ...reader.user(cells), ...timesOf(users, cells, reader.width) }
+      return cells === undefined ? null : reader.listed(cells)
     },
 
     async getMany(caller, ids) {
