@@ -1,26 +1,22 @@
 import type { TenantSchema, TenantService } from "@authwire/proto"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type { Implementation } from "../rpc/call.js"
-import type { TenantDirectory } from "../store/store.js"
+import type { Store } from "../store/store.js"
 import type { Tenant } from "../store/types.js"
 import { newKeyFor } from "./new-key.js"
 import { fromApiKey } from "./wire/api-key.js"
 import { toPage, type WholeMessage } from "./wire/values.js"
 
 /** Creates the service for the tenants of the store. */
-export function tenantService({
-  tenantDirectory,
-}: {
-  tenantDirectory: TenantDirectory
-}): Implementation<typeof TenantService> {
+export function tenantService({ tenants, now }: Pick<Store, "tenants" | "now">): Implementation<typeof TenantService> {
   return {
     async listTenants(request, call) {
-      const { items, nextToken } = await tenantDirectory.list(call, toPage(request))
+      const { items, nextToken } = await tenants.page(call, toPage(request))
       return { tenants: items.map(fromTenant), nextPageToken: nextToken ?? "" }
     },
     async createTenant({ name, apiKeyName, scopes }, call) {
       const { key, text } = newKeyFor(call, apiKeyName, scopes)
-      const created = await tenantDirectory.create(call, name, key)
+      const created = await tenants.createWithKey(call, { name, created: new Date(now()) }, key)
       return { tenant: fromTenant(created.tenant), apiKey: fromApiKey(created.key), key: text }
     },
   }

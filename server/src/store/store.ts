@@ -122,8 +122,6 @@ export interface Store {
   readonly authenticators: AuthenticatorStore
   readonly tenants: TenantStore
   readonly apiKeys: ApiKeyStore
-  readonly tenantApiKeys: TenantApiKeyStore
-  readonly tenantDirectory: TenantDirectory
   readonly events: EventStore
   readonly audit: AuditStore
   readonly caches: CacheStore
@@ -567,8 +565,19 @@ export interface DeletedRows {
 export interface TenantStore {
   /** Throws TENANT_ALREADY_EXISTS. */
   create(waiter: Waiter, tenant: Tenant): Promise<Tenant>
+  /**
+   * Creates a tenant and its first key, or neither. Throws TENANT_ALREADY_EXISTS, INVALID_FIELD (`name`: there are 1,000
+   * tenants), and API_KEY_ALREADY_EXISTS.
+   */
+  createWithKey(
+    caller: Caller,
+    tenant: Tenant,
+    key: Omit<ApiKey, "tenant" | "created" | "revoked">,
+  ): Promise<{ tenant: Tenant; key: ApiKey }>
   /** Returns all tenants, ordered by name. */
   list(waiter: Waiter): Promise<Tenant[]>
+  /** Returns the tenants in the byte order of their names. See Pages. */
+  page(caller: Caller, page: PageRequest): Promise<Page<Tenant>>
   /** Returns the number of rows of the tenant in each table, without its events. */
   count(waiter: Waiter, name: string): Promise<TenantRows[]>
   /**
@@ -591,13 +600,16 @@ export interface ApiKeyStore {
    * Throws TENANT_NOT_FOUND and API_KEY_ALREADY_EXISTS.
    *
    * @param options.isLimited Whether the tenant can have 1,000 keys. Then a key that was revoked more than a minute ago is
-   *   deleted, and INVALID_FIELD (`name`) thrown if there is none. Default: false.
+   *   deleted, and INVALID_FIELD (`name`) thrown if there is none; also INVALID_FIELD (`expire_time`) if the key has expired
+   *   already. Default: false.
    */
   create(waiter: Waiter, key: ApiKey, options?: { isLimited?: boolean }): Promise<ApiKey>
   /** Returns null also for a key that cannot be read. */
   get(waiter: Waiter, id: string): Promise<ApiKey | null>
   /** Returns the keys of all tenants, the oldest first. */
   list(waiter: Waiter): Promise<ApiKey[]>
+  /** Returns the keys of the caller's tenant, those that have expired or were revoked too, in the byte order of their ids. See Pages. */
+  page(caller: Caller, page: PageRequest): Promise<Page<ApiKey>>
   /**
    * Returns the keys that are neither revoked nor expired at `at`, in the order of their ids, one page at a time. Expired
    * keys with a certificate name are returned too, because that name stays theirs until they are revoked. Bypasses the
@@ -624,32 +636,4 @@ export interface ApiKeyStore {
    * @param tenant The tenant of the key: null is returned for a key of another one. Without it, keys of all tenants are meant.
    */
   revoke(waiter: Waiter, id: string, at: Date, tenant?: string): Promise<ApiKey | null>
-}
-
-/** What a caller can do with the keys of its own tenant. */
-export interface TenantApiKeyStore {
-  /** Returns the keys, those that have expired or were revoked too, in the byte order of their ids. See Pages. */
-  list(caller: Caller, page: PageRequest): Promise<Page<ApiKey>>
-  /**
-   * Throws INVALID_FIELD (`expire_time`: it has passed; `name`: the tenant has 1,000 keys, see ApiKeyStore) and what
-   * `create` of ApiKeyStore throws.
-   */
-  create(caller: Caller, key: Omit<ApiKey, "tenant" | "created" | "revoked">): Promise<ApiKey>
-  /** Does what `revoke` of ApiKeyStore does. Returns null also for a key of another tenant. */
-  revoke(caller: Caller, id: string): Promise<ApiKey | null>
-}
-
-/** What an operator can do with the tenants of the service by calls. */
-export interface TenantDirectory {
-  /** Returns the tenants in the byte order of their names. See Pages. */
-  list(caller: Caller, page: PageRequest): Promise<Page<Tenant>>
-  /**
-   * Creates a tenant and its first key, or neither. Throws TENANT_ALREADY_EXISTS, INVALID_FIELD (`name`: there are 1,000
-   * tenants), and API_KEY_ALREADY_EXISTS.
-   */
-  create(
-    caller: Caller,
-    name: string,
-    key: Omit<ApiKey, "tenant" | "created" | "revoked">,
-  ): Promise<{ tenant: Tenant; key: ApiKey }>
 }

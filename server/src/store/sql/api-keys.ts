@@ -3,6 +3,8 @@ import type { ApiKeyStore } from "../store.js"
 import type { ApiKey } from "../types.js"
 import { databaseClock } from "./clock.js"
 import type { Database, Reads } from "./database.js"
+import { readList, rowsPerStatement } from "./query/page.js"
+import type { PageTokens } from "./query/page-tokens.js"
 import { type Cell, type Statements, statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import type { ApiKeyRow } from "./schema/rows.js"
@@ -25,7 +27,7 @@ export const maxKeysOfTenant = 1000
 /** How long a revoked key stays before it makes room for a new one, in milliseconds: every process has long read of its end. */
 const revokedMs = 60_000
 
-export function apiKeyStore(database: Database): ApiKeyStore {
+export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
   const { apiKeys, tenants } = database.tables
   const allKeys = apiKeys.statement(apiKeys.selectFrom("k").orderBy("k.created").addOrderBy("k.id"))
   const validKeys = statement<ApiKeyRow, { expires: Date; after: string }>(
@@ -80,18 +82,16 @@ export function apiKeyStore(database: Database): ApiKeyStore {
   }
 
   return {
-    create: (waiter, key, { isLimited = false } = {}) =>
+    async create(waiter, key, { isLimited = false } = {}) {
+      if (isLimited && key.expires !== undefined && key.expires <= key.created)
+        throw new StoreError("INVALID_FIELD", "must be in the future", { field: "expire_time" })
       // The foreign key locks the tenant's row.
-      database.writes(waiter, [apiKeys.nameOf(key), tenants.nameOf({ name: key.tenant })], async (sql) => {
+      const rows = [apiKeys.nameOf(key), tenants.nameOf({ name: key.tenant })]
+      return database.writes(waiter, rows, async (sql) => {
         if (isLimited) await makeRoom(sql, key)
-        try {
-          await sql.write(apiKeys.insert, key)
-          return key
-        } catch (error) {
-          if (failsBy(error, "duplicate")) throw new StoreError("API_KEY_ALREADY_EXISTS", "the id of the key is taken")
-          throw failsBy(error, "no-parent") ? new StoreError("TENANT_NOT_FOUND", "no such tenant") : error
-        }
-      }),
+        return insertKey(database, sql, key)
+      })
+    },
 
     async get(waiter, id) {
       const rows = await database.readAside(waiter, apiKeys.byKey, { id })
@@ -136,6 +136,45 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         await sql.write(revokeKey, { id, revoked: at })
         return apiKeys.first(await sql.read(apiKeys.byKey, { id }))
       }),
+  }
+}
+
+/** Creates the pages of the keys of a tenant. */
+export function apiKeyPages(database: Database, tokens: PageTokens): ApiKeyStore["page"] {
+  const { apiKeys } = database.tables
+  const following = apiKeys.statement(
+    apiKeys
+      .selectFrom("k")
+      .where("k.tenant = :tenant AND k.id > :id")
+      .orderBy("k.tenant")
+      .addOrderBy("k.id")
+      .limit(rowsPerStatement),
+    "tenant",
+    "id",
+  )
+  return (caller, page) => {
+    const { tenant } = caller
+    const sql = database.reads(caller)
+    return readList<ApiKey, string>(page, {
+      tokens,
+      name: ["api keys", tenant],
+      first: "",
+      read: (id) => sql.read(following, { tenant, id }),
+      table: apiKeys,
+      itemOf: (cells) => apiKeys.row(cells),
+      positionOf: (cells) => apiKeys.valueIn("id", cells),
+    })
+  }
+}
+
+/** Inserts a key. Throws API_KEY_ALREADY_EXISTS and TENANT_NOT_FOUND. */
+export async function insertKey({ tables: { apiKeys } }: Database, sql: Statements, key: ApiKey): Promise<ApiKey> {
+  try {
+    await sql.write(apiKeys.insert, key)
+    return key
+  } catch (error) {
+    if (failsBy(error, "duplicate")) throw new StoreError("API_KEY_ALREADY_EXISTS", "the id of the key is taken")
+    throw failsBy(error, "no-parent") ? new StoreError("TENANT_NOT_FOUND", "no such tenant") : error
   }
 }
 

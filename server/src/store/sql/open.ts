@@ -1,7 +1,7 @@
 import type { Store } from "../store.js"
 import { accountStore } from "./accounts/accounts.js"
 import { tokenRefreshStore } from "./accounts/token-refreshes.js"
-import { apiKeyStore } from "./api-keys.js"
+import { apiKeyPages, apiKeyStore } from "./api-keys.js"
 import { auditStore } from "./audit-entries.js"
 import { authenticatorStore } from "./authenticators.js"
 import { cacheStore } from "./caches.js"
@@ -25,9 +25,7 @@ import type { OnUnreadable } from "./schema/row-reader.js"
 import { sessionPolicyStore } from "./sessions/session-policies.js"
 import { sessionRevocations } from "./sessions/session-revocations.js"
 import { sessionStore } from "./sessions/sessions.js"
-import { tenantApiKeyStore } from "./tenant-api-keys.js"
-import { tenantDirectory } from "./tenant-directory.js"
-import { tenantStore } from "./tenants.js"
+import { tenantPages, tenantStore } from "./tenants.js"
 import type { RetryEvent } from "./transaction/retry.js"
 import { provisionalUsers } from "./users/provisional-users.js"
 import { userStore } from "./users/users.js"
@@ -143,7 +141,6 @@ export function sqlStore(
   const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
   const revocations = sessionRevocations(database, eventOf)
   const { revokeMost } = revocations
-  const apiKeys = apiKeyStore(database)
   return {
     database,
     users: userStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
@@ -153,10 +150,8 @@ export function sqlStore(
     sessionPolicies: sessionPolicyStore(database, eventOf),
     verificationTokens: verificationTokenStore(database, eventOf),
     authenticators: authenticatorStore(database, { tokens, clock, provisional, eventOf }),
-    tenants: tenantStore(database),
-    apiKeys,
-    tenantApiKeys: tenantApiKeyStore(database, { all: apiKeys, tokens, clock }),
-    tenantDirectory: tenantDirectory(database, { tokens, clock }),
+    tenants: { ...tenantStore(database), page: tenantPages(database, tokens) },
+    apiKeys: { ...apiKeyStore(database), page: apiKeyPages(database, tokens) },
     ...idempotencyStore(database, cipher, clock),
     events: { ...eventStore(database, { isEnabled }), ...eventCursors(encryptionKeys) },
     audit: auditStore(database, tokens),

@@ -1,30 +1,57 @@
 import { StoreError } from "../../errors/store-error.js"
 import type { TenantRows, TenantStore } from "../store.js"
+import type { Tenant } from "../types.js"
+import { insertKey } from "./api-keys.js"
 import type { Database } from "./database.js"
+import { readList, rowsPerStatement } from "./query/page.js"
+import type { PageTokens } from "./query/page-tokens.js"
 import { type Statement, type Statements, statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
 import type { Table } from "./schema/table.js"
+
+/**
+ * The number of tenants up to which callers can create some: every process keeps a little of each. Calls at the same time may exceed it
+ * by their number.
+ */
+export const maxTenants = 1000
 
 /** A row of any table that belongs to a tenant. */
 interface Owned {
   tenant: string
 }
 
-export function tenantStore(database: Database): TenantStore {
-  const { tenants } = database.tables
+export function tenantStore(database: Database): Omit<TenantStore, "page"> {
+  const { apiKeys, tenants } = database.tables
   const allTenants = tenants.statement(tenants.selectFrom("t").orderBy("t.name"))
+  const some = tenants.statement(
+    tenants
+      .selectFrom("t")
+      .select("t.name")
+      .limit(maxTenants + 1),
+  )
   const owned = ownedTables(database)
+
+  async function insert(sql: Statements, tenant: Tenant): Promise<Tenant> {
+    try {
+      await sql.write(tenants.insert, tenant)
+      return tenant
+    } catch (error) {
+      throw failsBy(error, "duplicate") ? new StoreError("TENANT_ALREADY_EXISTS", "the name is taken") : error
+    }
+  }
+
   return {
-    create: (waiter, tenant) =>
-      database.writes(waiter, [tenants.nameOf(tenant)], async (sql) => {
-        try {
-          await sql.write(tenants.insert, tenant)
-          return tenant
-        } catch (error) {
-          throw failsBy(error, "duplicate") ? new StoreError("TENANT_ALREADY_EXISTS", "the name is taken") : error
-        }
-      }),
+    create: (waiter, tenant) => database.writes(waiter, [tenants.nameOf(tenant)], (sql) => insert(sql, tenant)),
+
+    createWithKey(caller, tenant, given) {
+      const key = { ...given, tenant: tenant.name, created: tenant.created }
+      return database.transaction(caller, [tenants.nameOf(tenant), apiKeys.nameOf(key)], async (sql) => {
+        await insert(sql, tenant)
+        if ((await sql.read(some, {})).length > maxTenants) throw tooManyTenants()
+        return { tenant, key: await insertKey(database, sql, key) }
+      })
+    },
 
     async list(waiter) {
       const rows = await database.reads(waiter).read(allTenants, {})
@@ -50,6 +77,27 @@ export function tenantStore(database: Database): TenantStore {
         const count = await sql.write(tenants.delete, { name })
         return count === 0 ? null : { table: tenants.name, count }
       }),
+  }
+}
+
+/** Creates the pages of tenants. */
+export function tenantPages(database: Database, tokens: PageTokens): TenantStore["page"] {
+  const { tenants } = database.tables
+  const following = tenants.statement(
+    tenants.selectFrom("t").where("t.name > :name").orderBy("t.name").limit(rowsPerStatement),
+    "name",
+  )
+  return (caller, page) => {
+    const sql = database.reads(caller)
+    return readList<Tenant, string>(page, {
+      tokens,
+      name: ["tenants"],
+      first: "",
+      read: (name) => sql.read(following, { name }),
+      table: tenants,
+      itemOf: (cells) => tenants.row(cells),
+      positionOf: (cells) => tenants.valueIn("name", cells),
+    })
   }
 }
 
@@ -83,4 +131,9 @@ function ownedTables(database: Database) {
         },
       }
     })
+}
+
+function tooManyTenants(): StoreError {
+  const rule = `must be that of one of at most ${maxTenants} tenants: the command creates more`
+  return new StoreError("INVALID_FIELD", rule, { field: "name" })
 }

@@ -106,19 +106,18 @@ export function tenantContract(context: ContractContext): void {
     test("are created with a first key, or not at all", async () => {
       const caller = { tenant: "default" }
       const key = { id: newId().replaceAll("-", ""), name: "first", scopes: ["all"], secretHash: Buffer.alloc(32, 1) }
-      const name = newId()
-      const created = await context.store.tenantDirectory.create(caller, name, key)
-      const now = new Date(context.clock.now)
-      expect(created).toEqual({ tenant: { name, created: now }, key: { ...key, tenant: name, created: now } })
+      const tenant = { name: newId(), created: new Date(context.clock.now) }
+      const created = await context.store.tenants.createWithKey(caller, tenant, key)
+      expect(created).toEqual({ tenant, key: { ...key, tenant: tenant.name, created: tenant.created } })
       expect(await context.other.apiKeys.get({}, key.id)).toEqual(created.key)
       const other = { ...key, id: newId().replaceAll("-", "") }
-      const taken = context.other.tenantDirectory.create(caller, name, other)
+      const taken = context.other.tenants.createWithKey(caller, tenant, other)
       await expect(taken).rejects.toMatchObject({ reason: "TENANT_ALREADY_EXISTS" })
       expect(await context.store.apiKeys.get({}, other.id)).toBeNull()
-      const unmade = newId()
-      const sameKey = context.other.tenantDirectory.create(caller, unmade, key)
+      const unmade = { ...tenant, name: newId() }
+      const sameKey = context.other.tenants.createWithKey(caller, unmade, key)
       await expect(sameKey).rejects.toMatchObject({ reason: "API_KEY_ALREADY_EXISTS" })
-      expect((await context.store.tenants.list({})).map((tenant) => tenant.name)).not.toContain(unmade)
+      expect((await context.store.tenants.list({})).map(({ name }) => name)).not.toContain(unmade.name)
     })
 
     test("are listed page by page, each once, in the byte order of their names", async () => {
@@ -127,7 +126,7 @@ export function tenantContract(context: ContractContext): void {
       for (const name of names) await context.store.tenants.create({}, { name, created: new Date(context.clock.now) })
       const found: string[] = []
       for (let token: string | undefined, isLast = false; !isLast; isLast = token === undefined) {
-        const page = await context.other.tenantDirectory.list(caller, { size: 3, token })
+        const page = await context.other.tenants.page(caller, { size: 3, token })
         expect(page.items.length).toBeLessThanOrEqual(3)
         found.push(...page.items.map(({ name }) => name))
         token = page.nextToken
