@@ -217,54 +217,18 @@ async function dropAll(runner: QueryRunner, statements: readonly string[]): Prom
 }
 
 /**
- * Creates the tables, or completes those of a build before the first release.
+ * Creates the tables, or completes those of a build before the first release. rows.ts says what their columns are, and
+ * column-types.ts and the decisions 3, 11, 15 and 17 why they have this form.
  *
- * Every row of callers' data belongs to a tenant, and each of its keys begins with the tenant.
- *
- * Keys are bytes (VARBINARY), because every collation of the servers treats some different keys as equal, and two users
- * with equal ids are one user. A person who could register a credential id that compares equal to another person's
- * could sign in as that person: credential ids are Base64, where upper and lower case differ. An InnoDB key may have
- * 3,072 bytes. Other text is utf8mb4_bin, which both servers have and which compares exactly. On PostgreSQL keys and
- * other text have the collation "C", which compares bytes; an index key there may have 2,704 bytes.
- *
- * Session tokens, verification tokens and the secret parts of API keys are stored only as their SHA-256. So a reader of
- * the table or of a backup cannot sign in with them.
- *
- * `email_key` is the address, trimmed and with ASCII letters in lower case, or NULL if there is none: NULLs do not
- * collide in a unique index. 1,280 bytes are 320 characters of four bytes. `provisional_until` is the time until which a
- * user with an incomplete sign-up can be replaced; see provisional-users.ts.
- *
- * JSON is stored as text, because the servers' JSON types change numbers and the order of keys. A picture may be a data
- * URL and provider tokens may be large, beyond the limit of TEXT (65,535 bytes). Seconds are DOUBLE because providers
- * send fractions. The signature counter of WebAuthn is an unsigned 32-bit integer.
- *
- * Foreign keys do not cascade, and the deletion of a user deletes the dependent rows itself: a replication group with
- * several primaries rejects cascading foreign keys, because it cannot see what they delete. Verification tokens have no
- * foreign key, because the identifier is the address of a person who need not be a user yet.
- *
- * The columns `refresh_…` hold the state of a token refresh: which process refreshes the tokens and until when, or why
- * the last refresh failed, until when it is not retried, and a hash of the refresh token that failed.
- *
- * The `answer` of an idempotency key is sealed with a key that depends on the idempotency key, which only the caller
- * has, and contains a digest of the request. So a reader of the table can guess neither.
- *
- * The row of an event is committed together with the write that it records, without a `sequence`; see events.ts.
- * `event_head` has the last sequence, and a random id by which a cursor recognizes its database. The index of sequences
- * finds the events without one, the next events of all tenants, and the oldest events, which are cleaned up.
- *
- * The private properties of users are sealed like the tokens of accounts. They have a column of their own, so that no
- * statement reads them that is not meant to. A user with `deleted` is gone for every reader, and the cleanup deletes the
- * rows: in one transaction, those of a user with many sessions exceed the timeout of a statement.
- *
- * `name_key`, or the index of the same name, finds users by the beginning of their name; see name-key.ts. Impersonated
- * sessions are found in the index of the time of creation, which therefore has the impersonator.
+ * Every row of callers' data belongs to a tenant, and each of its keys begins with the tenant. A key of InnoDB may have 3,072
+ * bytes, an entry of an index of PostgreSQL 2,704. The 1,280 bytes of an address are 320 characters of four bytes.
  *
  * `changed` of an API key is the time of its last change, by which processes read only the keys that have changed. The
  * database itself sets it, because keys are also changed by hand.
  *
- * Each list of audit entries has an index that ends with its order. `details` is JSON: what no list selects by.
- *
- * The indexes of `expires`, `deleted`, and `created` of idempotency keys and audit entries serve the cleanup.
+ * Impersonated sessions are found in the index of the time of creation, which therefore has the impersonator. Each list of
+ * audit entries has an index that ends with its order. The indexes of `expires`, `deleted`, and `created` of idempotency keys
+ * and audit entries serve the cleanup.
  */
 export const firstRelease = migration({
   name: "0001-first-release",
