@@ -1,6 +1,7 @@
 import { StoreError } from "../errors/store-error.js"
 import type { SessionPolicyStore } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
+import { oncePer } from "../util/once-per.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
 
 /** How long a policy that was read is used without another read, in milliseconds. */
@@ -17,10 +18,7 @@ export type LongestAge = (tenant: string) => Promise<number | undefined>
 
 /** @param clock a clock for durations, in milliseconds. */
 export function longestAges(policies: Pick<SessionPolicyStore, "get">, clock: () => number): LongestAge {
-  /** By tenant. There are few. */
-  const known = new Map<string, LongestAge>()
-
-  function longestAgeOf(tenant: string): LongestAge {
+  const ageOf = oncePer((tenant: string) => {
     let found: { maxAge: number | undefined; until: number } | undefined
     const read = oneAtATime(async () => {
       const signal = AbortSignal.timeout(readMs)
@@ -40,11 +38,7 @@ export function longestAges(policies: Pick<SessionPolicyStore, "get">, clock: ()
       }
       return found?.maxAge
     }
-  }
+  })
 
-  return (tenant) => {
-    const ofTenant = known.get(tenant) ?? longestAgeOf(tenant)
-    known.set(tenant, ofTenant)
-    return ofTenant(tenant)
-  }
+  return (tenant) => ageOf(tenant)()
 }

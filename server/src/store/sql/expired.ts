@@ -1,4 +1,5 @@
 import type { ObjectLiteral } from "typeorm"
+import { oncePer } from "../../util/once-per.js"
 import type { ExpiredRows, ExpiredStore } from "../store.js"
 import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
@@ -58,7 +59,7 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
 
   // Rows that other transactions have locked are skipped, so no batch waits while it holds locks, and no lock can block
   // the cleanup. SQLite locks the whole database when the transaction begins.
-  const firstOf = (limit: number): Statement<Span> => {
+  const firstOf = oncePer((limit: number): Statement<Span> => {
     const select = table
       .selectFrom("t")
       .select([...table.key, column].map((property) => `t.${property}`).join(", "))
@@ -67,18 +68,15 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
       .limit(limit)
     if (database.engine !== "sqlite") select.setLock("pessimistic_write").setOnLocked("skip_locked")
     return statement(select, { from: ({ from }: Span) => time(from), before: ({ before }: Span) => time(before) })
-  }
-  const selects = new Map<number, Statement<Span>>()
+  })
   const deleteRows = deleteByKeys(table)
 
   return {
     table: table.name,
     keepMs,
     deleteBatch(waiter, { from, before, limit }) {
-      const select = selects.get(limit) ?? firstOf(limit)
-      selects.set(limit, select)
       return database.transaction(waiter, [], async (sql) => {
-        const rows = await sql.read(select, { from, before })
+        const rows = await sql.read(firstOf(limit), { from, before })
         if (rows.length === 0) return null
         await deleteRows(sql, rows)
         const times = timesOf(rows)

@@ -1,11 +1,12 @@
 import { StoreError } from "../../errors/store-error.js"
+import { oncePer } from "../../util/once-per.js"
 import type { TenantRows, TenantStore } from "../store.js"
 import type { Tenant } from "../types.js"
 import { insertKey } from "./api-keys.js"
 import type { Database } from "./database.js"
 import { readList, rowsPerStatement } from "./query/page.js"
 import type { PageTokens } from "./query/page-tokens.js"
-import { type Statement, type Statements, statement } from "./query/statement.js"
+import { type Statements, statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
 import type { Table } from "./schema/table.js"
@@ -117,15 +118,13 @@ function ownedTables(database: Database) {
       const select = (what: string) => table.selectFrom("t").withDeleted().select(what).where("t.tenant = :tenant")
       const parameters = { tenant: ({ tenant }: Owned) => table.cell("tenant", tenant) }
       const keys = table.key.map((property) => `t.${property}`).join(", ")
-      const selects = new Map<number, Statement<Owned>>()
+      const firstOf = oncePer((limit: number) => statement<Owned, Owned>(select(keys).limit(limit), parameters))
       const deleteThem = deleteByKeys(table)
       return {
         table: table.name,
         countRows: statement<Owned, Owned>(select("COUNT(*)"), parameters),
         async deleteRows(sql: Statements, tenant: string, limit: number): Promise<number> {
-          const first = selects.get(limit) ?? statement<Owned, Owned>(select(keys).limit(limit), parameters)
-          selects.set(limit, first)
-          const rows = await sql.read(first, { tenant })
+          const rows = await sql.read(firstOf(limit), { tenant })
           await deleteThem(sql, rows)
           return rows.length
         },

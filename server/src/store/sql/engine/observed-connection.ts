@@ -1,23 +1,16 @@
 import { type Attributes, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api"
+import { oncePer } from "../../../util/once-per.js"
 import { StatementError } from "../query/statement-error.js"
 import type { Connection, SqlEngine } from "./engine.js"
 import type { Observation, StatementName } from "./observer.js"
 
-/** The names of statements by their text. There are as many as prepared statements. */
-const known = new Map<string, StatementName>()
-
 /** Returns the name of a statement. It is parsed from the text, because only the text passes through all layers. */
-export function nameOf(statement: string): StatementName {
-  let name = known.get(statement)
-  if (name === undefined) {
-    const operation = /^\s*(\w+)/.exec(statement)?.[1]?.toUpperCase() ?? ""
-    const found = statement.matchAll(/\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:["`]\w+["`]\.)?["`](\w+)["`]/gi)
-    const tables = [...new Set([...found].map(([, table = ""]) => table))]
-    name = { operation, table: tables[0], summary: [operation, ...tables].join(" ") }
-    known.set(statement, name)
-  }
-  return name
-}
+export const nameOf = oncePer((statement: string): StatementName => {
+  const operation = /^\s*(\w+)/.exec(statement)?.[1]?.toUpperCase() ?? ""
+  const found = statement.matchAll(/\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:["`]\w+["`]\.)?["`](\w+)["`]/gi)
+  const tables = [...new Set([...found].map(([, table = ""]) => table))]
+  return { operation, table: tables[0], summary: [operation, ...tables].join(" ") }
+})
 
 /** The names of engines in OpenTelemetry's conventions, where they differ from TypeORM's. */
 const systems: Readonly<Record<string, string>> = { postgres: "postgresql" }

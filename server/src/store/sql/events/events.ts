@@ -1,3 +1,4 @@
+import { oncePer } from "../../../util/once-per.js"
 import type { EventStore } from "../../store.js"
 import type { Database, Reads } from "../database.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
@@ -63,7 +64,6 @@ export function eventStore(
     events.selectFrom("e").select("MAX(e.sequence)").where("e.tenant = :tenant"),
     "tenant",
   )
-  const following = new Map<string, Statement<{ tenant?: string; sequence: number }>>()
 
   /**
    * Selects the row of `event_head` and waits for its lock. Other locked rows are retried instead, but this lock is
@@ -91,27 +91,23 @@ export function eventStore(
     }
   }
 
-  function followingOf(ofTenant: boolean, limit: number) {
-    const name = `${ofTenant} ${limit}`
-    let select = following.get(name)
-    if (select === undefined) {
-      const builder = events.selectFrom("e").where(ofTenant ? isOfTenant : "e.sequence > :sequence")
-      builder.orderBy("e.sequence").limit(limit)
-      select = statement<EventRow, { tenant?: string; sequence: number }>(builder, {
-        sequence: ({ sequence }) => events.cell("sequence", sequence),
-        ...(ofTenant && { tenant: ({ tenant }: { tenant?: string }) => events.cell("tenant", tenant as string) }),
-      })
-      following.set(name, select)
-    }
-    return select
-  }
-
   // With the condition of the other engines, PostgreSQL would use the other index and skip the events of all other
   // tenants.
   const isOfTenant =
     database.engine === "postgres"
       ? "e.tenant = :tenant AND (e.tenant, e.sequence) > (:tenant, :sequence)"
       : "e.tenant = :tenant AND e.sequence > :sequence"
+
+  const followingOf = oncePer((ofTenant: boolean) =>
+    oncePer((limit: number) => {
+      const builder = events.selectFrom("e").where(ofTenant ? isOfTenant : "e.sequence > :sequence")
+      builder.orderBy("e.sequence").limit(limit)
+      return statement<EventRow, { tenant?: string; sequence: number }>(builder, {
+        sequence: ({ sequence }) => events.cell("sequence", sequence),
+        ...(ofTenant && { tenant: ({ tenant }: { tenant?: string }) => events.cell("tenant", tenant as string) }),
+      })
+    }),
+  )
 
   async function readHead(sql: Reads) {
     const [cells] = await sql.read(selectHead, undefined)
@@ -150,7 +146,7 @@ export function eventStore(
     },
 
     async read(waiter, { after, limit, tenant }) {
-      const select = followingOf(tenant !== undefined, limit)
+      const select = followingOf(tenant !== undefined)(limit)
       const eventOf = (cells: Cell[]) => {
         const { id: _, sequence, ...event } = events.row(cells)
         return { ...event, sequence: sequence as number }

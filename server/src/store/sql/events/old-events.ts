@@ -1,3 +1,4 @@
+import { oncePer } from "../../../util/once-per.js"
 import type { EventStore, ExpiredRows } from "../../store.js"
 import type { Database } from "../database.js"
 import { type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
@@ -20,10 +21,9 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
    * them.
    */
   let passed = 0
-  const selects = new Map<number, Statement<{ sequence: number }>>()
   const deleteEvents = deleteByIds()
 
-  const firstOf = (limit: number) =>
+  const firstOf = oncePer((limit: number) =>
     events.statement(
       events
         .selectFrom("e")
@@ -32,7 +32,8 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
         .orderBy("e.sequence")
         .limit(limit),
       "sequence",
-    )
+    ),
+  )
 
   function deleteByIds(): Statement<readonly number[]> {
     const { parameters, names } = itemParameters(eventsPerStatement, (ids: readonly number[]) => ids, {
@@ -45,11 +46,9 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
     table: events.name,
     keepMs,
     async deleteBatch(waiter, { before, limit }) {
-      const select = selects.get(limit) ?? firstOf(limit)
-      selects.set(limit, select)
       await sequence(waiter)
       const gone = await database.transaction(waiter, [`${events.name} old`], async (sql) => {
-        const rows = (await sql.read(select, { sequence: passed })).map(([id, sequence, created]) => ({
+        const rows = (await sql.read(firstOf(limit), { sequence: passed })).map(([id, sequence, created]) => ({
           id: Number(id),
           sequence: Number(sequence),
           // An event whose time cannot be read goes with those before it.

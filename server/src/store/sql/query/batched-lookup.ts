@@ -1,7 +1,8 @@
 import type { ObjectLiteral, SelectQueryBuilder } from "typeorm"
+import { oncePer } from "../../../util/once-per.js"
 import type { Caller, Waiter } from "../../store.js"
 import type { Database } from "../database.js"
-import { coalesce, type Lookup } from "./batch-loader.js"
+import { coalesce } from "./batch-loader.js"
 import { type Cell, itemParameters, type Statement, statement, textOf } from "./statement.js"
 
 export interface SharedLookupOptions {
@@ -57,15 +58,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     return keys.map((cells) => byKey.get(textOf(cells)))
   }
 
-  // The map has one entry for each tenant, of which callers can create a limited number only.
-  const lookups = new Map<string, Lookup<Cell[], Cell[]>>()
-  return (caller: Caller, cells: Cell[]): Promise<Cell[] | undefined> => {
-    const { tenant } = caller
-    let lookup = lookups.get(tenant)
-    if (lookup === undefined) {
-      lookup = coalesce(options, loadOf(database.tables.users.cell("tenant", tenant)))
-      lookups.set(tenant, lookup)
-    }
-    return lookup(cells, caller)
-  }
+  // Callers can create a limited number of tenants only.
+  const lookupOf = oncePer((tenant: string) => coalesce(options, loadOf(database.tables.users.cell("tenant", tenant))))
+  return (caller: Caller, cells: Cell[]): Promise<Cell[] | undefined> => lookupOf(caller.tenant)(cells, caller)
 }

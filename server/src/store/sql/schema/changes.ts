@@ -1,4 +1,5 @@
 import type { ObjectLiteral, QueryBuilder } from "typeorm"
+import { oncePer } from "../../../util/once-per.js"
 import { type Cell, type Change, itemParameters, type Statement, statement } from "../query/statement.js"
 
 /** Creates a change from the values for its parameters. */
@@ -38,7 +39,7 @@ export function insertsInto<Row>(
     rank: orderOfChanges.indexOf(tableName),
     mustMatch: false,
     isIdempotent: false,
-    sqlOf: oncePerCount((count) => several(count).sql),
+    sqlOf: oncePer((count: number) => several(count).sql),
   }
   return (row) => ({ ...shared, sql, cells: one.cells(row) })
 }
@@ -76,17 +77,7 @@ export function changesOfRows<Values>(
     rank: orderOfChanges.indexOf(tableName),
     mustMatch,
     isIdempotent: true,
-    sqlOf: oncePerCount((count) => statementOf(count).sql),
+    sqlOf: oncePer((count: number) => statementOf(count).sql),
   }
   return (values) => ({ ...shared, sql, cells: one.cells([values]) })
-}
-
-/** Caches a statement for each count, because building one takes far longer than running it. */
-function oncePerCount(build: (count: number) => string): (count: number) => string {
-  const built = new Map<number, string>()
-  return (count) => {
-    const sql = built.get(count) ?? build(count)
-    built.set(count, sql)
-    return sql
-  }
 }

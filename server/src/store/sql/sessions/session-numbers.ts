@@ -1,9 +1,10 @@
 import { StoreError } from "../../../errors/store-error.js"
+import { oncePer } from "../../../util/once-per.js"
 import type { Caller } from "../../store.js"
 import type { SessionPolicy } from "../../types.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { type Cell, type Statement, type Statements, statement } from "../query/statement.js"
+import { type Cell, type Statements, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
 import { type LivingSince, sessionRules } from "./session-rules.js"
 import { TooManySessions } from "./too-many-sessions.js"
@@ -63,19 +64,14 @@ export function sessionNumbers(
   const oldestOfMany = sessions.statement(ordered("ASC", sessionsAtOnce - 1), "tenant", "userId")
   const newestToPrune = sessions.statement(ordered("DESC", sessionsAtOnce), "tenant", "userId")
   const tooMany = sessions.statement(ordered("DESC", countedAtOnce), "tenant", "userId")
-  const livings = new Map<number, Statement<Living>>()
-  const livingAt = (place: number): Statement<Living> => {
-    const known = livings.get(place)
-    if (known !== undefined) return known
+  const livingAt = oncePer((place: number) => {
     const isLiving = ` AND CASE WHEN ${rules.living} THEN 1 ELSE 0 END = 1`
-    const made = statement<SessionRow, Living>(ordered("DESC", place, isLiving), {
+    return statement<SessionRow, Living>(ordered("DESC", place, isLiving), {
       tenant: ({ tenant }) => sessions.cell("tenant", tenant),
       userId: ({ userId }) => sessions.cell("userId", userId),
       ...rules.parameters,
     })
-    livings.set(place, made)
-    return made
-  }
+  })
   const deleteUpTo = sessions.statement(
     sessions
       .deleteFrom()

@@ -1,4 +1,5 @@
 import type { ObjectLiteral } from "typeorm"
+import { oncePer } from "../../../util/once-per.js"
 import type { Caller, ExpiredRows, UserStore } from "../../store.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
@@ -167,8 +168,7 @@ export function deletedUsers(database: Database): ExpiredRows {
 function rowsOfUser<Row extends ObjectLiteral & { tenant: string; userId: string }, Key extends keyof Row & string>(
   table: Table<Row, Key>,
 ) {
-  const selects = new Map<number, Statement<Pick<UserRow, "tenant" | "id">>>()
-  const selectOf = (limit: number) => {
+  const selectOf = oncePer((limit: number) => {
     const keys = table.key.map((property) => `t.${property}`).join(", ")
     return statement<Row, Pick<UserRow, "tenant" | "id">>(
       table
@@ -183,12 +183,10 @@ function rowsOfUser<Row extends ObjectLiteral & { tenant: string; userId: string
         userId: ({ id }) => table.cell("userId", id as Row["userId"]),
       },
     )
-  }
+  })
   const deleteRows = deleteByKeys(table)
   return async (sql: Statements, user: Pick<UserRow, "tenant" | "id">, limit: number, atMost: number) => {
-    const select = selects.get(limit) ?? selectOf(limit)
-    selects.set(limit, select)
-    const rows = (await sql.read(select, user)).slice(0, atMost)
+    const rows = (await sql.read(selectOf(limit), user)).slice(0, atMost)
     await deleteRows(sql, rows)
     return rows.length
   }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net"
 import type { Client, PoolClient, QueryArrayConfig, QueryArrayResult } from "pg"
+import { oncePer } from "../../../../util/once-per.js"
 import type { Cell } from "../../query/statement.js"
 import { failsBy, StatementError } from "../../query/statement-error.js"
 import type { Connection, Result, SqlEngine } from "../engine.js"
@@ -69,16 +70,8 @@ function postgresEngine(
   /** When each connection last dropped its plans, or was set up. */
   const planned = new WeakMap<PostgresConnection, number>()
   /** The names of prepared statements, the same on all connections. */
-  const names = new Map<string, string>()
-
-  function nameOf(sql: string): string {
-    let name = names.get(sql)
-    if (name === undefined) {
-      name = `authwire_${names.size}`
-      names.set(sql, name)
-    }
-    return name
-  }
+  let names = 0
+  const nameOf = oncePer((_: string) => `authwire_${names++}`)
 
   /** Takes a connection of the pool, or makes a new one. */
   async function take(): Promise<PostgresConnection> {
