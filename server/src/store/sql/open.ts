@@ -140,11 +140,10 @@ export function sqlStore(
   const eventOf = eventRows(database, { clock, isEnabled })
   const provisional = provisionalUsers(database, { clock, ms: provisionalMs, eventOf })
   const revocations = sessionRevocations(database, eventOf)
-  const { revokeMost } = revocations
   return {
     database,
-    users: userStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
-    accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf, revokeMost }),
+    users: userStore(database, { cipher, tokens, clock, provisional, eventOf, revocations }),
+    accounts: accountStore(database, { cipher, tokens, clock, provisional, eventOf, revocations }),
     tokenRefreshes: tokenRefreshStore(database, { cipher, encryptionKeys, clock, eventOf }),
     sessions: sessionStore(database, { tokens, clock, eventOf, revocations }),
     sessionPolicies: sessionPolicyStore(database, eventOf),

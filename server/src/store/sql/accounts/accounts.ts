@@ -14,9 +14,9 @@ import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
 import { checkEtag, staleEtag } from "../stale-etag.js"
 import type { ProvisionalUsers } from "../users/provisional-users.js"
-import type { RevokeMost } from "../users/revoke-most.js"
 import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
+import type { UserRevocations } from "../users/user-revocations.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
 /** What describes an access token, and is replaced with it. */
@@ -33,11 +33,11 @@ export function accountStore(
     clock: () => number
     provisional: ProvisionalUsers
     eventOf: EventOf
-    revokeMost: RevokeMost
+    revocations: UserRevocations
   },
 ): AccountStore {
-  const { cipher, tokens, clock, provisional, eventOf, revokeMost } = options
-  const { accounts, sessions, users } = database.tables
+  const { cipher, tokens, clock, provisional, eventOf, revocations } = options
+  const { accounts, users } = database.tables
   const sealed = sealedAccounts(cipher)
   const keyOf = ({ tenant }: Caller, { provider, providerAccountId }: AccountKey) => ({
     tenant,
@@ -77,12 +77,6 @@ export function accountStore(
       .andWhere("refreshHolder IS NULL"),
     ...accounts.key,
     ...failureColumns,
-  )
-
-  const deleteSessions = sessions.statement(
-    sessions.deleteFrom().where("tenant = :tenant AND userId = :userId"),
-    "tenant",
-    "userId",
   )
 
   const { missing } = userChecks(database)
@@ -150,7 +144,7 @@ export function accountStore(
 
     async unlink(caller, key, options) {
       const linked = options?.revokeSessions ? accounts.first(await byKey(caller, key)) : null
-      const revoked = linked === null ? 0 : await revokeMost(caller, linked.userId)
+      const revoked = linked === null ? 0 : await revocations.revokeMost(caller, linked.userId)
       return database.transaction(
         caller,
         [nameOf(caller, key)],
@@ -159,9 +153,8 @@ export function accountStore(
           if (account === null) return null
           await sql.write(accounts.delete, keyOf(caller, key), eventOf(caller, "account.unlinked", account))
           if (!options?.revokeSessions) return account
-          const owner = { tenant: caller.tenant, userId: account.userId }
-          const event = eventOf(caller, "user.sessions_revoked", { userId: account.userId })
-          return { ...account, revokedSessions: revoked + (await sql.write(deleteSessions, owner, event)) }
+          const others = await revocations.revokeRest(sql, caller, account.userId)
+          return { ...account, revokedSessions: revoked + others }
         },
         { isLong: options?.revokeSessions === true },
       )

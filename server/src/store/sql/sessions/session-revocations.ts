@@ -6,7 +6,7 @@ import { type Cell, type Change, itemParameters, type Statements, statement } fr
 import { failsBy } from "../query/statement-error.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import type { SessionRow } from "../schema/rows.js"
-import type { RevokeMost } from "../users/revoke-most.js"
+import type { UserRevocations } from "../users/user-revocations.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
 import { sessionRules } from "./session-rules.js"
@@ -44,10 +44,9 @@ const all: Omit<OfUser, "tenant" | "userId"> = {
   before: { created: new Date("9999-12-31T23:59:59.999Z"), id: "" },
 }
 
-export interface SessionRevocations extends Pick<SessionStore, "revoke" | "revokeOfUser" | "revokeOfUsers"> {
-  /** See RevokeMost. */
-  revokeMost: RevokeMost
-}
+export interface SessionRevocations
+  extends Pick<SessionStore, "revoke" | "revokeOfUser" | "revokeOfUsers">,
+    UserRevocations {}
 
 /** Creates the revocations of sessions by callers without their tokens. */
 export function sessionRevocations(database: Database, eventOf: EventOf): SessionRevocations {
@@ -216,6 +215,9 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
 
     revokeMost: (caller, userId, first) =>
       deleteMost(caller, { tenant: caller.tenant, userId, ...all }, eventOfUser(caller, userId), first),
+
+    revokeRest: (sql, caller, userId) =>
+      sql.write(deleteOfUser, { tenant: caller.tenant, userId, ...all }, eventOfUser(caller, userId)),
 
     async revokeOfUsers(caller, userIds) {
       const { tenant, transaction } = caller

@@ -5,8 +5,8 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Statements } from "../query/statement.js"
 import { disabledColumns } from "../schema/rows.js"
-import type { RevokeMost } from "./revoke-most.js"
 import type { UserReader } from "./user-reader.js"
+import type { UserRevocations } from "./user-revocations.js"
 
 /**
  * Creates the methods that disable and enable users. The row of the user is what counts: all reads of sessions join it,
@@ -18,18 +18,13 @@ export function userDisabling(
     clock,
     reader,
     eventOf,
-    revokeMost,
-  }: { clock: () => number; reader: UserReader; eventOf: EventOf; revokeMost: RevokeMost },
+    revocations,
+  }: { clock: () => number; reader: UserReader; eventOf: EventOf; revocations: UserRevocations },
 ): Pick<UserStore, "disable" | "enable"> {
-  const { users, sessions } = database.tables
+  const { users } = database.tables
   // Somebody else's sign-up with the same address must not replace a disabled user.
   const columns = [...disabledColumns, "updated", "provisionalUntil"] as const
   const write = users.statement(users.updateOf(...columns).where(users.keyIs()), ...users.key, ...columns)
-  const deleteSessions = sessions.statement(
-    sessions.deleteFrom().where("tenant = :tenant AND userId = :userId"),
-    "tenant",
-    "userId",
-  )
 
   /** Disables or enables a user whose row is locked. */
   async function mark(sql: Statements, caller: Caller, id: string, disabled: Disabled | undefined): Promise<void> {
@@ -47,12 +42,6 @@ export function userDisabling(
       row,
       eventOf(caller, disabled === undefined ? "user.enabled" : "user.disabled", { userId: id }),
     )
-  }
-
-  /** Deletes the sessions of a user whose row is locked. Returns their number. */
-  const signOut = (sql: Statements, caller: Caller, id: string): Promise<number> => {
-    const event = eventOf(caller, "user.sessions_revoked", { userId: id })
-    return sql.write(deleteSessions, { tenant: caller.tenant, userId: id }, event)
   }
 
   /** Runs work in a transaction that has locked the user. Returns null if there is no such user. */
@@ -78,11 +67,11 @@ export function userDisabling(
       // Deleting thousands of sessions takes a while, so the user is disabled before, in a commit of its own.
       const alone = { ...caller, transaction: undefined }
       const first = () => locked(alone, id, (sql, user) => mark(sql, alone, id, disabledFrom(user)))
-      const revoked = await revokeMost(caller, id, first)
+      const revoked = await revocations.revokeMost(caller, id, first)
       return locked(caller, id, async (sql, user) => {
         const disabled = disabledFrom(user)
         await mark(sql, caller, id, disabled)
-        return { ...user, disabled, revokedSessions: revoked + (await signOut(sql, caller, id)) }
+        return { ...user, disabled, revokedSessions: revoked + (await revocations.revokeRest(sql, caller, id)) }
       })
     },
 
@@ -92,7 +81,7 @@ export function userDisabling(
         if (disabled === undefined) return user
         await mark(sql, caller, id, undefined)
         // There are some only if a replica of an earlier version, which does not know disabled users, has created them.
-        await signOut(sql, caller, id)
+        await revocations.revokeRest(sql, caller, id)
         return enabled
       }),
   }

@@ -16,11 +16,11 @@ import { checkEtag } from "../stale-etag.js"
 import { emailKey } from "./email-key.js"
 import { privateExtra } from "./private-extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
-import type { RevokeMost } from "./revoke-most.js"
 import { userDeletion } from "./user-deletions.js"
 import { userDisabling } from "./user-disabling.js"
 import { userLists } from "./user-lists.js"
 import { userReader } from "./user-reader.js"
+import type { UserRevocations } from "./user-revocations.js"
 
 export function userStore(
   database: Database,
@@ -30,11 +30,11 @@ export function userStore(
     clock: () => number
     provisional: ProvisionalUsers
     eventOf: EventOf
-    revokeMost: RevokeMost
+    revocations: UserRevocations
   },
 ): UserStore {
-  const { cipher, tokens, clock, provisional, eventOf, revokeMost } = options
-  const { users, accounts, sessions } = database.tables
+  const { cipher, tokens, clock, provisional, eventOf, revocations } = options
+  const { users, accounts } = database.tables
   const reader = userReader(database, clock)
   const columns = reader.columns("u")
   const userByEmail = users.statement(
@@ -64,8 +64,6 @@ export function userStore(
     ...users.key,
   )
   const first = (cells: Cell[] | undefined) => (cells === undefined ? null : reader.user(cells))
-  const ofUser = "tenant = :tenant AND userId = :userId"
-  const deleteSessions = sessions.statement(sessions.deleteFrom().where(ofUser), "tenant", "userId")
   /** Selects the user with the id, also while it is being deleted. */
   const withId = users.statement(users.selectFrom("u").withDeleted().where(users.keyIs("u")), ...users.key)
 
@@ -78,12 +76,12 @@ export function userStore(
     checkEtag(etag, userEtag(user))
     // The update is going to fail.
     if (key !== undefined && (await byEmail(caller, [users.cell("emailKey", key)])) !== undefined) return 0
-    return revokeMost(caller, id)
+    return revocations.revokeMost(caller, id)
   }
 
   return {
     ...userLists(database, { tokens, reader }),
-    ...userDisabling(database, { clock, reader, eventOf, revokeMost }),
+    ...userDisabling(database, { clock, reader, eventOf, revocations }),
     delete: userDeletion(database, { clock, reader, eventOf }),
 
     async create(caller, user, options) {
@@ -190,9 +188,7 @@ export function userStore(
           const isSameAddress = emailKey(changed.email) === emailKey(user.email)
           if (!isLong || isSameAddress) return changed
           // To create a session, another transaction needs a shared lock on the user's row.
-          const event = eventOf(caller, "user.sessions_revoked", { userId: id })
-          const others = await sql.write(deleteSessions, { tenant, userId: id }, event)
-          return { ...changed, revokedSessions: revoked + others }
+          return { ...changed, revokedSessions: revoked + (await revocations.revokeRest(sql, caller, id)) }
         },
         { isLong },
       )
