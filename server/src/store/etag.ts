@@ -1,4 +1,5 @@
 import { hash } from "node:crypto"
+import { StoreError } from "../errors/store-error.js"
 import type { Account, SessionPolicy, User, UserPatch } from "./types.js"
 
 // An etag is a digest of the fields that a write can change, so it needs no column, and every reader of the same values
@@ -49,6 +50,15 @@ const ofPolicy: Record<keyof SessionPolicy, true> = {
 
 export function sessionPolicyEtag(policy: SessionPolicy): string {
   return digestOf(Object.keys(ofPolicy).map((rule) => policy[rule as keyof SessionPolicy]))
+}
+
+/** Throws STALE_ETAG if an etag is given and is not the current one. */
+export function checkEtag(given: string | undefined, current: string): void {
+  if (given !== undefined && given !== current) throw staleEtag()
+}
+
+export function staleEtag(): StoreError {
+  return new StoreError("STALE_ETAG", "the etag is not the current one")
 }
 
 /** Returns 132 bits of the SHA-256. An undefined value counts as null: `extra` distinguishes null from absent. */

@@ -1,3 +1,4 @@
+import type { DataSource, EntityMetadata } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import { orAborted } from "../../util/abort.js"
 import type { Waiter } from "../store.js"
@@ -6,7 +7,6 @@ import type { DatabaseTime } from "./database-time.js"
 import type { SqlEngine } from "./engine/engine.js"
 import type { Cell, Statement } from "./query/statement.js"
 import { failsBy, storeError } from "./query/statement-error.js"
-import { shapeStatement } from "./schema/shape.js"
 import type { Tables } from "./schema/tables.js"
 
 /** Runs a statement that may run twice on a connection beside those of the units of work. */
@@ -54,4 +54,15 @@ export function databasePing(deps: {
     })
     await orAborted(pinging, signal)
   }
+}
+
+/** Returns a statement that names every table with all its columns, and reads no row. It fails if one does not exist. */
+function shapeStatement({ entityMetadatas }: DataSource): Statement<void> {
+  return { sql: `SELECT ${entityMetadatas.map(existenceOf).join(", ")}`, cells: () => [] }
+}
+
+function existenceOf({ tableName, columns, dataSource }: EntityMetadata): string {
+  const quote = (name: string) => dataSource.driver.escape(name)
+  const names = columns.map(({ databaseName }) => quote(databaseName)).join(", ")
+  return `EXISTS (SELECT ${names} FROM ${quote(tableName)} WHERE 1 = 0)`
 }

@@ -1,11 +1,33 @@
 import type { SqlEngine } from "../engine/engine.js"
+import type { Freshness } from "../engine/mysql/consistency.js"
+import { type MysqlEngine, mysqlEngine } from "../engine/mysql/mysql.js"
+import { openServerDataSource } from "../engine/mysql/mysql-data-source.js"
 import type { ServerLocation } from "../engine/url/url.js"
-import { clusterEngine } from "./engine.js"
 import { type Locator, locator } from "./locate.js"
-import { followMembers, type MembersOptions } from "./members.js"
-import { openServer, type ServerOptions } from "./server.js"
+import { followMembers, type Members, type MembersOptions } from "./members.js"
+
+export interface ServerOptions {
+  poolSize: number
+  statementTimeoutMs: number
+  connectTimeoutMs: number
+  freshness: Freshness
+  onTrouble?: (() => void) | undefined
+}
 
 export type ClusterOptions = ServerOptions & Pick<MembersOptions, "onChange">
+
+/** Opens the engine of a MySQL or MariaDB server. Throws StatementError. */
+export async function openServer(location: ServerLocation, options: ServerOptions): Promise<MysqlEngine> {
+  const engine = mysqlEngine({ ...(await openServerDataSource(location, options)), ...options })
+  try {
+    const first = await engine.connect()
+    first.release()
+    return engine
+  } catch (error) {
+    await engine.close()
+    throw error
+  }
+}
 
 /**
  * Opens the server for writes: a single server, or the member of a cluster that accepts writes, which is followed from
@@ -62,4 +84,20 @@ async function follow(
   const members = await followMembers({ locate: addresses.all, ...fitness, open, onChange: options.onChange })
   suspect = members.suspect
   return members
+}
+
+/**
+ * Creates the engine that forwards to the member in use.
+ *
+ * @param first the engine of any member. It builds the statements, which are the same for all members.
+ */
+function clusterEngine(first: SqlEngine, members: Members): SqlEngine {
+  return {
+    ...first,
+    hasOtherMembers: true,
+    connect: async () => (await members.engine()).connect(),
+    withQueryRunner: async (work) => (await members.engine()).withQueryRunner(work),
+    withSchemaLock: async (work) => (await members.engine()).withSchemaLock(work),
+    close: members.close,
+  }
 }

@@ -14,7 +14,7 @@ import type { StoreDatabase } from "../../conformance.js"
 import type { MysqlEngine } from "../engine/mysql/mysql.js"
 import { parseDatabaseUrl, type ServerLocation } from "../engine/url/url.js"
 import { followMembers, type Members } from "./members.js"
-import { openServer } from "./server.js"
+import { openServer } from "./open.js"
 
 /** Much longer than a statement may hang on the only fit member; see members.ts. */
 const longMs = 4_000

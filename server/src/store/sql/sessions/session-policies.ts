@@ -1,4 +1,4 @@
-import { sessionPolicyEtag } from "../../etag.js"
+import { checkEtag, sessionPolicyEtag } from "../../etag.js"
 import type { Caller, SessionPolicyStore } from "../../store.js"
 import type { SessionPolicy } from "../../types.js"
 import type { Database } from "../database.js"
@@ -6,7 +6,6 @@ import type { EventOf } from "../events/event-rows.js"
 import type { Statements } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import type { SessionPolicyRow } from "../schema/rows.js"
-import { checkEtag } from "../stale-etag.js"
 
 const rules = ["maxAge", "idleTimeout", "maxSessions", "atLimit"] as const
 
