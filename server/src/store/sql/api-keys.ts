@@ -46,7 +46,7 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
     apiKeys
       .selectFrom("k")
       .select(`${apiKeys.columns("k")}, k.changed`)
-      // The condition is given in two forms: see user-lists.ts.
+      // The condition is given in two forms: see user-ranges.ts.
       .where("(k.changed, k.id) > (:changed, :id)")
       .andWhere("(k.changed > :changed OR (k.changed = :changed AND k.id > :id))")
       .orderBy("k.changed")

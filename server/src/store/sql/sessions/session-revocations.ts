@@ -69,7 +69,7 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     sessions
       .selectFrom("s")
       .select("s.created, s.id")
-      // As in session-lists.ts: for a range PostgreSQL expects more rows, and reads them in index order.
+      // As in session-ranges.ts: for a range PostgreSQL expects more rows, and reads them in index order.
       .where(
         `s.tenant = :tenant AND ${database.engine === "postgres" ? "s.userId >= :userId AND s.userId <= :userId" : "s.userId = :userId"}`,
       )
