@@ -78,11 +78,12 @@ describe("S-39: unauthorized calls are rejected after their headers", () => {
   })
 
   test.each([
-    ["application/proto", "401 NO_ERROR"],
-    ["application/json", "401 NO_ERROR"],
-    ["application/grpc-web+proto", expect.stringMatching(/^(16|200) NO_ERROR$/)],
-  ])("a call of %s over HTTP/2", async (type, end) => {
-    const call = connect("http").open(header(paths.getUser, { type }))
+    ["application/proto", undefined, "401 NO_ERROR"],
+    ["application/json", undefined, "401 NO_ERROR"],
+    ["application/json", "sessions", "403 NO_ERROR"],
+    ["application/grpc-web+proto", undefined, expect.stringMatching(/^(16|200) NO_ERROR$/)],
+  ] as const)("a call of %s over HTTP/2 with the key %s", async (type, key, end) => {
+    const call = connect("http").open(header(paths.getUser, { type, key: key && target.keys[key] }))
     const message = sendAllButTheLastByte(call.stream, { ...endless, isEnveloped: type.includes("grpc") })
     expect(await endOf(call)).toEqual(end)
     expect(message.isAlmostWhole).toBe(false)

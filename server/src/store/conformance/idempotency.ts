@@ -39,15 +39,6 @@ export function idempotencyContract(context: ContractContext): void {
         expect(await once(context.store, { key }, write)).toEqual(first)
         expect(await once(context.other, { key }, write)).toEqual(first)
       })
-
-      test.each(Object.entries(writes))("%s: one of 10 concurrent calls is done", async (_, prepare) => {
-        const write = await prepare()
-        const key = newId()
-        const answers = await Promise.all(
-          range(10).map((n) => once(n % 2 ? context.store : context.other, { key }, write)),
-        )
-        for (const answer of answers) expect(answer).toEqual(answers[0])
-      })
     })
 
     test("one of 50 equal calls on two stores is done, and all get its answer", async () => {

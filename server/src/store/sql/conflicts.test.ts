@@ -1,6 +1,6 @@
 import { databaseTargets, describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, expect, jest, test } from "@jest/globals"
 import { anyone, encryptionKeys, newId, newUser, range } from "../conformance/context.js"
 import type { StoreDatabase } from "../conformance.js"
 import type { RetryEvent } from "./index.js"
@@ -266,16 +266,18 @@ describeServers("conflicts on %s", (target) => {
 if (databaseTargets().includes("sqlite")) {
   test("on SQLite a write waits for a held lock, 10 s without a signal; the next write succeeds and is kept", async () => {
     const database = await createStoreDatabase("sqlite")
-    const events: RetryEvent[] = []
-    const options = { encryptionKeys, url: database.url, onRetry: (event: RetryEvent) => void events.push(event) }
-    const store = await openSqlStore(options)
+    // The clock advances by half a second at each retry.
+    const start = performance.now()
+    let retried = 0
+    const onRetry = () => void retried++
+    const clock = jest.spyOn(performance, "now").mockImplementation(() => start + retried * 500)
+    const store = await openSqlStore({ encryptionKeys, url: database.url, onRetry, random: () => 0 })
     const [rejected, transacted, kept] = [newUser(), newUser(), newUser()]
     await store.users.create(anyone, transacted)
     await database.query("BEGIN IMMEDIATE")
-    const start = performance.now()
     await expect(store.users.create(anyone, rejected)).rejects.toMatchObject({ reason: "CONFLICT" })
-    expect(performance.now() - start).toBeGreaterThan(10_000)
-    expect(events.length).toBeGreaterThan(10)
+    expect(retried).toBe(20)
+    clock.mockRestore()
     const signal = AbortSignal.timeout(1000)
     const given = store.users.update({ ...anyone, signal }, transacted.id, { name: "x" })
     await expect(given).rejects.toMatchObject({ name: "TimeoutError" })
