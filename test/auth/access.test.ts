@@ -96,7 +96,9 @@ describe(`on ${target}`, () => {
 
     test("every method rejects a call without a valid key, and nothing happens", async () => {
       const before = await contents(database)
-      for (const [what, header, reason] of strangers()) {
+      // Keys are looked up behind all transports. No key and a wrong secret show for each transport that they are.
+      const callers = way === ways[0] ? strangers() : [strangers()[0]!, strangers()[2]!]
+      for (const [what, header, reason] of callers) {
         const outcomes = await Promise.all(
           methods.map(
             async (method) => [method.name, await way.call(server, method, telling(method.name), header)] as const,

@@ -153,6 +153,25 @@ describe("readConfiguration", () => {
     await expect(reading).rejects.toThrow(message)
   })
 
+  test.each<[Flags, RegExp]>([
+    [{ tlsCert: "a" }, /^--tls-cert: needs --tls-key/],
+    [{ tlsKey: "a" }, /^--tls-key: needs --tls-cert/],
+    [{ tlsClientCa: "a" }, /^--tls-client-ca: needs --tls-cert and --tls-key/],
+    [{ grpcAddr: "0.0.0.0:0" }, /^--grpc-addr: without TLS .+ --tls-cert .+ --insecure-behind-proxy/],
+    [{ httpAddr: "[::]:0" }, /^--http-addr: without TLS .+ --tls-cert .+ --insecure-behind-proxy/],
+    [{ httpAddr: "127.0.0.1.example.com:0" }, /^--http-addr: without TLS/],
+  ])("S-7: %j: %s", async (flags, message) => {
+    const reading = readConfiguration("serve", flags, environment)
+    await expect(reading).rejects.toThrow(ConfigurationError)
+    await expect(reading).rejects.toThrow(message)
+  })
+
+  test.each(["AUTH_SECRET", "AUTH_SECRET_2"])("S-3: %s must have 32 bytes, and is not in the error", async (name) => {
+    const read = (text: string) => readConfiguration("serve", {}, { ...environment, [name]: text })
+    await expect(read("y".repeat(31))).rejects.toThrow(new RegExp(`^${name}: must have at least 32 bytes[^y]*$`))
+    expect((await read("é".repeat(16))).secrets).toContain("é".repeat(16))
+  })
+
   test.each([
     [{ name: undefined }, "--name: is required"],
     [{ name: "a\nb" }, "--name: is required"],
