@@ -23,9 +23,9 @@ describe("beyond the contract", () => {
     return [Code[error.code], error.findDetails(ErrorInfoSchema)[0]?.reason]
   }
 
-  test("a passkey has a name and the time of its last use, and its user removes it", async () => {
+  test("a passkey has a name and the time of its last use", async () => {
     const { authenticators } = authwire.client
-    const [user, other] = [await newUser(), await newUser()]
+    const user = await newUser()
     const given = authenticator(user.id)
     await authwire.adapter.createAuthenticator(given)
     const { credentialID: credentialId } = given
@@ -49,14 +49,6 @@ describe("beyond the contract", () => {
     const used = { ...given, counter: 1 }
     expect(await authwire.adapter.listAuthenticatorsByUserId(user.id)).toStrictEqual([used])
     expect(await authwire.adapter.getAuthenticator(credentialId)).toStrictEqual(used)
-
-    const theirs = { credentialId, userId: other.id }
-    const notFound = ["NotFound", "AUTHENTICATOR_NOT_FOUND"]
-    expect(await failureOf(authenticators.updateAuthenticator({ ...theirs, displayName: "x" }))).toEqual(notFound)
-    expect(await failureOf(authenticators.deleteAuthenticator(theirs))).toEqual(notFound)
-    const { authenticator: deleted } = await authenticators.deleteAuthenticator({ credentialId, userId: user.id })
-    expect(deleted).toMatchObject({ credentialId, displayName: "Laptop" })
-    expect(await authwire.adapter.getAuthenticator(credentialId)).toBeNull()
   })
 
   test("a user has an etag, with which a second editor does not overwrite the first", async () => {
@@ -67,34 +59,17 @@ describe("beyond the contract", () => {
     expect(read?.etag).toMatch(/^[\w-]{22}$/)
     expect((await users.listUsers({ email: user.email })).users[0]?.etag).toBe(read?.etag)
     expect(await authwire.adapter.getUser(id)).toStrictEqual(user)
-    const rename = (name: string, etag: string | undefined, headers = {}) =>
-      users.updateUser({ id, name, updateMask: { paths: ["name"] }, ...(etag && { etag }) }, { headers })
+    const rename = (name: string, headers = {}) =>
+      users.updateUser({ id, name, updateMask: { paths: ["name"] }, etag: read?.etag as string }, { headers })
     const headers = { "idempotency-key": crypto.randomUUID() }
-    const first = await rename("first", read?.etag, headers)
-    expect(await failureOf(rename("second", read?.etag))).toEqual(["Aborted", "STALE_ETAG"])
+    const first = await rename("first", headers)
+    expect(first.user?.etag).not.toBe(read?.etag)
+    expect(await failureOf(rename("second"))).toEqual(["Aborted", "STALE_ETAG"])
     // A repetition of the first call is no other editor.
-    expect(await rename("first", read?.etag, headers)).toEqual(first)
-    expect((await rename("third", first.user?.etag)).user?.name).toBe("third")
-    expect((await rename("as before", undefined)).user?.name).toBe("as before")
+    expect(await rename("first", headers)).toEqual(first)
 
     const sessionToken = crypto.randomUUID()
     await authwire.adapter.createSession({ sessionToken, userId: id, expires: inAnHour() })
     expect((await sessions.getSessionAndUser({ sessionToken })).user?.etag).toBeUndefined()
-  })
-
-  test("an account has an etag, which changes with its tokens", async () => {
-    const { accounts } = authwire.client
-    const { id: userId } = await newUser()
-    const key = { provider: "p", providerAccountId: userId }
-    const given = { ...key, userId, type: "oidc" as const, access_token: "a" }
-    expect(await authwire.adapter.linkAccount(given)).toStrictEqual(given)
-    const { account } = await accounts.getAccount(key)
-    const link = (accessToken: string) =>
-      accounts.linkAccount({ ...key, userId, type: 2, accessToken, etag: account?.etag as string })
-    expect((await link("b")).account?.etag).not.toBe(account?.etag)
-    expect(await failureOf(link("c"))).toEqual(["Aborted", "STALE_ETAG"])
-    expect(await authwire.adapter.getAccount(userId, "p")).toStrictEqual({ ...given, access_token: "b" })
-    const [listed] = (await accounts.listAccountsByUser({ userId })).accounts
-    expect(listed?.etag).toBeUndefined()
   })
 })

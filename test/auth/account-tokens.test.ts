@@ -2,6 +2,7 @@ import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { AccountType } from "@authwire/proto"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { Code } from "@connectrpc/connect"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
 // A key that may write accounts, but not read the tokens of providers, must not get them in the response of a write.
@@ -9,6 +10,7 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
   const all = staticKey(["all"])
   const writer = staticKey(["accounts:write", "users:read"])
   const both = staticKey(["accounts:write", "accounts:read"])
+  const stranger = staticKey(["all"], { tenant: "stranger" })
   let database: TestDatabase
   let server: ServerProcess
   let userId: string
@@ -23,7 +25,7 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
   }
   beforeAll(async () => {
     database = await createDatabase("sqlite")
-    server = await start([all.entry, writer.entry, both.entry])
+    server = await start([all, writer, both, stranger].map(({ entry }) => entry))
   })
   afterAll(async () => {
     await server.stop()
@@ -92,5 +94,15 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
     await reduced.stop()
     expect(repeated).toEqual(first.map((one) => ({ ...one, ...none })))
     expect(await call({ url: server.grpcUrl, of: both })).toEqual(first)
+  })
+
+  test("another API key, of the same tenant or of another one, gets none by an idempotency key, and cannot see that it was used", async () => {
+    const options = { headers: { "idempotency-key": crypto.randomUUID() } }
+    expect((await accountsOf(all).unlinkAccount(key(), options)).account).toMatchObject(secrets)
+    const notFound = { code: Code.NotFound }
+    for (const other of [stranger, both])
+      await expect(accountsOf(other).unlinkAccount(key(), options)).rejects.toMatchObject(notFound)
+    await expect(accountsOf(stranger).linkAccount(account(), options)).rejects.toMatchObject(notFound)
+    expect((await accountsOf(both).linkAccount(account(), options)).account).toMatchObject(key())
   })
 })

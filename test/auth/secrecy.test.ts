@@ -83,7 +83,10 @@ test.each([["json"], ["text"]])("S-36: no output holds what is planted anywhere,
   }
   for (const authorization of headers) {
     for (const method of unaryMethods) {
-      const header = { authorization, cookie: `authjs.session-token=${plain("cookie")}`, "x-other": plain("header") }
+      const header = {
+        ...{ authorization, cookie: `authjs.session-token=${plain("cookie")}` },
+        ...{ "x-other": plain("header"), "idempotency-key": plain("idempotency") },
+      }
       for (const transport of transports) {
         const request = planted(method.input, canary)
         await transport.unary(method as DescMethodUnary, undefined, undefined, header, request).catch(note)

@@ -10,9 +10,9 @@ import {
 } from "./rotating-grants.js"
 import { entryOf, providersFile, type Replica, signedUp, startReplica } from "./world.js"
 
-// What the application gets, and what is stored, for each kind of answer of a token endpoint that replaces refresh tokens
-// and ends the grant if one is used twice. Two replicas, or one on SQLite, ask it in turn. A new oddity of a provider is
-// one more line. server/src/provider-tokens/token-answer.test.ts has further lines for one answer at a time.
+// What the application gets, and what is stored, for some answers of a token endpoint that replaces refresh tokens and ends
+// the grant if one is used twice. Two replicas, or one on SQLite, ask it in turn.
+// server/src/provider-tokens/token-answer.test.ts has a line for each kind of answer.
 const target = serviceDatabase()
 let database: TestDatabase
 let provider: RotatingGrants
@@ -53,62 +53,18 @@ const elapse = (account: SignedUp) =>
     [keyOf(account)],
   )
 
-describe(`on ${target}: tokens in an odd form are stored and returned, and the next refresh does not use an old one`, () => {
-  const usual = ({ access, refresh }: Issued) => ({
-    access_token: access,
-    token_type: "bearer",
-    refresh_token: refresh,
+test(`on ${target}: tokens in a form are stored and returned, and the next refresh does not use an old one`, async () => {
+  const account = await signUp()
+  provider.answer = ({ access, refresh }) => ({
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ access_token: access, token_type: "bearer", refresh_token: refresh }).toString(),
   })
-  test.each<[string, (issued: Issued) => TokenAnswer, object]>([
-    ["201 Created", (issued) => ({ status: 201, body: usual(issued) }), {}],
-    ["an error that is null", (issued) => ({ body: { ...usual(issued), error: null } }), {}],
-    ["an empty error", (issued) => ({ body: { ...usual(issued), error: "" } }), {}],
-    ["a byte-order mark", (issued) => ({ body: `\ufeff${JSON.stringify(usual(issued))}` }), {}],
-    ["no token type", ({ access, refresh }) => ({ body: { access_token: access, refresh_token: refresh } }), {}],
-    [
-      "a token type that nobody knows",
-      (issued) => ({ body: { ...usual(issued), token_type: "DPoP" } }),
-      { tokenType: "dpop" },
-    ],
-    [
-      "GitHub: a form",
-      (issued) => ({
-        headers: { "content-type": "application/x-www-form-urlencoded" },
-        body: new URLSearchParams(usual(issued)).toString(),
-      }),
-      {},
-    ],
-    ["Slack: ok", (issued) => ({ body: { ok: true, ...usual(issued), expires_in: 43_200 } }), {}],
-    [
-      "Strava: expires_at and an athlete",
-      (issued) => ({ body: { ...usual(issued), expires_at: 4_102_444_800, athlete: { id: 1 } } }),
-      {},
-    ],
-    [
-      "Twitch: scopes as a list",
-      (issued) => ({ body: { ...usual(issued), scope: ["user:read", "chat"] } }),
-      { scope: "user:read chat" },
-    ],
-    [
-      "B2C: digits",
-      (issued) => ({ body: { ...usual(issued), expires_in: "3600", expires_on: "4102444800", not_before: "1" } }),
-      {},
-    ],
-    ["a lifetime in words", (issued) => ({ body: { ...usual(issued), expires_in: "1 hour" } }), {}],
-  ])("%s", async (_, answer, more) => {
-    const account = await signUp()
-    provider.answer = answer
-    expect(await get(0, account)).toMatchObject({
-      accessToken: `access ${account.grant}~1`,
-      tokenType: "bearer",
-      ...more,
-    })
-    expect(await storedOf(account)).toMatchObject({ refreshToken: `${account.grant}~2` })
-    await elapse(account)
-    provider.answer = usualAnswer
-    expect(await get(1, account)).toMatchObject({ accessToken: `access ${account.grant}~2` })
-    expect(provider.isEnded(account.grant)).toBe(false)
-  })
+  expect(await get(0, account)).toMatchObject({ accessToken: `access ${account.grant}~1`, tokenType: "bearer" })
+  expect(await storedOf(account)).toMatchObject({ refreshToken: `${account.grant}~2` })
+  await elapse(account)
+  provider.answer = usualAnswer
+  expect(await get(1, account)).toMatchObject({ accessToken: `access ${account.grant}~2` })
+  expect(provider.isEnded(account.grant)).toBe(false)
 })
 
 describe(`on ${target}: an answer without a usable access token`, () => {
@@ -118,32 +74,11 @@ describe(`on ${target}: an answer without a usable access token`, () => {
 
   test.each<[string, (issued: Issued) => TokenAnswer, readonly [string, object]]>([
     ["RFC 6749", rejection(400, { error: "invalid_grant" }), refused("invalid_grant", "400")],
-    ["GitHub", rejection(200, { error: "bad_refresh_token" }), refused("bad_refresh_token", "200")],
-    ["Slack", rejection(200, { ok: false, error: "invalid_refresh_token" }), refused("invalid_refresh_token", "200")],
-    [
-      "Twitch",
-      rejection(400, { error: "Bad Request", status: 400, message: "Invalid refresh token" }),
-      refused(undefined, "400"),
-    ],
-    ["Strava", rejection(400, { message: "Bad Request", errors: [{ code: "invalid" }] }), refused(undefined, "400")],
-    ["Facebook", rejection(400, { error: { type: "OAuthException", code: 190 } }), refused("190", "400")],
-    ["B2C", rejection(400, { error: "interaction_required" }), refused("interaction_required", "400")],
-    [
-      "a client error that is this account's",
-      rejection(403, { error: "unauthorized_client" }),
-      refused("unauthorized_client", "403"),
-    ],
     [
       "a code that the providers file lists",
       rejection(400, { error: 4711 }),
       ["CLIENT_REFUSED", { oauth_error: "4711", http_status: "400" }],
     ],
-    [
-      "an outage",
-      rejection(503, { error: "invalid_grant" }),
-      ["PROVIDER_UNAVAILABLE", { failure: "status", oauth_error: "invalid_grant", http_status: "503" }],
-    ],
-    ["a page", rejection(200, "<html>"), ["PROVIDER_UNAVAILABLE", { failure: "malformed", http_status: "200" }]],
     [
       "B2C: no access token",
       ({ refresh }) => ({ body: { refresh_token: refresh } }),

@@ -157,13 +157,13 @@ describe("the audit log", () => {
   })
 })
 
-describe("TLS", () => {
-  test.each([
-    ["whose certificate nobody knows", {}, false],
-    ["whose certificate is for another host", { names: ["DNS:other.example"] }, false],
-    ["whose certificate has expired", { to: Date.now() - 1_000 }, false],
-    ["whose certificate is good", {}, true],
-  ] as const)("a provider %s", async (name, options, isAnswered) => {
+test("a provider gets no request unless its certificate is valid, of its host, and of a known authority", async () => {
+  const providers: Record<string, object> = {}
+  for (const [name, options] of [
+    ["good", {}],
+    ["elsewhere", { names: ["DNS:other.example"] }],
+    ["expired", { to: Date.now() - 1_000 }],
+  ] as const) {
     const { cert, key } = serverCertificate(options)
     const server = createTlsServer({ cert, key }, (request, response) => {
       request.resume()
@@ -175,48 +175,41 @@ describe("TLS", () => {
       server.closeAllConnections()
       server.close()
     })
-    const ca = join(folder, "ca.pem")
-    writeFileSync(ca, authority.cert)
     const tokenEndpoint = urlOf(server).replace("http:", "https:")
-    const own = await startReplica(
-      await dropped(createDatabase("sqlite")),
-      providersFile({ default: { oidc: entryOf({ issuer: tokenEndpoint, tokenEndpoint }) } }),
-      { env: name.endsWith("nobody knows") ? {} : { NODE_EXTRA_CA_CERTS: ca } },
-    )
-    later(() => own.stop())
-    good()
-    const account = await signedUp(own.client, { refreshToken })
-    const asking = own.client.accounts.getAccessToken(account)
-    if (isAnswered) expect(await asking).toMatchObject({ accessToken: "new-access-token" })
-    else {
-      expect((await failureOf(asking)).infos[0]).toMatchObject({
-        reason: "PROVIDER_UNAVAILABLE",
-        metadata: { failure: "network" },
-      })
-    }
-  })
-
-  async function dropped(opening: Promise<TestDatabase>): Promise<TestDatabase> {
-    const opened = await opening
-    later(() => opened.drop())
-    return opened
+    providers[name] = entryOf({ issuer: tokenEndpoint, tokenEndpoint })
   }
+  const ca = join(folder, "ca.pem")
+  writeFileSync(ca, authority.cert)
+  const own = await createDatabase("sqlite")
+  later(() => own.drop())
+  good()
+  const outcomes = async (env: Record<string, string>) => {
+    const asking = await startReplica(own, providersFile({ default: providers }), { env })
+    const asked = Object.keys(providers).map(async (provider) => {
+      const account = await signedUp(asking.client, { provider, refreshToken })
+      const call = asking.client.accounts.getAccessToken(account)
+      return call.then(
+        (answer) => answer.accessToken,
+        () => failureOf(call).then(({ infos }) => infos[0]),
+      )
+    })
+    return Promise.all(asked).finally(() => asking.stop())
+  }
+  const failed = expect.objectContaining({
+    reason: "PROVIDER_UNAVAILABLE",
+    metadata: expect.objectContaining({ failure: "network" }),
+  })
+  expect(await outcomes({ NODE_EXTRA_CA_CERTS: ca })).toEqual(["new-access-token", failed, failed])
+  expect(await outcomes({})).toEqual([failed, failed, failed])
 })
 
 describe("--providers-file", () => {
-  const start = (path: string) =>
-    run(["serve", "--dev", "--grpc-addr=127.0.0.1:0", "--http-addr=off", `--providers-file=${path}`], {
-      AUTH_SECRET: testSecret,
-      AUTHWIRE_DATABASE_URL: database.url,
-    })
-
-  test("errors at the start are reported with the name of the field, and the service does not start", async () => {
-    const wrong = await start(providersFile(content({ p: { token_endpoint: "http://p.example", client_id: "x" } })))
-    expect(wrong.code).toBe(1)
-    expect(wrong.stderr).toMatch(/^authwire: --providers-file: default\.(oidc\.client_secret_env|p\.token_endpoint): /m)
-    const none = await start(join(folder, "none.json"))
-    expect(none.code).toBe(1)
-    expect(none.stderr).toMatch(/^authwire: --providers-file: cannot read .*none\.json \(ENOENT\)$/m)
+  test("an error at the start is reported with the name of the field, and the service does not start", async () => {
+    const wrong = providersFile(content({ p: { token_endpoint: "http://p.example", client_id: "x" } }))
+    const args = ["serve", "--dev", "--grpc-addr=127.0.0.1:0", "--http-addr=off", `--providers-file=${wrong}`]
+    const { code, stderr } = await run(args, { AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: database.url })
+    expect(stderr).toMatch(/^authwire: --providers-file: default\.(oidc\.client_secret_env|p\.token_endpoint): /m)
+    expect(code).toBe(1)
   })
 
   test("it is read again; an invalid file is logged, and the previous content stays in use", async () => {

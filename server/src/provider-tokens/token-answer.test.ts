@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals"
 import { type Outcome, outcomeOf } from "./token-answer.js"
 
 // What each answer of a token endpoint means, and what is kept of it. A new oddity of a provider is one more line.
-// test/provider-tokens/answers.test.ts sends the same kinds of answers to two replicas.
+// test/provider-tokens/answers.test.ts sends some of them to two replicas.
 const now = Date.UTC(2030, 0, 1, 0, 0, 0, 999)
 const seconds = Math.floor(now / 1000)
 const json = (body: unknown) => (typeof body === "string" ? body : JSON.stringify(body))
