@@ -42,38 +42,25 @@ describe("AuthwireAdapter with the option signOutOn", () => {
     return { id, email, account, isSignedIn }
   }
 
-  test("emailChange: a new address deletes all sessions, and the user is returned", async () => {
-    const { id, email, account, isSignedIn } = await signedIn()
-    const adapter = adapterWith(["emailChange"])
-    await adapter.updateUser({ id, name: "Ada" })
-    await adapter.updateUser({ id, email: ` ${email.toUpperCase()}`, emailVerified: new Date() })
-    expect(await isSignedIn()).toEqual([true, true])
-    const updated = await adapter.updateUser({ id, email: `new.${email}`, emailVerified: null })
-    expect(updated).toEqual({ id, email: `new.${email}`, emailVerified: null, name: "Ada" })
-    expect(await isSignedIn()).toEqual([false, false])
-    expect(await adapter.unlinkAccount(account)).toEqual({ ...account, userId: id, type: "oauth" })
-  })
-
-  test("unlinkAccount: deletes all sessions, and returns the account", async () => {
-    const { id, email, account, isSignedIn } = await signedIn()
-    const adapter = adapterWith(["unlinkAccount"])
-    await adapter.updateUser({ id, email: `new.${email}` })
-    expect(await isSignedIn()).toEqual([true, true])
-    expect(await adapter.unlinkAccount(account)).toEqual({ ...account, userId: id, type: "oauth" })
-    expect(await isSignedIn()).toEqual([false, false])
-    expect(await adapter.unlinkAccount(account)).toBeUndefined()
-  })
-
-  test("without the option no session is deleted, except with a deleted user", async () => {
-    for (const adapter of [adapterWith(), adapterWith([])]) {
-      const { id, email, account, isSignedIn } = await signedIn()
-      await adapter.updateUser({ id, email: `new.${email}` })
-      await adapter.unlinkAccount(account)
-      expect(await isSignedIn()).toEqual([true, true])
-      await adapter.deleteUser(id)
-      expect(await isSignedIn()).toEqual([false, false])
-    }
-  })
+  test.each<[SignOutOn | undefined, boolean, boolean]>([
+    [["emailChange"], false, true],
+    [["unlinkAccount"], true, false],
+    [["emailChange", "unlinkAccount"], false, false],
+    [[], true, true],
+    [undefined, true, true],
+  ])(
+    "%j: is signed in after a new address: %s, after an unlinked account: %s",
+    async (signOutOn, changed, unlinked) => {
+      const adapter = adapterWith(signOutOn)
+      const { id, email, isSignedIn } = await signedIn()
+      const user = { id, email: `new.${email}`, emailVerified: null }
+      expect(await adapter.updateUser({ id, email: user.email })).toEqual(user)
+      expect(await isSignedIn()).toEqual([changed, changed])
+      const other = await signedIn()
+      expect(await adapter.unlinkAccount(other.account)).toEqual({ ...other.account, userId: other.id, type: "oauth" })
+      expect(await other.isSignedIn()).toEqual([unlinked, unlinked])
+    },
+  )
 
   test("a key without sessions:write is rejected, and nothing is written", async () => {
     const { id, email, account, isSignedIn } = await signedIn()

@@ -3,7 +3,7 @@ import { rejection } from "@authwire/test-support/connections/rejected.js"
 import { type DatabaseTarget, serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { openService } from "@authwire/test-support/processes/service.js"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
 import type { Interceptor } from "../../server/src/rpc/interceptor.js"
 import { openHttpListener } from "../../server/src/transport/connect/http.js"
@@ -61,46 +61,23 @@ describe("a key exceeds the rate limit of a method", () => {
   })
   afterAll(() => service.close())
 
-  describe.each(carriers)("$name", (carrier) => {
-    // The client retries a rejected call after the time that the service gives. The service's clock stands still.
-    const open = (apiKey: string | undefined) => carrier.connect(service, { apiKey, timeoutMs: 30_000 })
-    let client: ReturnType<typeof open>
-    let other: ReturnType<typeof open>
-    beforeEach(() => {
-      client = open(randomUUID())
-      other = open(randomUUID())
-    })
-    afterEach(() => {
-      client.close()
-      other.close()
-    })
-    const getUser = (one = client) => one.users.getUser({ id: "nobody" })
-    /** Makes all calls that the key may make. */
-    const makeAll = async () => {
-      const calls = Array.from({ length: perSecond }, () => client.adapter.getUser("nobody"))
-      expect(new Set(await Promise.all(calls))).toEqual(new Set([null]))
-    }
-
-    test("S-45: it is rejected with the time of the next call, and admitted then", async () => {
-      await makeAll()
+  test.each(carriers)(
+    "S-45: $name: it is rejected with the time of the next call, and admitted then",
+    async (carrier) => {
+      // The client retries a rejected call after the time that the service gives. The service's clock stands still.
+      const client = carrier.connect(service, { apiKey: randomUUID(), timeoutMs: 30_000 })
+      const getUser = () => client.users.getUser({ id: "nobody" })
+      const allowed = Array.from({ length: perSecond }, () => client.adapter.getUser("nobody"))
+      expect(new Set(await Promise.all(allowed))).toEqual(new Set([null]))
       expect(await rejection(getUser())).toBe(`ResourceExhausted RATE_LIMITED ${nextMs}`)
       service.time.now += nextMs - 1
       expect(await rejection(getUser())).toBe("ResourceExhausted RATE_LIMITED 1")
       service.time.now += 1
       await expect(getUser()).rejects.toMatchObject({ code: 5 })
       expect(await rejection(getUser())).toBe(`ResourceExhausted RATE_LIMITED ${nextMs}`)
-    })
-
-    test("the adapter throws instead of returning null", async () => {
-      await makeAll()
-      await expect(client.adapter.getUser("nobody")).rejects.toMatchObject({
-        name: "AuthwireError",
-        code: "RESOURCE_EXHAUSTED",
-        reason: "RATE_LIMITED",
-        retryAfterMs: nextMs,
-      })
-    })
-  })
+      client.close()
+    },
+  )
 
   test("rejected calls have no log lines of their own", () => {
     const codes = service.lines.map((line) => JSON.parse(line) as Record<string, unknown>)

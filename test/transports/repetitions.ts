@@ -33,12 +33,6 @@ export function describeRepetitions(world: World, carrier: Carrier): void {
       )
     })
 
-    test("50 times concurrently creates one user", async () => {
-      const [options, email] = [withKey(crypto.randomUUID()), `${crypto.randomUUID()}@example.com`]
-      const answers = await Promise.all(Array.from({ length: 50 }, () => client().users.createUser({ email }, options)))
-      expect(new Set(answers.map(({ user }) => user?.id)).size).toBe(1)
-    })
-
     test("with another request or for another method is rejected", async () => {
       const options = withKey(crypto.randomUUID())
       const id = crypto.randomUUID()
