@@ -51,14 +51,6 @@ export function describeMe({
     expect(await me({ cookie: chunks.slice(1).join("; ") })).toEqual(nobody)
   })
 
-  test("by JWT: a missing claim is null", async () => {
-    const token = await tokenOf({ sub: "nameless", email: null })
-    expect(await me({ cookie: `${sessionCookie}=${token}` })).toEqual({
-      status: 200,
-      body: { userId: "nameless", name: null, email: null, by: "jwt" },
-    })
-  })
-
   test.each(["d3b07384-d9a0-4c9b-8f6e-1f1c7d1f3d5a", "with+plus/slash=and space%25"])(
     "by database session %#",
     async (sessionToken) => {
@@ -80,24 +72,10 @@ export function describeMe({
     },
   )
 
-  test("a session of a user without a name and address", async () => {
-    const { user } = await client().users.createUser({})
-    const userId = user!.id
-    const expires = new Date(Date.now() + 60_000)
-    await client().adapter.createSession({ sessionToken: "nameless", userId, expires })
-    expect(await me({ cookie: `${sessionCookie}=nameless` })).toEqual({
-      status: 200,
-      body: { userId, name: null, email: null, by: "session" },
-    })
-  })
-
   test.each([
     ["no cookie", {}],
-    ["another cookie", { cookie: `${sessionCookie}2=x; theme=dark` }],
-    ["an empty cookie", { cookie: `${sessionCookie}=` }],
     ["an unknown session", { cookie: `${sessionCookie}=unknown` }],
     ["malformed percent-encoding", { cookie: `${sessionCookie}=%zz` }],
-    ["a cookie that is longer than a session token may be", { cookie: `${sessionCookie}=${"x".repeat(20_000)}` }],
     ["a byte that is not UTF-8", { cookie: `${sessionCookie}=\xff` }],
     ["Bearer with something that is no token", { authorization: "Bearer x" }],
   ])("401 for %s", async (_, headers) => {

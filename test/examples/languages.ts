@@ -156,25 +156,6 @@ function describeExample(language: Language): void {
     expect(await database.query("SELECT id FROM users")).toHaveLength(1)
   })
 
-  test.each([
-    ["no command", []],
-    ["an unknown command", ["sing"]],
-    ["a command without its argument", ["decode"]],
-  ])("prints its usage after %s", async (_, args) => {
-    const { code, stderr } = await run(...args)
-    expect(stderr).toMatch(/^usage: example /)
-    expect(code).toBe(2)
-  })
-
-  test("fails without a server", async () => {
-    const { code, stdout, stderr } = await runExample(language, ["user", "ada@example.com"], {
-      url: "http://127.0.0.1:1",
-      apiKey: key.text,
-    })
-    expect(stderr).toMatch(/^example: .*unavailable/i)
-    expect([code, stdout]).toEqual([1, ""])
-  })
-
   describe("GET /me", () =>
     describeMe({
       language,

@@ -122,20 +122,4 @@ describe(`on ${target}`, () => {
     const back = encodeURIComponent("https://app.example.com/page?a=1")
     expect([status, headers.location]).toEqual([302, `/in?callbackUrl=${back}`])
   })
-
-  test("a header that is too large gets 431, and a line in the log", async () => {
-    const header = (bytes: number) => ({
-      headers: [
-        ["x-api-key", gateway],
-        ["x-large", "x".repeat(bytes)],
-      ] as const,
-    })
-    const statusOf = async (path: string, bytes: number) =>
-      (await visit(server.httpUrl, { path, ...header(bytes) })).status
-    expect(await statusOf("/v1/authorize", 60_000)).toBe(401)
-    expect(await statusOf("/v1/authorize", 66_000)).toBe(431)
-    expect(await statusOf("/v1/authorize/", 15_000)).toBe(404)
-    expect(await statusOf("/v1/authorize/", 17_000)).toBe(431)
-    for (const bytes of [16_384, 65_536]) await until(() => server.log().includes(`"max_header_bytes":${bytes}`))
-  })
 })

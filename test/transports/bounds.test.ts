@@ -195,6 +195,8 @@ describe("S-46: a transport limits the resources of clients", () => {
         "referrer-policy: no-referrer",
         "x-content-type-options: nosniff",
       ])
+      const limit = path === "/healthz" ? 16_384 : 65_536
+      await until(() => server.log().includes(`"max_header_bytes":${limit}`))
     },
   )
 })

@@ -5,6 +5,7 @@ import {
   moment,
   type PersonName,
   person,
+  requestLink,
   rows,
   sessionCookie,
   signInWithProvider,
@@ -16,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const target = serviceDatabase()
 
-describe("signing in with an OpenID Connect provider", () => {
+describe("signing in with a link by e-mail, and with an OpenID Connect provider", () => {
   let stack: Stack
 
   beforeAll(async () => {
@@ -30,6 +31,43 @@ describe("signing in with an OpenID Connect provider", () => {
   const hash = (sessionToken: string | undefined) => createHash("sha256").update(String(sessionToken)).digest()
   const sessions = (sessionToken: string | undefined) =>
     rows(stack.database, "sessions", "token_hash = ?", [hash(sessionToken)])
+
+  const link = (email: string) => requestLink(createBrowser(), stack.example, email)
+  const tokensFor = (email: string) => rows(stack.database, "verification_tokens", "identifier = ?", [email])
+
+  test("a link by e-mail signs in and marks the address as verified in the database", async () => {
+    const started = Date.now()
+    const url = await link("First@Example.com")
+    const [stored] = await tokensFor("first@example.com")
+    // The hash of the value that Auth.js stores, which itself is a hash of the token in the link.
+    expect(Buffer.from(stored?.token_hash as ArrayBuffer).toString("hex")).toMatch(/^[0-9a-f]{64}$/)
+    expect(stored).not.toHaveProperty("token")
+
+    const browser = createBrowser()
+    const page = await browser.open(url)
+    expect([page.status, page.url.href]).toEqual([200, `${stack.example.appUrl}/`])
+    expect(textOf(page, "email")).toBe("first@example.com")
+    expect(browser.cookie(stack.example.appUrl, sessionCookie)).toBeDefined()
+    const [user, ...others] = await usersWithEmail(stack.database, "first@example.com")
+    expect(others).toEqual([])
+    const verified = moment(user?.email_verified).getTime()
+    expect(verified).toBeGreaterThanOrEqual(started)
+    expect(verified).toBeLessThanOrEqual(Date.now())
+    expect(await tokensFor("first@example.com")).toEqual([])
+  })
+
+  test("a person at a provider with the address of another user is rejected", async () => {
+    const browser = createBrowser()
+    await createBrowser().open(await link("ada@demo.example"))
+    const page = await signIn(browser, "Ada")
+    expect(page.url.search).toBe("?error=OAuthAccountNotLinked")
+    expect(textOf(page, "error")).toContain("belongs to somebody who signs in another way")
+    expect(textOf(page, "name")).toBeUndefined()
+    expect(browser.cookie(stack.example.appUrl, sessionCookie)).toBeUndefined()
+    expect(await rows(stack.database, "accounts")).toEqual([])
+    expect(await usersWithEmail(stack.database, "ada@demo.example")).toHaveLength(1)
+    for (const table of ["sessions", "users"]) await stack.database.query(`DELETE FROM ${table}`)
+  })
 
   test("the session endpoint returns the user, and never the session token", async () => {
     const browser = createBrowser()
