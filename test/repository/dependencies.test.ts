@@ -73,42 +73,13 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-describe("licences", () => {
-  test("allowed licences pass; unpublished packages do not count", async () => {
-    expect(await run("licences")).toEqual({ code: 0, output: "licences: 5 packages, under ISC, MIT\n" })
+test("licences: allowed ones pass, unpublished packages do not count, and another one fails, deep down too", async () => {
+  expect(await run("licences")).toEqual({ code: 0, output: "licences: 5 packages, under ISC, MIT\n" })
+  change("package-lock.json", ({ packages }) => {
+    packages["node_modules/left/node_modules/deep"] = { version: "4.5.6", license: "(MIT AND Strange)" }
   })
-
-  test.each([
-    [
-      "a licence that is not allowed, deep down",
-      "left/node_modules/deep",
-      "(MIT AND Strange)",
-      "deep@4.5.6 is under (MIT AND Strange)",
-    ],
-    ["an expression that cannot be read", "left/node_modules/deep", "(Strange OR MIT) AND MIT", "deep@4.5.6 is under"],
-    ["no licence, of a peer dependency", "host", undefined, "host@3.0.0 has no licence (needed by lib)"],
-  ])("%s fails", async (_, path, licence, problem) => {
-    setLicence(`node_modules/${path}`, licence)
-    expect(await run("licences")).toMatchObject({ code: 1, output: expect.stringContaining(problem) })
-  })
-
-  test("a package that the build bundles counts too", async () => {
-    write("lib/dist/page/licences.json", [{ name: "chart", version: "1.0.0", identifier: "Strange" }])
-    expect(await run("licences")).toEqual({ code: 1, output: expect.stringContaining("chart@1.0.0 is under Strange") })
-  })
-
-  test("one of several licences to choose from is enough, and an allowed licence must be used", async () => {
-    setLicence("node_modules/left/node_modules/deep", "Other OR ISC AND MIT")
-    expect(await run("licences")).toMatchObject({ code: 0 })
-    change("scripts/dependencies/known.json", (known) => known.licences.push("Strange"))
-    expect(await run("licences")).toMatchObject({ code: 1, output: expect.stringContaining("Strange is allowed, but") })
-  })
-
-  function setLicence(path: string, licence: string | undefined): void {
-    change("package-lock.json", (lock) => {
-      lock.packages[path] = { ...lock.packages[path], license: licence }
-    })
-  }
+  const problem = expect.stringContaining("deep@4.5.6 is under (MIT AND Strange)")
+  expect(await run("licences")).toEqual({ code: 1, output: problem })
 })
 
 describe("page", () => {
@@ -123,22 +94,12 @@ describe("page", () => {
     ])
   })
 
-  test.each([
-    ["missing", {}, "no reason is given why lib needs left"],
-    ["left over", { left: "Pads.", host: "Loads it.", right: "?" }, "lib does not need right, but a reason is given"],
-  ])("a reason that is %s fails", async (_, reasons, problem) => {
+  test("a missing reason fails", async () => {
     change("scripts/dependencies/known.json", (known) => {
-      known.reasons.lib = reasons
+      known.reasons.lib = {}
     })
-    expect(await run("page")).toMatchObject({ code: 1, output: expect.stringContaining(problem) })
-  })
-
-  test("a lock file that does not match a package.json fails", async () => {
-    change("lib/package.json", (lib) => {
-      lib.dependencies.deep = "*"
-    })
-    const problem = "package-lock.json is not that of lib/package.json"
-    expect(await run("page")).toMatchObject({ code: 1, output: expect.stringContaining(problem) })
+    const problem = expect.stringContaining("no reason is given why lib needs left")
+    expect(await run("page")).toMatchObject({ code: 1, output: problem })
   })
 })
 
@@ -151,25 +112,6 @@ describe("audit", () => {
     expect(asked).toEqual(versions)
   })
 
-  test("a lesser advisory is reported and passes", async () => {
-    const { code, output } = await audit(200, { deep: [advisory("moderate")] })
-    expect(output).toContain("audit: nothing severe. deep, moderate: <5 It leaks (https://example.com/1)")
-    expect(code).toBe(0)
-  })
-
-  test("a registry without audits, no registry, and being offline are reported in one line", async () => {
-    expect(await audit(405, "")).toMatchObject({ code: 0, output: "audit: not done, the registry answers 405\n" })
-    const none = await run("audit", { npm_config_registry: "http://127.0.0.1:9" })
-    expect(none).toEqual({ code: 0, output: "audit: not done, the registry does not answer\n" })
-    const offline = await run("audit", { npm_config_offline: "true" })
-    expect(offline).toEqual({ code: 0, output: "audit: not done, npm is offline\n" })
-  })
-
-  test("a failure of npm itself is a failure", async () => {
-    write("package.json", { name: "whole", workspaces: ["lib", "app", "gone"] })
-    expect(await run("audit")).toMatchObject({ code: 1 })
-  })
-
   test("with --all every lock file is asked about, and a severe advisory about a tool fails too", async () => {
     const tools = { name: "tools", version: "1.0.0", dependencies: { hammer: "1" } }
     write("examples/tools/package.json", tools)
@@ -177,7 +119,6 @@ describe("audit", () => {
     write("examples/tools/package-lock.json", { ...tools, lockfileVersion: 3, requires: true, packages })
     write("examples/go/go.sum", "")
     const advisories = { hammer: [advisory("critical")] }
-    expect(await audit(200, advisories)).toMatchObject({ code: 0 })
     const { code, output, asked } = await audit(200, advisories, "--all")
     expect(output).toContain("audit: examples/tools/package-lock.json: hammer, critical: <5 It leaks")
     expect(output).toContain("audit: package-lock.json: nothing severe.")
@@ -235,10 +176,8 @@ function write(path: string, content: unknown): void {
 
 /** The parts of the files that tests change. */
 interface Content {
-  licences: string[]
   reasons: Record<string, Record<string, string>>
-  packages: Record<string, { license?: string | undefined }>
-  dependencies: Record<string, string>
+  packages: Record<string, { version: string; license: string }>
 }
 
 function change(path: string, by: (content: Content) => void): void {

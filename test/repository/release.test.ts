@@ -40,33 +40,29 @@ describe("a copy of the repository", () => {
     )
   }
 
-  const differs = (file: string) => `${file} has the version 9.8.7, others ${version}`
-  test.each([
-    ["server/package.json", `"version": "${version}"`],
-    ["client/package.json", `"@authwire/token": "${version}"`],
-    ["package-lock.json", `"@authwire/token": "${version}"`],
-    ["examples/nextjs/package-lock.json", `"@authwire/proto": "${version}"`],
-    ["gen/python/pyproject.toml", `version = "${version}"`],
-    ["deploy/helm/authwire/Chart.yaml", `appVersion: ${version}`],
-    ["deploy/compose.yaml", `image: authwire:${version}`],
-    ["docs/start/nextjs.md", `-${version}.tgz`],
-  ])("another version in %s fails", (file, place) => {
-    replace(file, place, place.replace(version, "9.8.7"))
-    expect(run("ready.js", folder)).toEqual({ code: 1, output: expect.stringContaining(differs(file)) })
+  test("another version at any of its places fails", () => {
+    for (const [file, place] of [
+      ["server/package.json", `"version": "${version}"`],
+      ["client/package.json", `"@authwire/token": "${version}"`],
+      ["package-lock.json", `"@authwire/token": "${version}"`],
+      ["examples/nextjs/package-lock.json", `"@authwire/proto": "${version}"`],
+      ["gen/python/pyproject.toml", `version = "${version}"`],
+      ["deploy/helm/authwire/Chart.yaml", `appVersion: ${version}`],
+      ["deploy/compose.yaml", `image: authwire:${version}`],
+      ["docs/start/nextjs.md", `-${version}.tgz`],
+    ] as const) {
+      const other = place.replace(version, "9.8.7")
+      replace(file, place, other)
+      const differs = `${file} has the version 9.8.7, others ${version}`
+      expect(run("ready.js", folder)).toEqual({ code: 1, output: expect.stringContaining(differs) })
+      replace(file, other, place)
+    }
   })
 
-  test.each([
-    ["no section for the version", `## ${version} (unreleased)`, "## 9.8.7 (unreleased)", `must be "## ${version} (`],
-    [
-      "an empty section",
-      `## ${version} (unreleased)\n`,
-      `## ${version} (unreleased)\n\n## 0.0.1\n`,
-      "lists nothing for",
-    ],
-    ["what only a maintainer knows", "- ", "- The cases of test/adapter. ", "who do not know test/adapter"],
-  ])("a change log with %s fails", (_, before, after, problem) => {
-    replace("CHANGELOG.md", before, after)
-    expect(run("ready.js", folder)).toEqual({ code: 1, output: expect.stringContaining(problem) })
+  test("a change log with what only a maintainer knows fails", () => {
+    replace("CHANGELOG.md", "- ", "- The cases of test/adapter. ")
+    const problem = expect.stringContaining("who do not know test/adapter")
+    expect(run("ready.js", folder)).toEqual({ code: 1, output: problem })
   })
 
   test("a new version is written everywhere, and then only the change log lacks it", () => {
