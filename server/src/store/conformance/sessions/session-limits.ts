@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals"
 import type { Caller } from "../../store.js"
 import type { Session, SessionPolicyPatch } from "../../types.js"
 import { type ContractContext, day, newId, newSession, newUser, outcomes, range } from "../context.js"
+import { addSessions, manySessions } from "./sessions-of-user.js"
 
 const hour = 3_600_000
 
@@ -106,21 +107,16 @@ export function sessionLimitContract(context: ContractContext): void {
     })
 
     test("thousands of sessions of a user are deleted in batches, also where a process does not know the policy yet", async () => {
-      const { store, database } = context
-      const caller = await tenantWith({})
-      for (const _ of range(25)) {
-        context.clock.now += 1_000
-        await Promise.all(range(100).map(() => signIn(caller)))
-      }
-      const [once, given, audited] = [await tenantWith({}), await tenantWith({}), await tenantWith({})]
-      const columns = ["token_hash", "user_id", "expires", "extra", "id", "created", "last_seen"]
-      for (const { tenant } of [once, given, audited]) {
-        const select = `SELECT u.tenant, ${columns.map((name) => `s.${name}`).join(", ")} FROM sessions s, users u`
-        const insert = `INSERT INTO sessions (tenant, ${columns.join(", ")}) ${select}`
-        await database.sql(`${insert} WHERE s.tenant = ? AND u.tenant = ? AND u.id = 'u'`, [caller.tenant, tenant])
-      }
+      const { store } = context
+      const [caller, once, given, audited] = [
+        await tenantWith({}),
+        await tenantWith({}),
+        await tenantWith({}),
+        await tenantWith({}),
+      ]
+      for (const { tenant } of [caller, once, given, audited]) await addSessions(context, tenant, "u")
       const before = await idsOf(caller)
-      expect(before).toHaveLength(2_500)
+      expect(before).toHaveLength(manySessions)
       context.clock.now += 1_000
       const theirs = await signIn(given, "v")
       const limit = async (tenant: Tenant, maxSessions: number) => {
@@ -133,7 +129,7 @@ export function sessionLimitContract(context: ContractContext): void {
         )
 
       await limit(caller, 1_000)
-      expect(await idsOf(caller)).toHaveLength(2_500)
+      expect(await idsOf(caller)).toHaveLength(manySessions)
       const newest = await signInTimes(1, caller)
       expect(await idsOf(caller)).toEqual([...before.slice(-999), ...ids(newest)])
       await limit(once, 3)

@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto"
 import { describe, expect, test } from "@jest/globals"
 import type { KeptSessions } from "../../types.js"
 import { type ContractContext, day, newSession, newUser, range } from "../context.js"
-import { origin, sessionsOfUser } from "./sessions-of-user.js"
+import { addSessions, idOfMany, manySessions, origin, sessionsOfUser } from "./sessions-of-user.js"
 
 /** Declares the tests of the revocations of sessions by callers without their tokens. */
 export function sessionRevocationContract(context: ContractContext): void {
@@ -66,46 +65,24 @@ export function sessionRevocationContract(context: ContractContext): void {
   })
 
   describe("of a user with thousands of sessions", () => {
-    const many = 2500
-    /** Creates sessions of the user with two different times of creation. */
-    async function createMany(caller: { tenant: string }) {
-      const columns = "tenant, token_hash, user_id, expires, extra, id, created"
-      const { clock, database } = context
-      for (let from = 0; from < many; from += 500) {
-        const rows = range(500).map((n) => [
-          ...[
-            caller.tenant,
-            createHash("sha256")
-              .update(`${caller.tenant} ${from + n}`)
-              .digest(),
-          ],
-          ...["u", database.moment(clock.now + day), "{}", `${from + n}`.padStart(32, "0")],
-          database.moment(clock.now - (from < 1500 ? 1 : 2)),
-        ])
-        const values = rows.map(() => "(?, ?, ?, ?, ?, ?, ?)").join(", ")
-        await database.sql(`INSERT INTO sessions (${columns}) VALUES ${values}`, rows.flat())
-      }
-    }
-
     test.each<[string, KeptSessions, number]>([
       ["all", {}, 0],
-      ["all but the oldest", { id: "1500".padStart(32, "0") }, 1],
-      ["all but one in their middle", { id: "1000".padStart(32, "0") }, 1],
+      ["all but one in their middle", { id: idOfMany("u", 1000) }, 1],
     ])("%s are revoked, some at a time", async (_, kept, left) => {
       const caller = await newCaller()
-      await createMany(caller)
-      expect(await context.store.sessions.revokeOfUser(caller, "u", kept)).toBe(many - left)
+      await addSessions(context, caller.tenant, "u")
+      expect(await context.store.sessions.revokeOfUser(caller, "u", kept)).toBe(manySessions - left)
       expect(await listed(caller)).toEqual(left === 0 ? [] : [kept.id])
       expect(await context.store.sessions.revokeOfUser(caller, "u", kept)).toBe(0)
     })
 
     test("revokeOfUsers revokes and counts all of them before it stops", async () => {
       const caller = await newCaller()
-      await createMany(caller)
+      await addSessions(context, caller.tenant, "u")
       await context.store.users.create(caller, newUser({ id: "v" }))
       await context.store.sessions.create(caller, newSession("v", context.clock.now + day))
       const { sessions } = context.store
-      expect(await sessions.revokeOfUsers(caller, ["v", "u"])).toEqual({ processed: 2, revoked: many + 1 })
+      expect(await sessions.revokeOfUsers(caller, ["v", "u"])).toEqual({ processed: 2, revoked: manySessions + 1 })
       expect(await listed(caller)).toEqual([])
     })
   })
@@ -145,10 +122,7 @@ export function sessionRevocationContract(context: ContractContext): void {
       const caller = await newCaller()
       const ids = ["u", ...range(20).map((n) => `user ${n}`)]
       for (const id of ids.slice(1)) await context.store.users.create(caller, newUser({ id }))
-      const end = new Date(context.clock.now + day)
-      const extra = {}
-      const all = range(1000).map((n) => ({ sessionToken: `${n}`, userId: "u", expires: end, extra }))
-      for (const session of all) await context.store.sessions.create(caller, session)
+      await addSessions(context, caller.tenant, "u", 1000)
       await context.store.sessions.create(caller, newSession("user 19", context.clock.now + day))
       expect(await context.store.sessions.revokeOfUsers(caller, ids)).toEqual({ processed: 20, revoked: 1000 })
       expect(await context.store.sessions.revokeOfUsers(caller, ids.slice(20))).toEqual({ processed: 1, revoked: 1 })

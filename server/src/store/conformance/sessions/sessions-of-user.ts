@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto"
 import type { SessionFilter, SessionOrigin } from "../../types.js"
-import { type ContractContext, day, newId, newSession, newUser, oddText } from "../context.js"
+import { type ContractContext, day, newId, newSession, newUser, oddText, range } from "../context.js"
 import { allPages } from "../pages.js"
 
 export const origin: SessionOrigin = {
@@ -9,6 +10,36 @@ export const origin: SessionOrigin = {
   provider: "Provider é ",
   impersonator: "Staff/é ",
 }
+
+/** More sessions than are deleted in one transaction. */
+export const manySessions = 2_500
+
+/** Inserts sessions of a user with two different times of creation. Their ids are those of `idOfMany`. */
+export async function addSessions(
+  { database, clock }: ContractContext,
+  tenant: string,
+  userId: string,
+  count = manySessions,
+): Promise<void> {
+  for (let from = 0; from < count; from += 500) {
+    const rows = range(500).map((n) => [
+      ...[
+        tenant,
+        createHash("sha256")
+          .update(`${tenant} ${userId} ${from + n}`)
+          .digest(),
+        userId,
+      ],
+      ...[database.moment(clock.now + day), "{}", idOfMany(userId, from + n)],
+      database.moment(clock.now - (from < 1500 ? 1 : 2)),
+    ])
+    const columns = "tenant, token_hash, user_id, expires, extra, id, created"
+    const values = rows.map(() => "(?, ?, ?, ?, ?, ?, ?)").join(", ")
+    await database.sql(`INSERT INTO sessions (${columns}) VALUES ${values}`, rows.flat())
+  }
+}
+
+export const idOfMany = (userId: string, n: number) => `${userId}${n}`.padStart(32, "0")
 
 /** Returns functions that create and list sessions of the user `u`, each test in a tenant of its own. */
 export function sessionsOfUser(context: ContractContext) {

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto"
 import { describe, expect, test } from "@jest/globals"
 import type { Caller, ExpiredRows, Store } from "../../store.js"
 import {
@@ -11,39 +10,21 @@ import {
   newUser,
   range,
 } from "../context.js"
-
-/** More rows than are deleted in one transaction. */
-const many = 2_500
+import { addSessions, manySessions } from "../sessions/sessions-of-user.js"
 
 /** Declares the tests of the deletion of users and sessions that are too many for one transaction. */
 export function userDeletionContract(context: ContractContext): void {
   const sql: ContractContext["database"]["sql"] = (...parameters) => context.database.sql(...parameters)
 
-  /** Inserts rows, 100 per statement. */
-  async function insert(table: string, columns: string, rowOf: (n: number) => unknown[]): Promise<void> {
-    for (let start = 0; start < many; start += 100) {
-      const rows = range(100).map((n) => rowOf(start + n))
-      const places = rows.map((row) => `(${row.map(() => "?").join(", ")})`).join(", ")
-      await sql(`INSERT INTO ${table} (${columns}) VALUES ${places}`, rows.flat())
+  const addSessionsTo = (tenant: string, userId: string) => addSessions(context, tenant, userId)
+  const addAccountsTo = async (tenant: string, userId: string) => {
+    for (let start = 0; start < manySessions; start += 100) {
+      const rows = range(100).map((n) => [tenant, "many", `${start + n}`, userId, "oauth", "{}"])
+      const places = rows.map(() => "(?, ?, ?, ?, ?, ?)").join(", ")
+      const columns = "tenant, provider, provider_account_id, user_id, type, extra"
+      await sql(`INSERT INTO accounts (${columns}) VALUES ${places}`, rows.flat())
     }
   }
-  const addSessions = (tenant: string, userId: string) =>
-    insert("sessions", "tenant, token_hash, user_id, expires, extra", (n) => [
-      tenant,
-      hash("sha256", `${userId} ${n}`, "buffer"),
-      userId,
-      context.database.moment(context.clock.now + day),
-      "{}",
-    ])
-  const addAccounts = (tenant: string, userId: string) =>
-    insert("accounts", "tenant, provider, provider_account_id, user_id, type, extra", (n) => [
-      tenant,
-      "many",
-      `${n}`,
-      userId,
-      "oauth",
-      "{}",
-    ])
 
   /** Creates a tenant with one user, which has an account, a passkey and a session of each way to create one. */
   async function populated() {
@@ -76,8 +57,8 @@ export function userDeletionContract(context: ContractContext): void {
   }
 
   describe.each([
-    ["sessions", addSessions],
-    ["accounts", addAccounts],
+    ["sessions", addSessionsTo],
+    ["accounts", addAccountsTo],
   ])("a user with thousands of %s that was deleted", (_, add) => {
     test("is gone at once, and so is all that it had; the cleanup deletes the rows, a crash does not matter", async () => {
       const { caller, user, account, passkey, session } = await populated()
@@ -85,7 +66,7 @@ export function userDeletionContract(context: ContractContext): void {
       await add(caller.tenant, "u")
       const before = await eventsIn(caller)
       expect(await store.users.delete(caller, "u")).toEqual(user)
-      expect(await rowsOf(caller.tenant)).toContain(many + 1)
+      expect(await rowsOf(caller.tenant)).toContain(manySessions + 1)
 
       const page = { size: 10 }
       const noRows = { items: [], nextToken: undefined }
@@ -166,7 +147,7 @@ export function userDeletionContract(context: ContractContext): void {
 
   test("sign-up again with the same account, as a repeatable call", async () => {
     const { caller, account } = await populated()
-    await addAccounts(caller.tenant, "u")
+    await addAccountsTo(caller.tenant, "u")
     const request = (key: string) => ({ owner: "o", key, digest: () => key })
     await context.store.once(caller, request(newId()), async (transaction) => {
       await context.store.users.delete({ ...caller, transaction }, "u")
@@ -186,7 +167,7 @@ export function userDeletionContract(context: ContractContext): void {
     const ids = ["a", "b", "c"]
     for (const id of ids) {
       await store.users.create(caller, newUser({ id }))
-      await addSessions(caller.tenant, id)
+      await addSessions(context, caller.tenant, id)
     }
     const create = async (id: string) => {
       for (;;) await other.sessions.create(caller, newSession(id, clock.now + day))
@@ -214,29 +195,29 @@ export function userDeletionContract(context: ContractContext): void {
 
     test("by a new address, in batches; nothing happens if another user has it", async () => {
       const { caller } = await populated()
-      await addSessions(caller.tenant, "u")
+      await addSessions(context, caller.tenant, "u")
       await context.store.users.create(caller, newUser({ id: "v", email: "v@example.com" }))
       const update = (email: string) =>
         run(caller, (within) =>
           context.store.users.update(within, "u", { email }, { revokeSessionsOnEmailChange: true }),
         )
       await expect(update("v@example.com")).rejects.toMatchObject({ reason: "EMAIL_ALREADY_EXISTS" })
-      expect(await rowsOf(caller.tenant)).toEqual([2, many + 1, 1, 1])
-      expect(await update("new@example.com")).toMatchObject({ revokedSessions: many + 1 })
+      expect(await rowsOf(caller.tenant)).toEqual([2, manySessions + 1, 1, 1])
+      expect(await update("new@example.com")).toMatchObject({ revokedSessions: manySessions + 1 })
       expect(await rowsOf(caller.tenant)).toEqual([2, 0, 1, 1])
       expect((await eventsIn(caller)).filter((kind) => kind === "user.sessions_revoked")).toHaveLength(3)
     })
 
     test("by an account that is unlinked, and for a user", async () => {
       const { caller, account, session } = await populated()
-      await addSessions(caller.tenant, "u")
+      await addSessions(context, caller.tenant, "u")
       const { accounts, sessions } = context.store
       const kept = { sessionToken: session.sessionToken }
-      expect(await run(caller, (within) => sessions.revokeOfUser(within, "u", kept))).toBe(many)
+      expect(await run(caller, (within) => sessions.revokeOfUser(within, "u", kept))).toBe(manySessions)
       await sql("DELETE FROM sessions WHERE tenant = ?", [caller.tenant])
-      await addSessions(caller.tenant, "u")
+      await addSessions(context, caller.tenant, "u")
       const unlinked = await run(caller, (within) => accounts.unlink(within, account, { revokeSessions: true }))
-      expect(unlinked).toMatchObject({ revokedSessions: many })
+      expect(unlinked).toMatchObject({ revokedSessions: manySessions })
       expect(await rowsOf(caller.tenant)).toEqual([1, 0, 0, 1])
     })
   })
