@@ -31,7 +31,8 @@ test(`${histories} random histories of reads, writes, cut streams, frozen and ki
 
 // The histories must detect when a part of the protocol is removed. Their seeds are fixed, so that the result is
 // deterministic.
-test.each<[string, Fault]>([
+const testLong = process.env.AUTHWIRE_TEST_LONG === undefined ? test.skip : test
+testLong.each<[string, Fault]>([
   ["the check of the lease", { noLease: true }],
   ["the rows of other processes", { noRows: true }],
   ["the leases of streams that were cut", { noCut: true }],
