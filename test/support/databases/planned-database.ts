@@ -8,7 +8,7 @@ import {
   range,
 } from "../../../server/src/store/conformance/context.js"
 import type { StoreDatabase } from "../../../server/src/store/conformance.js"
-import { type Database, openDatabase, sqlStore } from "../../../server/src/store/sql/index.js"
+import { type Database, openDatabase, type SqlStore, sqlStore } from "../../../server/src/store/sql/index.js"
 import type { Store } from "../../../server/src/store/store.js"
 import type { DatabaseTarget, TestDatabase } from "./databases.js"
 import { type Plans, plansOf, type Ran } from "./plans.js"
@@ -22,13 +22,28 @@ export interface PlannedDatabase {
   readonly plans: Plans
   /** The statements that ran, which a test may empty. */
   readonly recorded: Ran[]
+  /** Opens a database that records every statement, with writes that match no row unless `changes` is true. */
+  recording(changes?: boolean): Database
   /** Opens a store that records every statement that it runs. */
-  recordingStore(): Store
+  recordingStore(options?: { changes?: boolean; eventsKeepMs?: number }): SqlStore
   /** Fills the tables of a tenant, because the servers scan a small table whatever indexes there are. Not on SQLite. */
   fill(tenant: string): Promise<void>
   /** Makes the database count the rows of these tables, for its plans. */
   analyze(...names: string[]): Promise<void>
   close(): Promise<void>
+}
+
+/** The SQL of a table `numbers` whose column n has the numbers from 1 to `count`, which is at most 40,000. */
+export const numbersTo = (count: number) =>
+  `(SELECT n FROM (
+    WITH RECURSIVE small (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM small WHERE n < 200)
+    SELECT (a.n - 1) * 200 + b.n AS n FROM small a, small b
+  ) AS all_numbers WHERE n <= ${count}) AS numbers`
+
+/** The SQL of a hash of a text; a random one on SQLite, which has no function for it. */
+export function hashOf(target: DatabaseTarget, text: string): string {
+  if (target === "sqlite") return "randomblob(32)"
+  return target === "postgres" ? `sha256((${text})::bytea)` : `UNHEX(SHA2(${text}, 256))`
 }
 
 export async function openPlanned(target: DatabaseTarget): Promise<PlannedDatabase> {
@@ -40,17 +55,17 @@ export async function openPlanned(target: DatabaseTarget): Promise<PlannedDataba
     // PostgreSQL counts by an index alone only if it knows which rows are visible to all transactions.
     await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} ${names.join(", ")}`)
   }
+  const recording = (changes = false) => recordingDatabase(database, recorded, { changes })
   return {
     tables,
     database,
     plans: plansOf(target, database),
     recorded,
-    recordingStore: () => sqlStore(recordingDatabase(database, recorded, { changes: true }), { encryptionKeys }),
+    recording,
+    recordingStore: ({ changes = true, ...options } = {}) =>
+      sqlStore(recording(changes), { encryptionKeys, ...options }),
     async fill(tenant) {
-      const [text, hash] =
-        target === "postgres"
-          ? ["'filling ' || n", "sha256(n::bytea)"]
-          : ["CONCAT('filling ', n)", "UNHEX(SHA2(n, 256))"]
+      const hash = hashOf(target, "n")
       const rows: [table: string, columns: string, values: string][] = [
         ["users", "id, email_key, extra", "n, n, '{}'"],
         ["accounts", "provider, provider_account_id, user_id, type, extra", "'p', n, n, 'oauth', '{}'"],
@@ -63,11 +78,9 @@ export async function openPlanned(target: DatabaseTarget): Promise<PlannedDataba
           "n, n, n, '', 0, '', true, '{}'",
         ],
       ]
-      const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100)
-        SELECT a.n * 100 + b.n AS n FROM numbers a, numbers b WHERE a.n <= 20`
       for (const [table, columns, values] of rows) {
         await tables.query(`INSERT INTO ${table} (tenant, ${columns}) SELECT '${tenant}', ${values}
-          FROM (SELECT ${text} AS n FROM (${numbers}) AS all_numbers) AS filling`)
+          FROM (SELECT CONCAT('filling ', n) AS n FROM ${numbersTo(2_000)}) AS filling`)
       }
       await analyze(...rows.map(([table]) => table))
     },

@@ -1,50 +1,33 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
-import { type Plans, plansOf, type Ran } from "@authwire/test-support/databases/plans.js"
-import { recordingDatabase } from "@authwire/test-support/databases/recording-database.js"
-import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { numbersTo, openPlanned, type PlannedDatabase } from "@authwire/test-support/databases/planned-database.js"
+import type { Ran } from "@authwire/test-support/databases/plans.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { encryptionKeys } from "../../conformance/context.js"
-import type { StoreDatabase } from "../../conformance.js"
 import type { Store } from "../../store.js"
-import { type Database, openDatabase, sqlStore } from "../index.js"
 
 /** The number of events, which belong to 20 tenants. All but the last one have sequences. */
 const count = 20_000
 
 describe.each(databaseTargets())("plans of the events on %s", (target) => {
-  let tables: StoreDatabase & { url: string; query(sql: string): Promise<unknown> }
-  let database: Database
-  let plans: Plans
-  const recorded: Ran[] = []
-  /** The recorded statements of the cleanup. */
-  const cleaning: typeof recorded = []
+  let planned: PlannedDatabase
+  /** The planned.recorded statements of the cleanup. */
+  const cleaning: Ran[] = []
 
   /** Opens a store that records every statement instead of changing anything. */
-  const recordingStore = () =>
-    sqlStore(recordingDatabase(database, recorded, { changes: false }), { encryptionKeys, eventsKeepMs: 1 })
+  const recordingStore = () => planned.recordingStore({ changes: false, eventsKeepMs: 1 })
 
   beforeAll(async () => {
-    tables = await createStoreDatabase(target)
-    database = await openDatabase({ url: tables.url, poolSize: 1 })
-    plans = plansOf(target, database)
+    planned = await openPlanned(target)
     const now = target === "sqlite" ? "'2030-01-01 00:00:00.000'" : "'2030-01-01'"
-    const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 200)
-      SELECT (a.n - 1) * 200 + b.n AS n FROM numbers a, numbers b`
-    const isInnoDb = target === "mysql" || target === "mariadb"
-    const tenant = isInnoDb ? "CONCAT('tenant ', n % 20)" : "'tenant ' || (n % 20)"
-    await tables.query(`INSERT INTO events (tenant, kind, user_id, sequence, created)
-      SELECT ${tenant}, 'user.updated', 'u', n, ${now} FROM (${numbers}) AS all_numbers WHERE n <= ${count}`)
-    await tables.query(`UPDATE event_head SET sequence = ${count}`)
-    await tables.query(`INSERT INTO events (tenant, kind, created) VALUES ('tenant 1', 'user.updated', ${now})`)
+    await planned.tables.query(`INSERT INTO events (tenant, kind, user_id, sequence, created)
+      SELECT CONCAT('tenant ', n % 20), 'user.updated', 'u', n, ${now} FROM ${numbersTo(count)}`)
+    await planned.tables.query(`UPDATE event_head SET sequence = ${count}`)
+    await planned.tables.query(`INSERT INTO events (tenant, kind, created) VALUES ('tenant 1', 'user.updated', ${now})`)
     const old = recordingStore().expired.tables.find(({ table }) => table === "events")
     await old?.deleteBatch({}, { from: new Date(0), before: new Date(Date.UTC(2040, 0, 1)), limit: 20 })
-    cleaning.push(...recorded.slice(-2))
-    if (target !== "sqlite") await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} events`)
+    cleaning.push(...planned.recorded.slice(-2))
+    await planned.analyze("events")
   })
-  afterAll(async () => {
-    await database.close()
-    await tables.drop()
-  })
+  afterAll(() => planned.close())
 
   const whole = /filesort|TEMP B-TREE|Seq Scan on events|SCAN e\b|SCAN events|\bALL\b/
   test.each<[string, (store: Store) => Promise<unknown>, (RegExp | undefined)[]]>([
@@ -66,12 +49,12 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
       [/events_sequence/, /events_sequence|Select tables optimized away/],
     ],
   ])("%s", async (_, call, indexes) => {
-    recorded.length = 0
+    planned.recorded.length = 0
     await call(recordingStore())
-    expect(recorded).toHaveLength(indexes.length)
+    expect(planned.recorded).toHaveLength(indexes.length)
     for (const [n, index] of indexes.entries()) {
       if (index === undefined) continue
-      const plan = await plans.text(recorded[n] as Ran)
+      const plan = await planned.plans.text(planned.recorded[n] as Ran)
       expect(plan).toMatch(index)
       expect(plan.replace(/\bSCAN h\b/, "")).not.toMatch(n === 0 && target !== "sqlite" ? /Seq Scan on events/ : whole)
     }
@@ -79,9 +62,9 @@ describe.each(databaseTargets())("plans of the events on %s", (target) => {
 
   test("cleanup: finds the lowest sequences by the index, and deletes their rows by id", async () => {
     const [select, deletion] = cleaning as [Ran, Ran]
-    const plan = await plans.text(select)
+    const plan = await planned.plans.text(select)
     expect(plan).toMatch(/events_sequence/)
     expect(plan).not.toMatch(whole)
-    expect(await plans.text(deletion)).toMatch(/PRIMARY|events_pkey|PRIMARY KEY/)
+    expect(await planned.plans.text(deletion)).toMatch(/PRIMARY|events_pkey|PRIMARY KEY/)
   })
 })

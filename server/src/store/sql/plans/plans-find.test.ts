@@ -1,13 +1,13 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
-import { type Plans, plansOf, type Ran } from "@authwire/test-support/databases/plans.js"
-import { recordingDatabase } from "@authwire/test-support/databases/recording-database.js"
-import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import {
+  hashOf,
+  numbersTo,
+  openPlanned,
+  type PlannedDatabase,
+} from "@authwire/test-support/databases/planned-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { encryptionKeys } from "../../conformance/context.js"
-import type { StoreDatabase } from "../../conformance.js"
 import type { Store } from "../../store.js"
 import type { Page, PageRequest } from "../../types.js"
-import { type Database, openDatabase, sqlStore } from "../index.js"
 import { countedAtOnce } from "../query/creation-count.js"
 import { examinedAtOnce, rowsPerStatement } from "../query/page.js"
 
@@ -15,40 +15,27 @@ const count = 4_000
 
 describe.each(databaseTargets())("plans of finding on %s", (target) => {
   const many = { tenant: "many" }
-  let tables: StoreDatabase & { url: string; query(sql: string): Promise<unknown> }
-  let database: Database
-  let plans: Plans
-  const recorded: Ran[] = []
-  const recordingStore = () => sqlStore(recordingDatabase(database, recorded, { changes: false }), { encryptionKeys })
+  let planned: PlannedDatabase
+  const recordingStore = () => planned.recordingStore({ changes: false })
 
   beforeAll(async () => {
-    tables = await createStoreDatabase(target)
-    database = await openDatabase({ url: tables.url, poolSize: 1 })
-    plans = plansOf(target, database)
-    const isInnoDb = target === "mysql" || target === "mariadb"
-    const text = (prefix: string) => (isInnoDb ? `CONCAT('${prefix}', n)` : `'${prefix}' || n`)
-    const hash = { mysql: "UNHEX(SHA2(n, 256))", mariadb: "UNHEX(SHA2(n, 256))", postgres: "sha256(n::text::bytea)" }
-    const numbers = `FROM (WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100)
-      SELECT a.n * 100 + b.n AS n FROM numbers a, numbers b WHERE a.n <= ${count / 100}) AS all_numbers`
+    planned = await openPlanned(target)
+    const text = (prefix: string) => `CONCAT('${prefix}', n)`
+    const numbers = `FROM ${numbersTo(count)}`
     const at = "'2026-01-01 00:00:00.000'"
     for (const tenant of ["many", "more"]) {
-      await tables.query(`INSERT INTO users (tenant, id, extra, email_key, name, created, last_seen_day, disabled)
+      await planned.tables.query(`INSERT INTO users (tenant, id, extra, email_key, name, created, last_seen_day, disabled)
         SELECT '${tenant}', ${text("u")}, '{}', ${text("ada")}, ${text("Ada ")}, ${at}, ${at}, ${at} ${numbers}`)
-      await tables.query(`INSERT INTO accounts (tenant, provider, provider_account_id, user_id, type, extra)
+      await planned.tables.query(`INSERT INTO accounts (tenant, provider, provider_account_id, user_id, type, extra)
         SELECT '${tenant}', CASE WHEN n % 2 = 0 THEN 'p' ELSE 'q' END, ${text("a")}, ${text("u")}, 'oauth', '{}' ${numbers}`)
-      await tables.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id, created, ip, impersonator)
-        SELECT '${tenant}', ${target === "sqlite" ? "randomblob(32)" : hash[target]}, ${text("u")}, '2100-01-01 00:00:00.000',
+      await planned.tables.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id, created, ip, impersonator)
+        SELECT '${tenant}', ${hashOf(target, text(""))}, ${text("u")}, '2100-01-01 00:00:00.000',
         '{}', ${text("s")}, ${at}, CASE WHEN n % 2 = 0 THEN 'ip' ELSE 'other' END, CASE WHEN n % 2 = 0 THEN 'staff' END
         ${numbers}`)
     }
-    if (target !== "sqlite") {
-      await tables.query(`${target === "postgres" ? "VACUUM ANALYZE" : "ANALYZE TABLE"} users, accounts, sessions`)
-    }
+    await planned.analyze("users", "accounts", "sessions")
   })
-  afterAll(async () => {
-    await database.close()
-    await tables.drop()
-  })
+  afterAll(() => planned.close())
 
   const since = new Date("2025-01-01")
   const lists: [string, string, (store: Store, page: PageRequest) => Promise<Page<unknown>>, number][] = [
@@ -72,12 +59,12 @@ describe.each(databaseTargets())("plans of finding on %s", (target) => {
   test.each(lists)("%s are read by an index, in its order", async (_, index, list) => {
     let token: string | undefined
     for (let page = 1; page <= 2; page++) {
-      recorded.length = 0
+      planned.recorded.length = 0
       token = (await list(recordingStore(), { size: 5, token })).nextToken
       expect(token).toBeDefined()
-      for (const ran of recorded) {
-        const plan = await plans.text(ran)
-        expect((await plans.of(ran))[0]?.key).toBe(index)
+      for (const ran of planned.recorded) {
+        const plan = await planned.plans.text(ran)
+        expect((await planned.plans.of(ran))[0]?.key).toBe(index)
         expect(plan).not.toMatch(/filesort|TEMP B-TREE|Sort|Seq Scan|SCAN|\bALL\b|,index,/)
       }
     }
@@ -88,10 +75,10 @@ describe.each(databaseTargets())("plans of finding on %s", (target) => {
   test.each(lists)("S-23: a page of %s examines no more than its users, or a slice", async (_, __, list, slice) => {
     let token: string | undefined
     for (let page = 1; page <= 2; page++) {
-      recorded.length = 0
+      planned.recorded.length = 0
       token = (await list(recordingStore(), { size: 5, token })).nextToken
-      for (const ran of recorded) {
-        expect((await plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(slice + 4 * rowsPerStatement)
+      for (const ran of planned.recorded) {
+        expect((await planned.plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(slice + 4 * rowsPerStatement)
       }
     }
   })
@@ -102,15 +89,15 @@ describe.each(databaseTargets())("plans of finding on %s", (target) => {
       // Also the mark of the provider for each session.
       [true, 4_000, 2 * examinedAtOnce],
     ] as const) {
-      recorded.length = 0
+      planned.recorded.length = 0
       expect(await recordingStore().sessions.count(many, { active })).toBe(created)
       // The policy, which says what is active, is read first.
-      const counted = active ? recorded.slice(1) : recorded
+      const counted = active ? planned.recorded.slice(1) : planned.recorded
       expect(counted).toHaveLength(active ? 10 : 2)
       for (const ran of counted) {
-        expect((await plans.of(ran))[0]?.key).toBe("sessions_created")
-        expect(await plans.text(ran)).not.toMatch(/filesort|TEMP B-TREE|Sort|Seq Scan|\bALL\b|,index,/)
-        expect((await plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(slice + 10)
+        expect((await planned.plans.of(ran))[0]?.key).toBe("sessions_created")
+        expect(await planned.plans.text(ran)).not.toMatch(/filesort|TEMP B-TREE|Sort|Seq Scan|\bALL\b|,index,/)
+        expect((await planned.plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(slice + 10)
         // With two upper bounds, SQLite uses the first one, and would read to the last row for each slice.
         expect(ran[0].match(/\bcreated\W+< [?$]/g)).toHaveLength(1)
       }
@@ -122,9 +109,10 @@ describe.each(databaseTargets())("plans of finding on %s", (target) => {
     let token: string | undefined
     const filter = { impersonated: true as const, createdSince: new Date("2027-01-01") }
     do {
-      recorded.length = 0
+      planned.recorded.length = 0
       const page = await recordingStore().sessions.list(many, filter, { size: 5, token })
-      for (const ran of recorded) expect((await plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(examinedAtOnce + 5)
+      for (const ran of planned.recorded)
+        expect((await planned.plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(examinedAtOnce + 5)
       found += page.items.length
       token = page.nextToken
     } while (token !== undefined)
