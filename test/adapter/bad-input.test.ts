@@ -2,6 +2,7 @@ import {
   AccountService,
   AuthenticatorService,
   IntrospectionService,
+  SessionPolicyService,
   SessionService,
   TokenService,
   UserService,
@@ -24,6 +25,7 @@ const services = [
   AuthenticatorService,
   IntrospectionService,
   TokenService,
+  SessionPolicyService,
 ]
 const methods = services.flatMap((service) => service.methods as DescMethodUnary[])
 
@@ -81,6 +83,7 @@ describe("every rule of the schema is enforced, and the error names the field", 
       "GetTokenRequest.secure_cookie",
       "GetTokenRequest.raw",
       "GetTokenRequest.next_auth4",
+      "UpdateSessionPolicyRequest.await_caches",
     ])
   })
 

@@ -1,9 +1,8 @@
-import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { authenticator, inAnHour } from "@authwire/test-support/processes/adapter.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { failureOf } from "../transports/world.js"
 
 // What the service knows beyond the contract of Auth.js: typed clients see it, and the objects of the adapter do not have it.
 describe("beyond the contract", () => {
@@ -17,12 +16,6 @@ describe("beyond the contract", () => {
     const id = crypto.randomUUID()
     return authwire.adapter.createUser({ id, email: `${id}@example.com`, emailVerified: null })
   }
-  async function failureOf(pending: Promise<unknown>) {
-    const error: unknown = await pending.catch((caught: unknown) => caught)
-    if (!(error instanceof ConnectError)) throw new Error("the call did not fail")
-    return [Code[error.code], error.findDetails(ErrorInfoSchema)[0]?.reason]
-  }
-
   test("a passkey has a name and the time of its last use", async () => {
     const { authenticators } = authwire.client
     const user = await newUser()
@@ -64,7 +57,7 @@ describe("beyond the contract", () => {
     const headers = { "idempotency-key": crypto.randomUUID() }
     const first = await rename("first", headers)
     expect(first.user?.etag).not.toBe(read?.etag)
-    expect(await failureOf(rename("second"))).toEqual(["Aborted", "STALE_ETAG"])
+    expect(await failureOf(rename("second"))).toMatchObject({ code: "Aborted", infos: [{ reason: "STALE_ETAG" }] })
     // A repetition of the first call is no other editor.
     expect(await rename("first", headers)).toEqual(first)
 

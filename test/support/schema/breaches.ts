@@ -81,7 +81,7 @@ function validRequest(message: DescMessage): JsonObject {
     else if (field.message?.typeName === "google.protobuf.Duration")
       request[field.name] = { seconds: Math.max(60, shortestOf(field)), nanos: 0 }
     else if (isOurs(field) && rulesOf(field)?.required) request[field.name] = validRequest(field.message)
-    else if (field.message?.typeName === "google.protobuf.FieldMask") request[field.name] = { paths: ["extra"] }
+    else if (field.message?.typeName === "google.protobuf.FieldMask") request[field.name] = { paths: [pathOf(field)] }
   }
   return request
 }
@@ -93,6 +93,13 @@ function isString(field: DescField): boolean {
 function minItemsOf(field: DescField): number {
   const type = rulesOf(field)?.type
   return type?.case === "repeated" ? Number(type.value.minItems) : 0
+}
+
+/** A path that the field accepts: `extra`, or its first one. */
+function pathOf(field: DescField): string {
+  const type = rulesOf(field)?.type
+  const paths = type?.case === "fieldMask" ? type.value.in : []
+  return paths.find((path) => path === "extra") ?? String(paths[0])
 }
 
 function shortestOf(field: DescField): number {
@@ -139,7 +146,8 @@ function broken(field: DescField): { rule: string; value: JsonValue | undefined 
       }
       break
     }
-    case "int32": {
+    case "int32":
+    case "uint32": {
       const { greaterThan, lessThan } = rules.type.value
       if (greaterThan.case === "gte") found.push({ rule: "too small", value: greaterThan.value - 1 })
       if (lessThan.case === "lte") found.push({ rule: "too large", value: lessThan.value + 1 })
