@@ -41,7 +41,7 @@ export async function cleanupRound(expired: ExpiredStore, options: RoundOptions)
       const deleted = await deleteBatch(waiter, { from, before, limit })
       if (deleted === null) break
       if (deleted.count > 0) onBatch?.(table, deleted.count, now - deleted.first.getTime())
-      if (!(deleted.more ?? deleted.count === limit)) break
+      if (deleted.count < limit) break
       from = deleted.last
       if (mayGoOn !== undefined && !(await mayGoOn())) return
       await delay((performance.now() - begun) * restFactor, undefined, { signal })

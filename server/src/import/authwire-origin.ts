@@ -9,7 +9,7 @@ export function authwireOrigin(
   database: Database,
   { tenant, encryptionKeys }: { tenant: string; encryptionKeys: readonly Buffer[] },
 ): Origin {
-  const tables = bulk(database, { tenant, encryptionKeys })
+  const tables = bulk(database, { tenant, encryptionKeys, withoutRevoked: true })
   return {
     notes: [],
     layout: "authwire",

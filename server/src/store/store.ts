@@ -367,8 +367,8 @@ export interface SessionStore {
    */
   list(caller: Caller, filter: SessionFilter, page: PageRequest): Promise<Page<ListedSession>>
   /**
-   * Counts the sessions of the tenant. Expired ones count until they are cleaned up, unless `active` is given, and those of a user
-   * who is being deleted until they are deleted.
+   * Counts the sessions of the tenant. Ended ones count until they have expired and are cleaned up, unless `active` is given,
+   * and those of a user who is being deleted until they are deleted.
    */
   count(caller: Caller, filter: SessionCountFilter): Promise<number>
   /** Returns the session with this id, expired or not. */
@@ -390,8 +390,8 @@ export interface SessionStore {
   revokeOfUsers(caller: Caller, userIds: readonly string[]): Promise<RevokedSessions>
   /**
    * Ends all sessions of the tenant, or those of a provider, that were created before a time. Default: before the next
-   * millisecond. Writes one row: no later read finds such a session, and `ExpiredStore` deletes the rows. Returns the time,
-   * which is that of an earlier call if that is later. Throws INVALID_FIELD (`created_before`) for a time in the future.
+   * millisecond. Writes one row: no later read finds such a session. Its row stays until it expires. Returns the time, which
+   * is that of an earlier call if that is later. Throws INVALID_FIELD (`created_before`) for a time in the future.
    */
   revokeAll(caller: Caller, options: { createdBefore?: Date | undefined; provider?: string | undefined }): Promise<Date>
 }
@@ -537,8 +537,7 @@ export interface ExpiredStore {
 
 /**
  * The rows of one table that may be deleted once the time in their row has passed. Of `users` these are the rows that
- * deleted users have left in any table, whatever the time. `sessions` is there twice: expired ones, and those that
- * `revokeAll` has ended.
+ * deleted users have left in any table, whatever the time.
  */
 export interface ExpiredRows {
   /** The name of the table in the database. */
@@ -554,8 +553,6 @@ export interface ExpiredRows {
 
 export interface DeletedRows {
   count: number
-  /** Whether there may be further rows. Default: if `count` is the limit. */
-  more?: boolean
   /** The times of the oldest and of the newest deleted row. */
   first: Date
   last: Date

@@ -878,8 +878,8 @@ func (x *ListSessionsResponse) GetNextPageToken() string {
 // Request of SessionService.CountSessions.
 type CountSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only sessions that have not ended. false: also sessions that have expired or that RevokeAllSessions has ended, until the
-	// cleanup deletes them. Sessions of a user who is being deleted are counted until they are deleted.
+	// Only sessions that have not ended. false: also those that RevokeAllSessions has ended, and expired ones until the cleanup
+	// deletes them. Sessions of a user who is being deleted are counted until they are deleted.
 	Active bool `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`
 	// Only sessions that were created at this moment or later. Fractions of a millisecond are dropped.
 	CreatedSince *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created_since,json=createdSince,proto3,oneof" json:"created_since,omitempty"`

@@ -132,8 +132,8 @@ type SessionServiceClient interface {
 	RevokeSessions(ctx context.Context, in *RevokeSessionsRequest, opts ...grpc.CallOption) (*RevokeSessionsResponse, error)
 	// Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
 	// one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
-	// The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
-	// sessions of the database: replace the secret to end these.
+	// Their rows stay until they expire; until then ListSessions and GetSession return them as expired. JWTs are not sessions
+	// of the database: replace the secret to end these.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
 	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
@@ -368,8 +368,8 @@ type SessionServiceServer interface {
 	RevokeSessions(context.Context, *RevokeSessionsRequest) (*RevokeSessionsResponse, error)
 	// Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
 	// one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
-	// The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
-	// sessions of the database: replace the secret to end these.
+	// Their rows stay until they expire; until then ListSessions and GetSession return them as expired. JWTs are not sessions
+	// of the database: replace the secret to end these.
 	//
 	// INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
 	// CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The

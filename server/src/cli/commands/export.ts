@@ -5,7 +5,7 @@ import { exportLine, policyLine } from "../../import/export-line.js"
 import { bulk, bulkNames, sessionPolicyStore } from "../../store/sql/index.js"
 import { bulkTimeoutMs } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
-import { requireNoRevokedSessions, requireReadableTexts, requireTenant, withDatabase } from "./with-database.js"
+import { requireReadableTexts, requireTenant, withDatabase } from "./with-database.js"
 
 /** `authwire export`: prints all data of a tenant, as one JSON object per line. Throws StartError. */
 export async function exportTenant(given: Configuration<"export">, { print }: CommandOutput): Promise<undefined> {
@@ -15,9 +15,12 @@ export async function exportTenant(given: Configuration<"export">, { print }: Co
     configuration,
     async (database) => {
       await requireTenant(database, tenant)
-      await requireNoRevokedSessions(database, tenant, "--database-url")
       await requireReadableTexts(database)
-      const tables = bulk(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
+      const tables = bulk(database, {
+        tenant,
+        encryptionKeys: encryptionKeys(configuration),
+        withoutRevoked: true,
+      })
       for (const name of bulkNames) {
         for await (const rows of tables[name].pages()) {
           const lines = rows.map((row) => exportLine(name, row, withSecrets))

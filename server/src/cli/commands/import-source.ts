@@ -18,7 +18,7 @@ import { openSource } from "../../import/peer/open.js"
 import { peerOrigin } from "../../import/peer/origin.js"
 import { bulkNames, type Database } from "../../store/sql/index.js"
 import { withProgress } from "./progress.js"
-import { requireNoRevokedSessions, requireReadableTexts, withStartError } from "./with-database.js"
+import { requireReadableTexts, withStartError } from "./with-database.js"
 
 type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
 
@@ -45,10 +45,7 @@ export async function openOrigin(
     }
     const database = await openAuthwireSource(there, log)
     try {
-      await withStartError("--url", async () => {
-        await requireNoRevokedSessions(database, tenant, "--url")
-        await requireReadableTexts(database, "--url")
-      })
+      await withStartError("--url", () => requireReadableTexts(database, "--url"))
     } catch (error) {
       await database.close()
       throw error

@@ -3,7 +3,7 @@ import { causeOf, type DatabaseConfiguration, openMigratedDatabase } from "../..
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
-import { type Database, hasRevokedSessions, tenantStore, unreadableTexts } from "../../store/sql/index.js"
+import { type Database, tenantStore, unreadableTexts } from "../../store/sql/index.js"
 
 /**
  * Opens the database for one task of a command. The migrations must be applied. Throws StartError; an error of the task
@@ -45,12 +45,4 @@ export async function requireReadableTexts(database: Database, option = "--datab
   for await (const { table, column, rowid } of unreadableTexts(database)) {
     throw new StartError(`${option}: ${table}.${column} is not UTF-8, or has U+0000, at rowid ${rowid}`)
   }
-}
-
-/** Throws StartError if the tenant has rows of sessions that RevokeAllSessions has ended: copied, they would be valid again. */
-export async function requireNoRevokedSessions(database: Database, tenant: string, option: string): Promise<void> {
-  if (!(await hasRevokedSessions(database, tenant))) return
-  throw new StartError(
-    `${option}: not all revoked sessions of the tenant ${tenant} are deleted yet: run authwire cleanup`,
-  )
 }

@@ -18,7 +18,6 @@ export function expiredContract(context: ContractContext): void {
   test("names the tables with rows that expire", () => {
     expect(context.store.expired.tables.map(({ table }) => table)).toEqual([
       "sessions",
-      "sessions",
       "verification_tokens",
       "idempotency_keys",
       "caches",

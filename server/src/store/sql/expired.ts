@@ -8,7 +8,6 @@ import { oldEvents } from "./events/old-events.js"
 import { type Cell, type Statement, statement } from "./query/statement.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
 import type { Table } from "./schema/table.js"
-import { revokedSessions } from "./sessions/revoked-sessions.js"
 import { deletedUsers } from "./users/user-deletions.js"
 
 /**
@@ -24,7 +23,6 @@ export function expiredStore(
   return {
     tables: [
       expiredRows(database, sessions, "expires"),
-      revokedSessions(database),
       expiredRows(database, verificationTokens, "expires"),
       expiredRows(database, idempotencyKeys, "created", idempotencyKeysMs),
       expiredRows(database, caches, "expires", cachesMs),

@@ -513,8 +513,8 @@ class CountSessionsRequest(_message.Message):
     CREATED_SINCE_FIELD_NUMBER: _builtins.int
     CREATED_BEFORE_FIELD_NUMBER: _builtins.int
     active: _builtins.bool
-    """Only sessions that have not ended. false: also sessions that have expired or that RevokeAllSessions has ended, until the
-    cleanup deletes them. Sessions of a user who is being deleted are counted until they are deleted.
+    """Only sessions that have not ended. false: also those that RevokeAllSessions has ended, and expired ones until the cleanup
+    deletes them. Sessions of a user who is being deleted are counted until they are deleted.
     """
     @_builtins.property
     def created_since(self) -> _timestamp_pb2.Timestamp:

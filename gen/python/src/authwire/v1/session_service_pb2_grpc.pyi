@@ -139,8 +139,8 @@ class SessionServiceStub:
     RevokeAllSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeAllSessionsRequest, _session_service_pb2.RevokeAllSessionsResponse]
     """Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
     one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
-    The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
-    sessions of the database: replace the secret to end these.
+    Their rows stay until they expire; until then ListSessions and GetSession return them as expired. JWTs are not sessions
+    of the database: replace the secret to end these.
 
     INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
@@ -258,8 +258,8 @@ class SessionServiceAsyncStub(SessionServiceStub):
     RevokeAllSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeAllSessionsRequest, _session_service_pb2.RevokeAllSessionsResponse]  # type: ignore[assignment]
     """Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
     one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
-    The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
-    sessions of the database: replace the secret to end these.
+    Their rows stay until they expire; until then ListSessions and GetSession return them as expired. JWTs are not sessions
+    of the database: replace the secret to end these.
 
     INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
@@ -446,8 +446,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_session_service_pb2.RevokeAllSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeAllSessionsResponse]]:
         """Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
         one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
-        The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
-        sessions of the database: replace the secret to end these.
+        Their rows stay until they expire; until then ListSessions and GetSession return them as expired. JWTs are not sessions
+        of the database: replace the secret to end these.
 
         INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
         CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The

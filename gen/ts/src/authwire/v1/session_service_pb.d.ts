@@ -477,8 +477,8 @@ export declare const ListSessionsResponseSchema: GenMessage<ListSessionsResponse
  */
 export declare type CountSessionsRequest = Message<"authwire.v1.CountSessionsRequest"> & {
   /**
-   * Only sessions that have not ended. false: also sessions that have expired or that RevokeAllSessions has ended, until the
-   * cleanup deletes them. Sessions of a user who is being deleted are counted until they are deleted.
+   * Only sessions that have not ended. false: also those that RevokeAllSessions has ended, and expired ones until the cleanup
+   * deletes them. Sessions of a user who is being deleted are counted until they are deleted.
    *
    * @generated from field: bool active = 1;
    */
@@ -998,8 +998,8 @@ export declare const SessionService: GenService<{
   /**
    * Signs everybody out: ends all sessions of the tenant that were created before a time, or those of one provider. Atomic:
    * one row is written, however many sessions there are, and from the commit on no call finds one of them, on any replica.
-   * The cleanup deletes their rows later; until then ListSessions and GetSession return them as expired. JWTs are not
-   * sessions of the database: replace the secret to end these.
+   * Their rows stay until they expire; until then ListSessions and GetSession return them as expired. JWTs are not sessions
+   * of the database: replace the secret to end these.
    *
    * INVALID_FIELD (INVALID_ARGUMENT): `created_before` is in the future.
    * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The

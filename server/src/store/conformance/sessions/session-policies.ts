@@ -47,7 +47,7 @@ export function sessionPolicyContract(context: ContractContext): void {
       expect(await other.sessionPolicies.get(caller)).toEqual(rest)
       expect(await other.sessionPolicies.get({ tenant: newId() })).toEqual({})
       const row = { provider: "", max_age: null, idle_timeout: hour, max_sessions: 7, at_limit: "reject_new" }
-      const marks = { tenant: caller.tenant, revoked_before: null, revoking: null }
+      const marks = { tenant: caller.tenant, revoked_before: null }
       const select = "SELECT * FROM session_policies WHERE tenant = ?"
       expect(await context.database.sql(select, [caller.tenant])).toEqual([{ ...row, ...marks }])
     })

@@ -10,6 +10,7 @@ import {
   type VerificationTokenRow,
 } from "../schema/rows.js"
 import { newHandle } from "../sessions/session-keys.js"
+import { notRevoked } from "../sessions/session-rules.js"
 import { emailKey } from "../users/email-key.js"
 import { privateExtra } from "../users/private-extra.js"
 import { type BulkTable, bulkTable } from "./table.js"
@@ -33,14 +34,18 @@ export const bulkNames = ["users", "accounts", "sessions", "verificationTokens",
 
 export type Bulk = { readonly [N in BulkName]: BulkTable<BulkRows[N]> }
 
+interface BulkOptions {
+  tenant: string
+  encryptionKeys: readonly Buffer[]
+  /** Whether to leave out the sessions that `revokeAll` has ended: copied, they would be valid again. */
+  withoutRevoked?: boolean
+}
+
 /**
  * Creates access to all data of a tenant, for programs that move it. They must be the only writers meanwhile: a row
  * that another process writes at the same time fails their batch.
  */
-export function bulk(
-  database: Database,
-  { tenant, encryptionKeys }: { tenant: string; encryptionKeys: readonly Buffer[] },
-): Bulk {
+export function bulk(database: Database, { tenant, encryptionKeys, withoutRevoked = false }: BulkOptions): Bulk {
   const { users, accounts, sessions, verificationTokens, authenticators } = database.tables
   const cipher = createCipher(encryptionKeys)
   const [sealed, ofUser] = [sealedAccounts(cipher), privateExtra(cipher)]
@@ -64,6 +69,7 @@ export function bulk(
       tenant,
       seal: (row) => ({ ...row, id: row.id ?? newHandle(), created: row.created ?? new Date() }),
       owner: "userId",
+      condition: withoutRevoked ? notRevoked("t") : undefined,
       hidden: ["id", "created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"],
     }),
     verificationTokens: bulkTable(database, verificationTokens, { tenant }),

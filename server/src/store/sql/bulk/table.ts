@@ -39,6 +39,8 @@ interface BulkTableOptions<Row> {
   open?: (row: Row) => Row
   /** The column with the id of the user that a row belongs to, if the table has one. */
   owner?: keyof Row & string
+  /** A condition on the rows `t`; the others are left out. */
+  condition?: string | undefined
   /**
    * Columns that only lists select. They are written with rows that are new or have changed, but they are not compared.
    */
@@ -59,13 +61,22 @@ const maxInsertBytes = 1024 * 1024
 export function bulkTable<Row extends { tenant: string }, Key extends keyof Row & string>(
   database: Database,
   table: Table<Row, Key>,
-  { tenant, seal = (row) => row, open = (row) => row, owner, hidden = [], apart = [] }: BulkTableOptions<Row>,
+  {
+    tenant,
+    seal = (row) => row,
+    open = (row) => row,
+    owner,
+    condition,
+    hidden = [],
+    apart = [],
+  }: BulkTableOptions<Row>,
 ): BulkTable<Row> {
   const keys = table.key.filter((property) => property !== "tenant")
   const names = keys.map((property) => `t.${property}`)
   const more = [...hidden, ...apart]
   const others = more.map((property) => `t.${property}`)
-  const isWanted = `t.tenant = :tenant${owner === undefined ? "" : ` AND ${ofPresentUser("t.tenant", `t.${owner}`)}`}`
+  const isPresent = owner === undefined ? undefined : ofPresentUser("t.tenant", `t.${owner}`)
+  const isWanted = ["t.tenant = :tenant", isPresent, condition].filter((part) => part !== undefined).join(" AND ")
   const keysAndOwner = owner === undefined ? keys : [...keys, owner]
   const select = () =>
     table

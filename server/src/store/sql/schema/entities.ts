@@ -133,9 +133,7 @@ export function entities(engine: Engine) {
         maxSessions: { name: "max_sessions", nullable: true, ...whole() },
         atLimit: { name: "at_limit", nullable: true, ...key(16) },
         revokedBefore: { name: "revoked_before", nullable: true, ...time() },
-        revoking: { name: "revoking", nullable: true, ...time() },
       },
-      indices: [{ name: "session_policies_revoking", columns: ["revoking"] }],
     }),
 
     verificationTokens: new EntitySchema<VerificationTokenRow>({

@@ -118,12 +118,11 @@ export interface EventHeadRow {
 
 /**
  * A row of `session_policies`: with an empty provider the policy of a tenant, otherwise only the marks of a provider.
- * `revokedBefore` ends the sessions that were created before. `revoking` is when it was set, until their rows are deleted.
+ * `revokedBefore` ends the sessions that were created before.
  */
 export interface SessionPolicyRow extends SessionPolicy, Owned {
   provider: string
   revokedBefore?: Date | undefined
-  revoking?: Date | undefined
 }
 
 /** A row of `caches`: what a process reports about its clients of a tenant that cache sessions. */

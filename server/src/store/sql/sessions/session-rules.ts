@@ -28,8 +28,6 @@ export interface SessionRules {
   readonly columns: readonly string[]
   /** Returns the limits of a session, whose columns begin at `start`; undefined if there are none. */
   limitsIn(cells: readonly Cell[], start: number): SessionLimits | undefined
-  /** The condition that `revokeAll` has ended a session `s`. */
-  readonly isRevoked: string
   /** The condition that a session `s` has not ended. Its parameters are `parameters`, made from those of `since`. */
   readonly living: string
   readonly parameters: Readonly<Record<keyof LivingSince, (values: LivingSince) => Cell>>
@@ -39,21 +37,32 @@ export interface SessionRules {
 // The first time that every engine supports.
 const first = new Date("1000-01-01T00:00:00.000Z")
 
+/** Returns a value of the policy, or of the row of a provider, for the tenant of the sessions with this alias. */
+const valueIn = (column: string, alias: string, provider = "''") =>
+  `(SELECT o.${column} FROM session_policies o WHERE o.tenant = ${alias}.tenant AND o.provider = ${provider})`
+
+const marksIn = (alias: string) =>
+  ["''", `${alias}.provider`].map((provider) => valueIn("revoked_before", alias, provider))
+
+/** Returns the condition that `revokeAll` has not ended a session, for a SELECT that gives the sessions this alias. */
+export function notRevoked(alias: string): string {
+  return marksIn(alias)
+    .map((mark) => `${alias}.created >= COALESCE(${mark}, ${alias}.created)`)
+    .join(" AND ")
+}
+
 /**
  * Creates the conditions on sessions that the policy of their tenant makes. The rows of the tenant and of the session's
  * provider are found by the primary key. They are not joined, because MySQL could then begin with another table. Times are
  * computed here, with the clock that also decides on `expires`.
  */
 export function sessionRules({ tables: { sessions, sessionPolicies: policies } }: Database): SessionRules {
-  const valueIn = (column: string, provider = "''") =>
-    `(SELECT o.${column} FROM ${policies.name} o WHERE o.tenant = s.tenant AND o.provider = ${provider})`
-  const marks = [valueIn("revoked_before"), valueIn("revoked_before", "s.provider")]
   const ofSession = ["s.created", "s.lastSeen"]
   const timeOf = (name: "expires" | "created" | "lastSeen") => (moment: Date) =>
     sessions.cell<keyof SessionRow>(name, moment)
   const [expires, created, lastSeen] = [timeOf("expires"), timeOf("created"), timeOf("lastSeen")]
   return {
-    columns: [...ofSession, valueIn("max_age"), valueIn("idle_timeout"), ...marks],
+    columns: [...ofSession, valueIn("max_age", "s"), valueIn("idle_timeout", "s"), ...marksIn("s")],
 
     limitsIn(cells, start) {
       const [maxAge, idleTimeout, ofAll, ofProvider] = cells.slice(start + ofSession.length) as [Cell, Cell, Cell, Cell]
@@ -70,10 +79,9 @@ export function sessionRules({ tables: { sessions, sessionPolicies: policies } }
       }
     },
 
-    isRevoked: marks.map((mark) => `s.created < ${mark}`).join(" OR "),
     living: [
       "s.expires >= :now AND s.created >= :createdSince AND COALESCE(s.lastSeen, s.created) >= :usedSince",
-      ...marks.map((mark) => `s.created >= COALESCE(${mark}, s.created)`),
+      notRevoked("s"),
     ].join(" AND "),
     parameters: {
       now: ({ now }) => expires(now),

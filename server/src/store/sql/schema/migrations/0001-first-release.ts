@@ -165,10 +165,8 @@ function tablesOf(dialect: Dialect) {
         max_sessions: whole,
         at_limit: key(16),
         revoked_before: time,
-        revoking: time,
       },
       key: ["tenant", "provider"],
-      indexes: { session_policies_revoking: ["revoking"] },
     },
 
     event_head: { columns: { name: key(63), sequence: whole, history: key(32) }, key: ["name"] },

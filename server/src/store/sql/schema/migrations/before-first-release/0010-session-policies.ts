@@ -1,7 +1,7 @@
 import { createTables, migration } from "../migration.js"
 import { createTable, type Dialect, postgresDialect, serverDialect, sqliteDialect } from "../table-sql.js"
 
-const makes = { table: "session_policies", column: "revoking" }
+const makes = { table: "session_policies", column: "revoked_before" }
 
 function statementsOf(dialect: Dialect, options?: { prefix: string; options: string }): string[] {
   const { key, time, whole } = dialect
@@ -13,15 +13,13 @@ function statementsOf(dialect: Dialect, options?: { prefix: string; options: str
       max_sessions: whole,
       at_limit: key(16),
       revoked_before: time,
-      revoking: time,
     },
     key: ["tenant", "provider"],
-    indexes: { session_policies_revoking: ["revoking"] },
   }
   return createTable(dialect, "session_policies", table, options)
 }
 
-/** Adds the session policies of tenants. The index serves the cleanup. */
+/** Adds the session policies of tenants. */
 export const sessionPolicies = migration({
   name: "0010-session-policies",
   previousVersion: {
