@@ -109,24 +109,6 @@ describe.each(databaseTargets())("plans of writes on %s", (target) => {
     }
   })
 
-  test("sessions.access of several due sessions runs three statements, which find the rows by their keys", async () => {
-    const tenant = { tenant: "many" }
-    const store = planned.recordingStore()
-    const owner = newUser()
-    await store.users.create(tenant, owner)
-    const due = range(7).map(() => newSession(owner.id, Date.now() + 86_400_000))
-    for (const one of due) await store.sessions.create(tenant, one)
-    planned.recorded.length = 0
-    const extension = { maxAge: 2 * 86_400_000, updateAge: 3_600_000 }
-    const answers = await Promise.all(due.map((one) => store.sessions.access(tenant, one.sessionToken, extension)))
-    expect(answers.map((answer) => answer?.extended)).toEqual(due.map(() => true))
-    expect(planned.recorded.map(([statement]) => statement.split(" ", 1)[0])).toEqual(["SELECT", "SELECT", "UPDATE"])
-    for (const one of planned.recorded.slice(1)) {
-      const [access] = await planned.plans.of(one)
-      expect(access).toMatchObject({ key: "PRIMARY", type: expect.stringMatching(/^(range|ref|const)$/) })
-    }
-  })
-
   test("every other statement finds its rows by an index too", async () => {
     planned.recorded.length = 0
     const store = planned.recordingStore()

@@ -2,16 +2,24 @@ import type { Caller, SessionStore } from "../../store.js"
 import type { SessionAndUser } from "../../types.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { sessionExtensions } from "./session-extensions.js"
-import { keyOfSession as keyOf } from "./session-keys.js"
+import { statement } from "../query/statement.js"
+import type { SessionRow } from "../schema/rows.js"
+import { idsOf, keyOfSession as keyOf } from "./session-keys.js"
 
 /** A session that was read, and the end of its absolute lifetime. */
 export interface FoundSession extends SessionAndUser {
   readonly latest: Date | undefined
 }
 
+interface Extension extends Pick<SessionRow, "tenant" | "tokenHash" | "userId" | "expires"> {
+  now: Date
+  due: Date
+}
+
 /**
- * Creates the method `access` of the session store.
+ * Creates the method `access` of the session store. The conditions of an extension apply to the row at the time of writing, so
+ * they hold even if the session was read long before. `due` is earlier than the new expiry, so no expiry becomes earlier, and a
+ * second call finds nothing that is due.
  *
  * @param clock the time in milliseconds since 1970-01-01T00:00:00Z.
  * @param find reads a session and its user, and deletes the session if it has expired.
@@ -25,7 +33,20 @@ export function sessionAccess(
   },
 ): SessionStore["access"] {
   const { clock, find, eventOf } = options
-  const extend = sessionExtensions(database, { clock, eventOf })
+  const { sessions } = database.tables
+  // The CASE prevents the use of the index on users, by which PostgreSQL would read every session of the user.
+  const isDue = "CASE userId WHEN :userId THEN 1 ELSE 0 END = 1 AND expires >= :now AND expires <= :due"
+  const extend = statement<SessionRow, Extension>(
+    sessions.updateOf("expires").where(`${sessions.keyIs()} AND ${isDue}`),
+    {
+      tenant: ({ tenant }) => sessions.cell("tenant", tenant),
+      tokenHash: ({ tokenHash }) => sessions.cell("tokenHash", tokenHash),
+      userId: ({ userId }) => sessions.cell("userId", userId),
+      expires: ({ expires }) => sessions.cell("expires", expires),
+      now: ({ now }) => sessions.cell("expires", now),
+      due: ({ due }) => sessions.cell("expires", due),
+    },
+  )
 
   return async (caller, sessionToken, { maxAge, updateAge }) => {
     // It may read after it has written, which a unit that is committed together must not.
@@ -39,9 +60,11 @@ export function sessionAccess(
     const dueMs = Math.min(maxAge - Math.max(updateAge, 1), longest - 1)
     if (session.expires.getTime() > now + dueMs) return { session, user, extended: false }
 
-    const { tokenHash } = keyOf(caller, sessionToken)
-    const expires = await extend(caller, { tokenHash, session, maxAge: longest, dueMs })
-    if (expires !== undefined) {
+    const [expires, due] = [new Date(now + longest), new Date(now + dueMs)]
+    const row = { ...keyOf(caller, sessionToken), userId: session.userId, expires, now: new Date(now), due }
+    const event = eventOf(caller, "session.updated", idsOf(session))
+    const names = [sessions.nameOf(row)]
+    if ((await database.writes(caller, names, (sql) => sql.write(extend, row, event))) === 1) {
       const extended = latest !== undefined && latest < expires ? latest : expires
       return { session: { ...session, expires: extended }, user, extended: true }
     }
