@@ -123,12 +123,6 @@ export const commandOptions = {
     help: "Also print the tokens and further fields of accounts and the private properties of users, unencrypted.",
     commands: ["export"],
   },
-  plain: {
-    value: boolean(),
-    default: "false",
-    help: "Also encrypt values that are not encrypted, as a version without encryption has stored them. Without it they are counted and not changed, because somebody with access to the database may have put them there; the service rejects them.",
-    commands: ["rekey"],
-  },
   since: {
     value: duration("1s", "30d"),
     default: "0",

@@ -139,6 +139,6 @@ async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[
     }
   }
   if (broken.length === 0) return [{ state: "ok", what, detail: "they decrypt the first rows of every tenant" }]
-  const detail = `they do not decrypt rows of ${broken.join(", ")}: give the keys that encrypted them, the newest first, or run authwire rekey, which counts rows that are not encrypted`
+  const detail = `they do not decrypt rows of ${broken.join(", ")}: give the keys that encrypted them, the newest first; authwire rekey counts the rows that it cannot decrypt`
   return [{ state: "wrong", what, detail }]
 }

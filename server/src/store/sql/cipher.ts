@@ -30,11 +30,8 @@ export interface Cipher {
 /** The length of a key, in bytes. */
 export const keyBytes = 32
 
-/** How every sealed value begins, also one of another version. */
-const mark = "sealed"
-
 const algorithm = "aes-256-gcm"
-const prefix = `${mark}.1.`
+const prefix = "sealed.1."
 const ivBytes = 12
 const tagBytes = 16
 
@@ -64,9 +61,7 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
     },
 
     open(stored, context, secret) {
-      if (!stored.startsWith(prefix)) {
-        throw keyMissing(isSealed(stored) ? "the value has an unknown form" : "the value is not encrypted")
-      }
+      if (!stored.startsWith(prefix)) throw keyMissing("the value is not encrypted, or has an unknown form")
       const [id = "", text = ""] = stored.slice(prefix.length).split(".", 2)
       const key = byId.get(id)
       const sealed = Buffer.from(text, "base64url")
@@ -88,11 +83,6 @@ export function createCipher(keys: readonly Buffer[]): Cipher {
 
     isCurrent: (stored) => stored.startsWith(current),
   }
-}
-
-/** Returns whether a value carries the mark of sealed ones, whether or not it can be opened. */
-export function isSealed(stored: string): boolean {
-  return stored.startsWith(mark)
 }
 
 /** Derives a key from a secret that has other uses too. The key reveals nothing about the secret. */

@@ -32,11 +32,6 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
       const account = newAccount(id, { provider, access_token: `a${n}`, refresh_token: `r${n}`, extra: { n } })
       accounts.push(await storeWith(first).accounts.link(caller, n % 4 === 0 ? newAccount(id, { provider }) : account))
     }
-    // A row from before encryption was introduced.
-    const [plain] = accounts.filter(({ access_token }) => access_token !== undefined)
-    await tables.query("UPDATE accounts SET access_token = ?, extra = ? WHERE provider_account_id = ?", [
-      ...[plain?.access_token, JSON.stringify(plain?.extra), plain?.providerAccountId],
-    ])
   })
   afterAll(async () => {
     await database.close()
@@ -44,23 +39,25 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
   })
 
   test("S-13: leaves values that are not sealed as they are, and the store rejects them", async () => {
-    const counts = { seen: 40, resealed: 0, plain: 1, unreadable: 0 }
-    expect(await rekey(database, { encryptionKeys: [first] })).toEqual(counts)
-    await expect(everything(first)).rejects.toMatchObject({ reason: "ENCRYPTION_KEY_MISSING" })
+    const where = "WHERE provider_account_id = ?"
+    const id = accounts[1]?.providerAccountId
+    const [sealed] = await tables.query(`SELECT access_token FROM accounts ${where}`, [id])
+    await tables.query(`UPDATE accounts SET access_token = 'plain' ${where}`, [id])
+    const counts = { seen: 40, resealed: 29, unreadable: 1 }
+    expect(await rekey(database, { encryptionKeys: [second, first] })).toEqual(counts)
+    expect(await tables.query(`SELECT access_token FROM accounts ${where}`, [id])).toEqual([{ access_token: "plain" }])
+    await expect(everything(second, first)).rejects.toMatchObject({ reason: "ENCRYPTION_KEY_MISSING" })
+    await tables.query(`UPDATE accounts SET access_token = ? ${where}`, [sealed?.access_token, id])
+    expect(await rekey(database, { encryptionKeys: [first, second] })).toEqual({ ...counts, unreadable: 0 })
   })
 
-  test("seals all values that are not sealed with the first key, in batches, once", async () => {
+  test("seals all values with the first key, in batches, once", async () => {
     const seen: number[] = []
-    const options = { encryptionKeys: [second, first], plain: true, batchSize: 7 }
+    const options = { encryptionKeys: [second, first], batchSize: 7 }
     const onProgress = (progress: { seen: number }) => void seen.push(progress.seen)
-    expect(await rekey(database, { ...options, onProgress })).toEqual({
-      seen: 40,
-      resealed: 30,
-      plain: 0,
-      unreadable: 0,
-    })
+    expect(await rekey(database, { ...options, onProgress })).toEqual({ seen: 40, resealed: 30, unreadable: 0 })
     expect(seen).toEqual([7, 14, 21, 28, 35, 40])
-    expect(await rekey(database, options)).toEqual({ seen: 40, resealed: 0, plain: 0, unreadable: 0 })
+    expect(await rekey(database, options)).toEqual({ seen: 40, resealed: 0, unreadable: 0 })
     expect(await everything(second)).toEqual(accounts)
   })
 
@@ -68,11 +65,8 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
     await tables.query("UPDATE accounts SET access_token = ? WHERE provider_account_id = ?", [
       ...["sealed.1.AAAAAAAA.AAAA", accounts[1]?.providerAccountId],
     ])
-    const counts = { seen: 40, resealed: 29, plain: 0, unreadable: 1 }
+    const counts = { seen: 40, resealed: 29, unreadable: 1 }
     expect(await rekey(database, { encryptionKeys: [third, second] })).toEqual(counts)
-    // What carries the mark of sealed values is never taken as plain text.
-    const again = { ...counts, resealed: 0 }
-    expect(await rekey(database, { encryptionKeys: [third, second], plain: true })).toEqual(again)
     const readable = (
       await Promise.allSettled(
         accounts.map((account, n) => storeWith(third).accounts.get({ tenant: tenants[n % 3] as string }, account)),

@@ -1,56 +1,46 @@
 import { setTimeout } from "node:timers/promises"
+import type { ObjectLiteral } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import { sealedAccounts, sealedColumns } from "./accounts/sealed-accounts.js"
-import { type Cipher, createCipher } from "./cipher.js"
+import { isAfter } from "./bulk/table.js"
+import { createCipher } from "./cipher.js"
 import type { Database } from "./database.js"
-import { type Cell, statement } from "./query/statement.js"
+import type { Cell, Statement } from "./query/statement.js"
 import type { AccountRow, UserRow } from "./schema/rows.js"
+import type { Table } from "./schema/table.js"
 import { privateExtra } from "./users/private-extra.js"
 
 /** The progress of `rekey`, in numbers of rows: accounts, and users with private properties. */
 export interface RekeyProgress {
   seen: number
-  /** Rows that had a value that was not sealed, or sealed with another key than the first one, and were sealed again. */
+  /** Rows that had a value that was sealed with another key than the first one, and were sealed again. */
   resealed: number
-  /** Rows with a value that is not sealed, and stays as it is. */
-  plain: number
-  /** Rows that no key decrypts. They stay as they are. */
+  /** Rows with a value that no key decrypts, or that is not sealed. They stay as they are. */
   unreadable: number
 }
 
 export interface RekeyOptions {
   /** Keys of 32 bytes each: the first one seals, all of them decrypt. */
   encryptionKeys: readonly Buffer[]
-  /**
-   * Whether values of accounts that are not sealed are sealed, as those of a version without encryption. Default: they are
-   * only counted, because somebody with access to the database may have put them there.
-   */
-  plain?: boolean
   /** The number of rows that one statement reads. Default 500. */
   batchSize?: number
-  /** The number of rows that are changed at the same time. Default 4; on SQLite, which has one writer, 1. */
-  concurrency?: number
   /** Called after every batch that has such rows. */
   onProgress?: (progress: Readonly<RekeyProgress>) => void
 }
 
-/** The rows of a table that have sealed values. `Position` is the place of a row in the order of the keys. */
-interface SealedRows<Row, Position> {
-  /** Returns the rows after a position; undefined: the first ones. */
-  batch(after: Position | undefined): Promise<Batch<Row, Position>>
+/** The sealed values of a table. */
+interface Sealed<Row extends ObjectLiteral, Key extends keyof Row & string> {
+  /** The columns, of the table `t`, that `rowOf` expects as the last cells of a row. */
+  columns: string
+  /** Converts the cells. Returns undefined for a row that has no sealed values and is not counted. */
+  rowOf(cells: Cell[]): Omit<Row, Key> | undefined
+  /** Selects these columns of the row with the key, and locks it. */
+  lock: Statement<Pick<Row, Key>>
   isCurrent(row: Row): boolean
-  /** Returns whether a value of the row is not sealed, and must not be. */
-  hasPlain(row: Row): boolean
-  /** Seals the values of a row again. Returns false if the row was deleted or written again meanwhile. */
-  reseal(row: Row): Promise<boolean>
-}
-
-interface Batch<Row, Position> {
-  rows: Row[]
-  /** The number of rows that cannot be read. */
-  unreadable: number
-  /** Where the next batch begins; undefined after the last one. */
-  end: Position | undefined
+  /** Seals the values with the first key. Throws ENCRYPTION_KEY_MISSING. */
+  resealed(row: Row): Row
+  /** The properties that this changes. */
+  changed: readonly (keyof Row & string)[]
 }
 
 /**
@@ -58,155 +48,98 @@ interface Batch<Row, Position> {
  * written by itself. May be stopped at any time. The next run skips what is done.
  */
 export async function rekey(database: Database, options: RekeyOptions): Promise<RekeyProgress> {
-  const { encryptionKeys, plain = false, batchSize = 500, onProgress = () => {} } = options
-  const { concurrency = database.engine === "sqlite" ? 1 : 4 } = options
+  const { encryptionKeys, batchSize = 500, onProgress = () => {} } = options
+  const { users, accounts } = database.tables
   const cipher = createCipher(encryptionKeys)
-  const progress: RekeyProgress = { seen: 0, resealed: 0, plain: 0, unreadable: 0 }
+  const [ofUsers, ofAccounts] = [privateExtra(cipher), sealedAccounts(cipher)]
+  const progress: RekeyProgress = { seen: 0, resealed: 0, unreadable: 0 }
+  /** The number of rows that are changed at the same time. SQLite has one writer. */
+  const concurrency = database.engine === "sqlite" ? 1 : 4
 
-  async function visit<Row>(sealed: SealedRows<Row, unknown>, row: Row) {
-    progress.seen++
-    if (sealed.isCurrent(row)) return
-    try {
-      if (await sealed.reseal(row)) progress.resealed++
-    } catch (error) {
-      if (!(error instanceof StoreError && error.reason === "ENCRYPTION_KEY_MISSING")) throw error
-      if (sealed.hasPlain(row)) progress.plain++
-      else progress.unreadable++
+  async function visitAll<Row extends ObjectLiteral, Key extends keyof Row & string>(
+    table: Table<Row, Key>,
+    sealed: Sealed<Row, Key>,
+  ) {
+    const names = table.key.map((property) => `t.${property}`)
+    // All rows and not only those with sealed values, so that the statement reads no more rows than it returns.
+    const select = table.selectFrom("t").select([...names, sealed.columns].join(", "))
+    for (const name of names) select.addOrderBy(name)
+    const batch = table.statement(select.where(isAfter(table.key)).limit(batchSize), ...table.key)
+    // The row itself does not change, so `updated` stays as it is.
+    const change = table.updateOf(...sealed.changed).where(table.keyIs())
+    const update = table.statement(change, ...table.key, ...sealed.changed)
+    const keyOf = (valueFor: (property: Key, index: number) => unknown) =>
+      Object.fromEntries(table.key.map((property, index) => [property, valueFor(property, index)])) as Pick<Row, Key>
+    const keyIn = (cells: Cell[]) => keyOf((property, index) => table.value(property, cells[index] as Cell))
+    const rowOf = (key: Pick<Row, Key>, cells: Cell[]) => {
+      const row = sealed.rowOf(cells)
+      return row && ({ ...row, ...key } as Row)
     }
-  }
 
-  async function visitAll<Row, Position>(sealed: SealedRows<Row, Position>) {
-    let after: Position | undefined
+    /** Seals the values of a row again. Returns false if the row was deleted or written again meanwhile. */
+    const reseal = (key: Pick<Row, Key>) =>
+      database.transaction({}, [table.nameOf(key)], async (sql) => {
+        const [cells] = await sql.read(sealed.lock, key)
+        const row = cells && rowOf(key, cells)
+        if (row === undefined || sealed.isCurrent(row)) return false
+        await sql.write(update, sealed.resealed(row))
+        return true
+      })
+
+    const visit = async (row: Row) => {
+      progress.seen++
+      if (sealed.isCurrent(row)) return
+      try {
+        if (await reseal(keyOf((property) => row[property]))) progress.resealed++
+      } catch (error) {
+        if (!(error instanceof StoreError && error.reason === "ENCRYPTION_KEY_MISSING")) throw error
+        progress.unreadable++
+      }
+    }
+
+    // No tenant is empty, so all rows come after it.
+    let after = keyOf(() => "")
+    let read: Cell[][]
     do {
-      const { rows, unreadable, end } = await sealed.batch(after)
+      read = await database.reads({}).read(batch, after)
+      const found = table.readable(read, (cells) => rowOf(keyIn(cells), cells))
+      const rows = found.filter((row) => row !== undefined)
       const waiting = rows.values()
       const work = async () => {
         for (const row of waiting) {
           const start = performance.now()
-          await visit(sealed, row)
+          await visit(row)
           // Rests as long as it worked, so that sign-ins have priority. SQLite has no queue for its lock.
           await setTimeout(performance.now() - start)
         }
       }
       await Promise.all(Array.from({ length: concurrency }, work))
-      progress.seen += unreadable
-      progress.unreadable += unreadable
+      progress.seen += read.length - found.length
+      progress.unreadable += read.length - found.length
       if (rows.length > 0) onProgress(progress)
-      after = end
-    } while (after !== undefined)
+      const last = read.at(-1)
+      if (last !== undefined) after = keyIn(last)
+    } while (read.length === batchSize)
   }
 
-  await visitAll(sealedRowsOfUsers(database, cipher, batchSize))
-  await visitAll(sealedRowsOfAccounts(database, cipher, { batchSize, plain }))
+  await visitAll<UserRow, "tenant" | "id">(users, {
+    columns: "t.privateExtra",
+    rowOf(cells) {
+      const value = users.value("privateExtra", cells.at(-1) as Cell)
+      return value === undefined ? undefined : { privateExtra: value, extra: {} }
+    },
+    lock: users.withColumnsForUpdate(["u.privateExtra"]),
+    isCurrent: ofUsers.isCurrent,
+    resealed: (row) => ({ ...row, privateExtra: ofUsers.seal({ ...row, privateExtra: ofUsers.open(row) }) }),
+    changed: ["privateExtra"],
+  })
+  await visitAll<AccountRow, "tenant" | "provider" | "providerAccountId">(accounts, {
+    columns: accounts.columns("t"),
+    rowOf: (cells) => accounts.row(cells, cells.length - accounts.width),
+    lock: accounts.byKeyForUpdate,
+    isCurrent: ofAccounts.isCurrent,
+    resealed: (row) => ofAccounts.seal(ofAccounts.open(row, row.tenant), row.tenant),
+    changed: sealedColumns,
+  })
   return progress
-}
-
-type UserKey = Pick<UserRow, "tenant" | "id" | "privateExtra">
-
-function sealedRowsOfUsers(database: Database, cipher: Cipher, batchSize: number): SealedRows<UserKey, UserKey> {
-  const { users } = database.tables
-  const sealed = privateExtra(cipher)
-  // All users and not only those with private properties, so that a statement reads no more rows than it returns.
-  const batch = () =>
-    users
-      .selectFrom("u")
-      .select("u.tenant, u.id, u.privateExtra")
-      .orderBy("u.tenant")
-      .addOrderBy("u.id")
-      .limit(batchSize)
-  const firstBatch = users.statement(batch())
-  const nextBatch = users.statement(
-    batch().where("u.tenant > :tenant").orWhere("(u.tenant = :tenant AND u.id > :id)"),
-    ...users.key,
-  )
-  const update = statement<UserRow, UserKey & { read: string | undefined }>(
-    users.updateOf("privateExtra").where(`${users.keyIs()} AND privateExtra = :read`),
-    {
-      tenant: ({ tenant }) => users.cell("tenant", tenant),
-      id: ({ id }) => users.cell("id", id),
-      privateExtra: ({ privateExtra }) => users.cell("privateExtra", privateExtra),
-      read: ({ read }) => users.cell("privateExtra", read),
-    },
-  )
-  return {
-    async batch(after) {
-      const sql = database.reads({})
-      const read: Cell[][] = await (after === undefined ? sql.read(firstBatch, {}) : sql.read(nextBatch, after))
-      const keys = read.map(([tenant, id, text]) => ({
-        tenant: users.value("tenant", tenant as Cell),
-        id: users.value("id", id as Cell),
-        privateExtra: users.value("privateExtra", text as Cell),
-      }))
-      const rows = keys.filter(({ privateExtra }) => privateExtra !== undefined)
-      return { rows, unreadable: 0, end: keys.length < batchSize ? undefined : keys.at(-1) }
-    },
-    isCurrent: sealed.isCurrent,
-    // No version has stored private properties in plain text, so such a value is counted as unreadable.
-    hasPlain: () => false,
-    async reseal(row) {
-      const resealed = sealed.seal({ ...row, privateExtra: sealed.open(row) })
-      const values = { ...row, privateExtra: resealed, read: row.privateExtra }
-      return (await database.writes({}, [users.nameOf(row)], (sql) => sql.write(update, values))) > 0
-    },
-  }
-}
-
-type AccountKey = Pick<AccountRow, "tenant" | "provider" | "providerAccountId">
-
-function sealedRowsOfAccounts(
-  database: Database,
-  cipher: Cipher,
-  { batchSize, plain }: { batchSize: number; plain: boolean },
-): SealedRows<AccountRow, AccountKey> {
-  const { accounts } = database.tables
-  const sealed = sealedAccounts(cipher)
-  const open = plain ? sealed.openPlain : sealed.open
-  const batch = () =>
-    accounts
-      .selectFrom("a")
-      .select(`a.tenant, ${accounts.columns("a")}`)
-      .orderBy("a.tenant")
-      .addOrderBy("a.provider")
-      .addOrderBy("a.providerAccountId")
-      .limit(batchSize)
-  const firstBatch = accounts.statement(batch())
-  // Written out, because MySQL does not use the index for (a, b, c) > (?, ?, ?).
-  const nextBatch = accounts.statement(
-    batch()
-      .where("a.tenant > :tenant")
-      .orWhere("(a.tenant = :tenant AND a.provider > :provider)")
-      .orWhere("(a.tenant = :tenant AND a.provider = :provider AND a.providerAccountId > :providerAccountId)"),
-    ...accounts.key,
-  )
-  // The account itself does not change, so `updated` stays as it is.
-  const update = accounts.statement(
-    accounts.updateOf(...sealedColumns).where(accounts.keyIs()),
-    ...accounts.key,
-    ...sealedColumns,
-  )
-  return {
-    async batch(after) {
-      const sql = database.reads({})
-      const read: Cell[][] = await (after === undefined ? sql.read(firstBatch, {}) : sql.read(nextBatch, after))
-      const rows = accounts.readable(read, (cells) => ({ ...accounts.row(cells, 1), tenant: String(cells[0]) }))
-      const last = read.length < batchSize ? undefined : read.at(-1)
-      const end = last && {
-        tenant: String(last[0]),
-        provider: accounts.valueIn("provider", last.slice(1)),
-        providerAccountId: accounts.valueIn("providerAccountId", last.slice(1)),
-      }
-      return { rows, unreadable: read.length - rows.length, end }
-    },
-    isCurrent: sealed.isCurrent,
-    hasPlain: (row) => !plain && sealed.hasPlain(row),
-    reseal(key) {
-      return database.transaction({}, [accounts.nameOf(key)], async (sql) => {
-        const row = accounts.first(await sql.read(accounts.byKeyForUpdate, key))
-        // The account was unlinked or written again meanwhile.
-        if (row === null || sealed.isCurrent(row)) return false
-        await sql.write(update, sealed.seal(open(row, key.tenant), key.tenant))
-        return true
-      })
-    },
-  }
 }

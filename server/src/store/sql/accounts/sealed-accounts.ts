@@ -1,5 +1,5 @@
 import type { Account, Extra } from "../../types.js"
-import { type Cipher, isSealed } from "../cipher.js"
+import type { Cipher } from "../cipher.js"
 import { jsonText } from "../schema/extra.js"
 import type { AccountRow } from "../schema/rows.js"
 
@@ -16,14 +16,10 @@ export interface SealedAccounts {
   seal(account: Account, tenant: string): AccountRow
   /** Throws ENCRYPTION_KEY_MISSING if a value cannot be opened, or is not sealed. */
   open(row: Account, tenant: string): Account
-  /** The same for a row of a version without encryption: values without the mark of sealed ones stay as they are. */
-  openPlain(row: Account, tenant: string): Account
   /** Returns the account without its sealed values. */
   withoutSealed(row: Account): Account
   /** Returns whether all sealed values of the row are sealed with the first key. */
   isCurrent(row: Account): boolean
-  /** Returns whether a value of the row is not sealed. */
-  hasPlain(row: Account): boolean
 }
 
 export function sealedAccounts(cipher: Cipher): SealedAccounts {
@@ -41,9 +37,17 @@ export function sealedAccounts(cipher: Cipher): SealedAccounts {
       return row
     },
 
-    open: (row, tenant) => opened(row, tenant, cipher.open),
-    openPlain: (row, tenant) =>
-      opened(row, tenant, (stored, context) => (isSealed(stored) ? cipher.open(stored, context) : stored)),
+    open(row, tenant) {
+      const account = { ...row }
+      for (const field of sealedFields) {
+        const value = row[field]
+        if (value !== undefined) account[field] = cipher.open(value, contextOf(row, tenant, field))
+      }
+      if (!isEmpty(row.extra)) {
+        account.extra = JSON.parse(cipher.open(textOf(row.extra), contextOf(row, tenant, "extra")))
+      }
+      return account
+    },
 
     withoutSealed(row) {
       const account: Account = { ...row, extra: {} }
@@ -58,19 +62,7 @@ export function sealedAccounts(cipher: Cipher): SealedAccounts {
         (typeof sealed === "string" ? cipher.isCurrent(sealed) : isEmpty(row.extra))
       )
     },
-
-    hasPlain: (row) => sealedColumns.some((column) => !isEmpty(row[column]) && !isSealed(textOf(row[column]))),
   }
-}
-
-function opened(row: Account, tenant: string, open: Cipher["open"]): Account {
-  const account = { ...row }
-  for (const field of sealedFields) {
-    const value = row[field]
-    if (value !== undefined) account[field] = open(value, contextOf(row, tenant, field))
-  }
-  if (!isEmpty(row.extra)) account.extra = JSON.parse(open(textOf(row.extra), contextOf(row, tenant, "extra")))
-  return account
 }
 
 /** Returns a stored value as text: that of `extra` is a string if it is sealed. */

@@ -219,8 +219,8 @@ function isSameCell(one: Cell, other: Cell | undefined): boolean {
   return one instanceof Date && other instanceof Date && one.getTime() === other.getTime()
 }
 
-/** Returns the condition that a row comes after the key in the parameters: `a > :a OR (a = :a AND b > :b)`. */
-function isAfter(keys: readonly string[]): string {
+/** Returns the condition that a row `t` comes after the key in the parameters: `a > :a OR (a = :a AND b > :b)`. */
+export function isAfter(keys: readonly string[]): string {
   return keys
     .map((property, index) => {
       const before = keys.slice(0, index).map((one) => `t.${one} = :${one}`)
