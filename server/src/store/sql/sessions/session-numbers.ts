@@ -6,6 +6,7 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Statements, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
+import { alone } from "../transaction/alone.js"
 import { type LivingSince, sessionRules } from "./session-rules.js"
 import { TooManySessions } from "./too-many-sessions.js"
 
@@ -93,16 +94,16 @@ export function sessionNumbers(
   return {
     async prune(caller, userId) {
       const ofUser = { tenant: caller.tenant, userId }
-      const alone = { ...caller, transaction: undefined }
+      const apart = alone(caller)
       const turn = [users.nameOf({ tenant: caller.tenant, id: userId })]
       for (;;) {
-        const [newest] = await database.reads(alone).read(newestToPrune, ofUser)
+        const [newest] = await database.reads(apart).read(newestToPrune, ofUser)
         if (newest === undefined) return
-        const [many] = await database.reads(alone).read(oldestOfMany, ofUser)
+        const [many] = await database.reads(apart).read(oldestOfMany, ofUser)
         if (many === undefined) return
         const end = isEarlier(position(many), position(newest)) ? position(many) : position(newest)
         const write = (sql: Statements) => sql.write(deleteUpTo, { ...ofUser, ...end }, eventOfUser(caller, userId))
-        await database.writes(alone, turn, write, { isLong: true })
+        await database.writes(apart, turn, write, { isLong: true })
       }
     },
 

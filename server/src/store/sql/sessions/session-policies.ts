@@ -6,6 +6,7 @@ import type { EventOf } from "../events/event-rows.js"
 import type { Statements } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import type { SessionPolicyRow } from "../schema/rows.js"
+import { alone } from "../transaction/alone.js"
 
 const rules = ["maxAge", "idleTimeout", "maxSessions", "atLimit"] as const
 
@@ -24,8 +25,8 @@ export function lockedPolicies(database: Database) {
     const names = [policies.nameOf(key)]
     if ((await database.reads(caller).read(policies.byKey, key)).length === 0) {
       try {
-        const alone = { ...caller, transaction: undefined }
-        await database.writes(alone, names, (sql) => sql.write(policies.insert, key))
+        const apart = alone(caller)
+        await database.writes(apart, names, (sql) => sql.write(policies.insert, key))
       } catch (error) {
         // Another call has inserted it.
         if (!failsBy(error, "duplicate")) throw error

@@ -6,6 +6,7 @@ import { type Cell, type Change, itemParameters, type Statements, statement } fr
 import { failsBy } from "../query/statement-error.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import type { SessionRow } from "../schema/rows.js"
+import { alone } from "../transaction/alone.js"
 import type { UserRevocations } from "../users/user-revocations.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
@@ -125,17 +126,17 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     event: readonly Change[],
     first?: () => Promise<unknown>,
   ): Promise<number> {
-    const alone = { ...caller, transaction: undefined }
+    const apart = alone(caller)
     const rows = [users.nameOf({ tenant: ofUser.tenant, id: ofUser.userId })]
     let revoked = 0
     for (;;) {
-      const [cells] = await database.reads(alone).read(afterMany, ofUser)
+      const [cells] = await database.reads(apart).read(afterMany, ofUser)
       if (cells === undefined) return revoked
       if (revoked === 0) await first?.()
       const [created, id] = cells as [Cell, Cell]
       const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
       const oldest = { ...ofUser, before }
-      const deleted = await database.writes(alone, rows, (sql) => sql.write(deleteOfUser, oldest, event), {
+      const deleted = await database.writes(apart, rows, (sql) => sql.write(deleteOfUser, oldest, event), {
         isLong: true,
       })
       revoked += deleted

@@ -5,6 +5,7 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Statements } from "../query/statement.js"
 import { disabledColumns } from "../schema/rows.js"
+import { alone } from "../transaction/alone.js"
 import type { UserReader } from "./user-reader.js"
 import type { UserRevocations } from "./user-revocations.js"
 
@@ -65,8 +66,8 @@ export function userDisabling(
       }
       const disabledFrom = (user: User) => ({ since: user.disabled?.since ?? new Date(clock()), until, reason })
       // Deleting thousands of sessions takes a while, so the user is disabled before, in a commit of its own.
-      const alone = { ...caller, transaction: undefined }
-      const first = () => locked(alone, id, (sql, user) => mark(sql, alone, id, disabledFrom(user)))
+      const apart = alone(caller)
+      const first = () => locked(apart, id, (sql, user) => mark(sql, apart, id, disabledFrom(user)))
       const revoked = await revocations.revokeMost(caller, id, first)
       return locked(caller, id, async (sql, user) => {
         const disabled = disabledFrom(user)
