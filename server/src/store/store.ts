@@ -384,8 +384,9 @@ export interface SessionStore {
    */
   revokeOfUser(caller: Caller, userId: string, kept: KeptSessions): Promise<number>
   /**
-   * Deletes the sessions of several users, in the order of `userIds`, in batches of users that are committed one by
-   * one. Stops early after many deletions, so that the caller asks again for the rest. Processes at least one user.
+   * Deletes the sessions of several users, in the order of `userIds`, user by user: each is committed by itself, even if the
+   * caller has a transaction. Stops early after many deletions, so that the caller asks again for the rest. Processes at
+   * least one user.
    */
   revokeOfUsers(caller: Caller, userIds: readonly string[]): Promise<RevokedSessions>
   /**

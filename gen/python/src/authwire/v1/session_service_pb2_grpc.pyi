@@ -130,8 +130,8 @@ class SessionServiceStub:
     deletion itself is done.
     """
     RevokeSessions: _grpc.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionsRequest, _session_service_pb2.RevokeSessionsResponse]
-    """Deletes the sessions of many users. Not atomic without an idempotency key: the users are processed in groups, in the
-    order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
+    """Deletes the sessions of many users. Not atomic, not even with an idempotency key: the users are processed one by one, in
+    the order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
 
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
     deletion itself is done.
@@ -249,8 +249,8 @@ class SessionServiceAsyncStub(SessionServiceStub):
     deletion itself is done.
     """
     RevokeSessions: _aio.UnaryUnaryMultiCallable[_session_service_pb2.RevokeSessionsRequest, _session_service_pb2.RevokeSessionsResponse]  # type: ignore[assignment]
-    """Deletes the sessions of many users. Not atomic without an idempotency key: the users are processed in groups, in the
-    order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
+    """Deletes the sessions of many users. Not atomic, not even with an idempotency key: the users are processed one by one, in
+    the order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
 
     CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
     deletion itself is done.
@@ -431,8 +431,8 @@ class SessionServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _session_service_pb2.RevokeSessionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_session_service_pb2.RevokeSessionsResponse, _abc.Awaitable[_session_service_pb2.RevokeSessionsResponse]]:
-        """Deletes the sessions of many users. Not atomic without an idempotency key: the users are processed in groups, in the
-        order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
+        """Deletes the sessions of many users. Not atomic, not even with an idempotency key: the users are processed one by one, in
+        the order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
 
         CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
         deletion itself is done.

@@ -982,8 +982,8 @@ export declare const SessionService: GenService<{
     output: typeof RevokeUserSessionsResponseSchema;
   },
   /**
-   * Deletes the sessions of many users. Not atomic without an idempotency key: the users are processed in groups, in the
-   * order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
+   * Deletes the sessions of many users. Not atomic, not even with an idempotency key: the users are processed one by one, in
+   * the order of the request, and a call that fails has processed some of them. When it is repeated, it processes the rest.
    *
    * CACHES_NOT_CONFIRMED (DEADLINE_EXCEEDED): with `await_caches`, not every client has confirmed before the deadline. The
    * deletion itself is done.

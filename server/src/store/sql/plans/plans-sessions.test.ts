@@ -69,7 +69,6 @@ describe.each(databaseTargets())("plans of the lists and revocations of sessions
       3,
     ],
     ["get", (store) => store.sessions.get(many, id), "sessions_id"],
-    ["revokeOfUsers", (store) => store.sessions.revokeOfUsers(many, ["0", "1"]), "sessions_user_id", 3],
     ["revokeOfUser", (store) => store.sessions.revokeOfUser(many, "0", {}), "sessions_user_id", 2],
     ["revokeOfUser but one", (store) => store.sessions.revokeOfUser(many, "0", { id }), "sessions_user_id", 2],
     [

@@ -2,7 +2,7 @@ import type { Caller, SessionStore } from "../../store.js"
 import type { KeptSessions, ListedSession } from "../../types.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { type Cell, type Change, itemParameters, type Statements, statement } from "../query/statement.js"
+import { type Cell, type Change, type Statements, statement } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import type { SessionRow } from "../schema/rows.js"
@@ -18,16 +18,8 @@ import { sessionRules } from "./session-rules.js"
  */
 const sessionsAtOnce = 1000
 
-/** The number of users whose sessions one statement counts. With more keys MySQL would scan a small table as a whole. */
-const usersAtOnce = 20
-
 /** A call about several users stops after it has deleted this number of sessions. */
 const enoughSessions = 1000
-
-interface OfUsers {
-  tenant: string
-  userIds: readonly string[]
-}
 
 /** A user's sessions before a position in the order of creation, without the sessions to keep. */
 interface OfUser {
@@ -81,19 +73,6 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
       .limit(1),
     "tenant",
     "userId",
-  )
-  const several = itemParameters(usersAtOnce, ({ userIds }: OfUsers) => userIds, {
-    userId: (id) => sessions.cell("userId", id),
-  })
-  /** Returns a row if the users together have more sessions than one statement deletes. */
-  const moreThanMany = statement<SessionRow, OfUsers>(
-    sessions
-      .selectFrom("s")
-      .select("s.userId")
-      .where(`s.tenant = :tenant AND s.userId IN (${several.names.join(", ")})`)
-      .offset(sessionsAtOnce)
-      .limit(1),
-    { ...several.parameters, tenant: ({ tenant }) => sessions.cell("tenant", tenant) },
   )
   // All engines find the place in the index by the first condition about the time; the rest makes it exact. The CASE prevents the use
   // of the indexes on ids and hashes.
@@ -151,37 +130,16 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     if (id !== undefined) ofUser.keptId = id
     if (sessionToken !== undefined) ofUser.keptHash = hashOfToken(sessionToken)
     const event = eventOfUser(caller, userId, id)
-    return (await deleteMost(caller, ofUser, event)) + (await deleteRest(caller, ofUser, event))
-  }
-
-  /** Deletes sessions by one statement. */
-  function deleteRest(caller: Caller, ofUser: OfUser, event: readonly Change[]): Promise<number> {
+    const most = await deleteMost(caller, ofUser, event)
     // Transactions that create a session of the user take turns with this one.
-    const rows = [users.nameOf({ tenant: ofUser.tenant, id: ofUser.userId })]
-    return database.writes(caller, rows, (sql) => sql.write(deleteOfUser, ofUser, event), { isLong: true })
+    const rows = [users.nameOf({ tenant, id: userId })]
+    return (
+      most + (await database.writes(caller, rows, (sql) => sql.write(deleteOfUser, ofUser, event), { isLong: true }))
+    )
   }
 
   const eventOfUser = (caller: Caller, userId: string, sessionId?: string) =>
     eventOf(caller, "user.sessions_revoked", { userId, sessionId })
-
-  /** Returns the number of deleted sessions; undefined, with none deleted, if the users together have too many. */
-  function revokeOfSome(caller: Caller, userIds: readonly string[], rows: readonly string[]) {
-    const { tenant } = caller
-    // Each user that had a session gets an event.
-    return database.transaction(
-      caller,
-      rows,
-      async (sql) => {
-        if ((await sql.read(moreThanMany, { tenant, userIds })).length > 0) return undefined
-        let revoked = 0
-        for (const userId of userIds) {
-          revoked += await sql.write(deleteOfUser, { tenant, userId, ...all }, eventOfUser(caller, userId))
-        }
-        return revoked
-      },
-      { isLong: true },
-    )
-  }
 
   return {
     async revoke(caller, id, userId): Promise<ListedSession | null> {
@@ -221,33 +179,13 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
       sql.write(deleteOfUser, { tenant: caller.tenant, userId, ...all }, eventOfUser(caller, userId)),
 
     async revokeOfUsers(caller, userIds) {
-      const { tenant, transaction } = caller
-      const namesOf = (ids: readonly string[]) => [...new Set(ids)].map((id) => users.nameOf({ tenant, id }))
+      // Like the batches of a user with many sessions, each user's are deleted outside of the caller's transaction.
+      const apart = alone(caller)
       let [processed, revoked] = [0, 0]
-      if (transaction !== undefined) {
-        // The batches come before the turns of the transaction, which has those of all users until it is committed.
-        const first = { tenant, userIds: userIds.slice(0, usersAtOnce) }
-        if ((await database.reads(caller).read(moreThanMany, first)).length > 0)
-          return { processed: 1, revoked: await revokeOfUser(caller, userIds[0] as string, {}) }
-      }
-      while (processed < userIds.length && revoked < enoughSessions) {
-        const some = userIds.slice(processed, processed + usersAtOnce)
-        // A unit that commits together must take all of its turns before it writes.
-        const deleted = await revokeOfSome(caller, some, namesOf(transaction === undefined ? some : userIds))
-        if (deleted !== undefined) {
-          revoked += deleted
-          processed += some.length
-          continue
-        }
-        // Too many sessions together: process one user alone. In a transaction only if they were created since it began.
-        if (transaction !== undefined && processed > 0) break
-        const userId = some[0] as string
-        const ofUser = { tenant, userId, ...all }
-        revoked +=
-          transaction === undefined
-            ? await revokeOfUser(caller, userId, {})
-            : await deleteRest(caller, ofUser, eventOfUser(caller, userId))
+      for (const userId of userIds) {
+        revoked += await revokeOfUser(apart, userId, {})
         processed++
+        if (revoked >= enoughSessions) break
       }
       return { processed, revoked }
     },

@@ -114,7 +114,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
   test.each<[string, (caller: Caller, id: string) => Promise<unknown>]>([
     ["deletes a user", (caller, id) => store.users.delete(caller, id)],
     ["revokes all sessions of a user", (caller, id) => store.sessions.revokeOfUser(caller, id, {})],
-    ["revokes all sessions of users", (caller, id) => store.sessions.revokeOfUsers(caller, [id])],
   ])("a call that %s may change many rows, and does not share its transaction", async (_, work) => {
     const users = range(20).map(() => newUser())
     for (const user of users) {
