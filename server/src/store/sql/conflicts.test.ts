@@ -266,8 +266,8 @@ describeServers("conflicts on %s", (target) => {
 if (databaseTargets().includes("sqlite")) {
   test("on SQLite a write waits for a held lock, 10 s without a signal; the next write succeeds and is kept", async () => {
     const database = await createStoreDatabase("sqlite")
-    // The clock advances by half a second at each retry.
-    const start = performance.now()
+    // The clock advances by half a second at each retry, from a whole number, so that the sums are exact.
+    const start = Math.ceil(performance.now())
     let retried = 0
     const onRetry = () => void retried++
     const clock = jest.spyOn(performance, "now").mockImplementation(() => start + retried * 500)

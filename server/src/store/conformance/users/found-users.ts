@@ -1,8 +1,8 @@
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
-import type { UserFilter } from "../../types.js"
+import type { PageRequest, UserFilter } from "../../types.js"
 import { type ContractContext, day, newAccount, newId, newSession, newUser, range } from "../context.js"
-import { allPages } from "../pages.js"
+import { allPages, expectOwnTokens } from "../pages.js"
 import { folded, names, prefixes } from "./names.js"
 
 /** Declares the tests of the filters by which users are found. */
@@ -211,14 +211,9 @@ export function foundUserContract(context: ContractContext): void {
         { emailPrefix: "a" },
         { provider: "p" },
       ]
-      for (const filter of filters) {
-        const { nextToken: token } = await context.store.users.list(caller, filter, { size: 1 })
-        expect(token).toBeDefined()
-        for (const other of filters.filter((one) => one !== filter)) {
-          const page = context.store.users.list(caller, other, { size: 1, token })
-          await expect(page).rejects.toMatchObject({ reason: "INVALID_FIELD", field: "page_token" })
-        }
-      }
+      await expectOwnTokens(
+        filters.map((filter) => (page: PageRequest) => context.store.users.list(caller, filter, page)),
+      )
     })
   })
 
