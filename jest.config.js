@@ -37,7 +37,8 @@ export default {
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   globalSetup: "<rootDir>/test/support/global-setup.js",
   globalTeardown: "<rootDir>/test/support/global-teardown.js",
-  maxWorkers: 2,
+  // One more than the processors of the machines that the tests usually run on, because a test often waits.
+  maxWorkers: 3,
   // Enough for two tests that wait on each of the three servers.
   maxConcurrency: 6,
   // Only ends tests that hang. It is long because a machine that builds four languages at the same time may be slow.
