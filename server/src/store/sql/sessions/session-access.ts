@@ -35,8 +35,8 @@ export function sessionAccess(
 ): SessionStore["access"] {
   const { clock, find, eventOf } = options
   const { sessions } = database.tables
-  // The CASE prevents the use of the index on users, by which PostgreSQL would read every session of the user.
-  const isDue = "CASE userId WHEN :userId THEN 1 ELSE 0 END = 1 AND expires >= :now AND expires <= :due"
+  // The CASE prevents the use of the indexes on users and expiries, by which PostgreSQL or MariaDB would read many sessions.
+  const isDue = "CASE WHEN userId = :userId AND expires >= :now AND expires <= :due THEN 1 ELSE 0 END = 1"
   const extend = statement<SessionRow, Extension>(
     sessions.updateOf("expires").where(`${sessions.keyIs()} AND ${isDue}`),
     {
