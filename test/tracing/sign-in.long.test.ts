@@ -27,11 +27,11 @@ const target = serviceDatabase()
 
 withApplication("a sign-in", () => {
   /** A write is committed together with its event and its idempotency key. */
-  const write = (method: string, statement: string) =>
+  const write = (method: string, ...statements: string[]) =>
     call(
       method,
       target === "sqlite" ? "BEGIN" : "START",
-      statement,
+      ...statements,
       "INSERT events",
       "INSERT idempotency_keys",
       "COMMIT",
@@ -85,7 +85,7 @@ withApplication("a sign-in", () => {
           call("UserService/GetUserByAccount", "SELECT accounts users"),
           write("UserService/CreateUser", "INSERT users"),
           write("AccountService/LinkAccount", "INSERT accounts"),
-          write("SessionService/CreateSession", "INSERT sessions"),
+          write("SessionService/CreateSession", "UPDATE users", "INSERT sessions"),
           call("SessionService/GetSessionAndUser", "SELECT sessions users"),
         ],
       ],
