@@ -98,8 +98,8 @@ withBrowser("the pages of the site", () => {
         const body = readFileSync(file)
         // Pages that the browser fetches in advance are not part of this one.
         if (!route.request().headers()["sec-purpose"]) sent += compressed(file, body)
-        // As over a slow network, pictures arrive when the texts around them are on the screen.
-        if ([".svg", ".png"].includes(extname(file))) await setTimeout(500)
+        // As over a slow network, pictures and fonts arrive when the texts around them are on the screen.
+        if ([".svg", ".png", ".woff2"].includes(extname(file))) await setTimeout(500)
         return route.fulfill({ body, contentType: types[extname(file)] ?? "application/octet-stream" })
       })
       const page = await context.newPage()
