@@ -124,22 +124,25 @@ describe("health and reflection", () => {
   })
 
   test("reflection serves each file of the compiled schema, together with its imports", async () => {
-    async function* requests() {
-      for (const { name } of schema.file) yield { messageRequest: { case: "fileByFilename" as const, value: name } }
+    const reflection = createClient(ServerReflection, createGrpcTransport({ baseUrl: authwire.server.grpcUrl }))
+    const served = new Set<string>()
+    // A file comes after its imports, so the last ones bring most of the others: requests without a key are limited.
+    for (const { name } of schema.file.toReversed()) {
+      if (served.has(name)) continue
+      async function* requests() {
+        yield { messageRequest: { case: "fileByFilename" as const, value: name } }
+      }
+      for await (const { messageResponse } of reflection.serverReflectionInfo(requests())) {
+        if (messageResponse.case !== "fileDescriptorResponse") throw new Error(`${name} is not served`)
+        const files = messageResponse.value.fileDescriptorProto.map((one) => fromBinary(FileDescriptorProtoSchema, one))
+        expect(files[0]?.name).toBe(name)
+        expect(files.map(({ name }) => name)).toEqual(
+          expect.arrayContaining(files.flatMap(({ dependency }) => dependency)),
+        )
+        for (const file of files) served.add(file.name)
+      }
     }
-    const transport = createGrpcTransport({ baseUrl: authwire.server.grpcUrl })
-    const unserved = schema.file.map(({ name }) => name)
-    for await (const { messageResponse } of createClient(ServerReflection, transport).serverReflectionInfo(
-      requests(),
-    )) {
-      if (messageResponse.case !== "fileDescriptorResponse") throw new Error("no file")
-      const files = messageResponse.value.fileDescriptorProto.map((one) => fromBinary(FileDescriptorProtoSchema, one))
-      expect(files[0]?.name).toBe(unserved.shift())
-      expect(files.map(({ name }) => name)).toEqual(
-        expect.arrayContaining(files.flatMap(({ dependency }) => dependency)),
-      )
-    }
-    expect(unserved).toEqual([])
+    expect([...served].sort()).toEqual(schema.file.map(({ name }) => name).sort())
   })
 
   test("--reflection=off disables reflection, and nothing else", async () => {
