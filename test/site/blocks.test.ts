@@ -22,6 +22,21 @@ test("every block of code of every page is placed", () => {
   expect(placed.sort()).toEqual(counts)
 })
 
+/** A line that begins with a fence and goes on closes nothing: what follows it is shown as code. */
+test("every block of code ends with a fence that stands alone", () => {
+  const open = pages.flatMap((page) => {
+    let at = 0
+    const wrong: string[] = []
+    for (const [index, line] of readFileSync(`${root}/${page}`, "utf8").split("\n").entries()) {
+      if (!/^ *```/.test(line)) continue
+      if (at > 0 && line.trim() !== "```") wrong.push(`${page}:${index + 1}: ${line}`)
+      at = at > 0 ? 0 : index + 1
+    }
+    return at > 0 ? [...wrong, `${page}:${at}: is not closed`] : wrong
+  })
+  expect(open).toEqual([])
+})
+
 test.each([...new Set(tests)].map((one) => one.split(" ") as [string, string]))("%s is read by %s", (page, file) => {
   const names = [...readFileSync(`${root}/${file}`, "utf8").matchAll(/["`](?:\$\{root\}\/)?([\w./*-]+\.md)["`]/g)]
   const read = names.flatMap(([, name = ""]) => [name, posix.join(posix.dirname(file), name)])
