@@ -25,6 +25,8 @@ const rejections: readonly RegExp[] = [
   /^DEADLINE_EXCEEDED /,
   /^INVALID_ARGUMENT /,
   /^INTERNAL Invalid grpc-timeout value/,
+  // Flags of a message, which gRPC wants to be INTERNAL.
+  /^INTERNAL (the request has a compressed message|a message has unknown flags)/,
   /^CANCELLED /,
 ]
 

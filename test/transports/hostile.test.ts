@@ -81,7 +81,8 @@ describe("a hostile request", () => {
       body: "{}",
     })
     expect(response.status).toBe(501)
-    expect(await response.json()).toEqual({ code: "unimplemented", message: "this compression is not supported" })
+    const message = "this compression is not supported: the only accepted encoding is identity"
+    expect(await response.json()).toEqual({ code: "unimplemented", message })
   })
 
   test("a key with characters that are invalid in headers does not reach the log", async () => {

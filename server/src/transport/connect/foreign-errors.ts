@@ -12,6 +12,7 @@ import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
 import { Failure, invalidField } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
+import { unknownCompression, unnamedCompression } from "../listener/compression.js"
 
 /**
  * Called for every call that Connect ends with an error of its own. `failure` is set if the request cannot be read,
@@ -51,7 +52,7 @@ export function withoutForeignErrors(
 
 /**
  * Returns the failure for an error of Connect if the error means that a request cannot be read: it is not a well-formed
- * message, or it is too large, has an unsupported compression or does not have exactly one message.
+ * message, or it is too large, is compressed or does not have exactly one message.
  */
 export function asUnreadable(error: unknown, { input }: DescMethod): Failure | undefined {
   if (!(error instanceof ConnectError)) return undefined
@@ -60,9 +61,11 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   if (code === Code.Unimplemented) {
     // Connect's message quotes the name of an unknown compression, which is arbitrary input.
     const isCount = rawMessage.startsWith("protocol error") || rawMessage === notOneMessage
-    const message = isCount ? notOneMessage : "this compression is not supported"
+    const message = isCount ? notOneMessage : unknownCompression
     return new Failure("INVALID_FIELD", { cause: error, code, message })
   }
+  if (rawMessage === compressedEnvelope || rawMessage === unnamedCompression)
+    return new Failure("INVALID_FIELD", { cause: error, code, message: unnamedCompression })
   if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(code)) return undefined
   const field = unreadableField(rawMessage, input)
   const problem = unknownField(rawMessage) ?? `is not a well-formed ${input.typeName}`
@@ -70,6 +73,8 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   return invalidField(field ?? "request", description, error)
 }
 
+/** Connect's error for a compressed message of a request whose header names no compression. */
+const compressedEnvelope = "received compressed envelope, but do not know how to decompress"
 const notOneMessage = "the request must have one message"
 
 /**

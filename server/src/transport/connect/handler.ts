@@ -11,6 +11,8 @@ import { limits } from "../limits/limits.js"
 import type { OpenMethods } from "../limits/open-methods.js"
 import { RequestBody } from "../limits/request-body.js"
 import { usageOf } from "../limits/request-usage.js"
+import { acceptedEncoding } from "../listener/compression.js"
+import { mediaType, typesOverHttp } from "../listener/content-type.js"
 import { foreignName, namesLoopback } from "../listener/loopback-names.js"
 import { clampTimeouts } from "../listener/timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
@@ -98,11 +100,16 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     // Connect also offers GET for methods without side effects. That would put the request, such as an e-mail address
     // or a token, into the URL and so into the logs of proxies.
     if (request.method !== "POST") return exchange.reject(405, { allow: "POST", "content-length": "0" })
-    if (found.handler.supportedContentType(exchange.header("content-type") ?? "")) {
+    const types = typesOverHttp(found.method.desc)
+    const type = mediaType(exchange.header("content-type"))
+    if (type !== undefined && types.includes(type)) {
+      request.headers["content-type"] = type
       return serve(found.handler, found.method, exchange)
     }
+    const { name, methodKind } = found.method.desc
+    const kind = methodKind === "unary" ? "unary" : "streaming"
     // The format of Connect's errors, for developers who try out the API.
-    const message = "content-type must be application/json, application/proto or a content type of gRPC"
+    const message = `${name} is a ${kind} method: its content-type must be one of ${types.join(", ")}`
     exchange.reject(415, { "content-type": "application/json" }, JSON.stringify({ code: "invalid_argument", message }))
   }
 
@@ -162,6 +169,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
             router.rejected(method.desc, "http", requestId, code)
           } else if (failure !== undefined) state.call.fail(failure)
         })
+        own.header?.set(...acceptedEncoding(request.headers["content-type"] ?? ""))
         return writeAnswer(own, response, usage, method.desc.methodKind === "unary")
       })
       // The client has disconnected or does not read, so it cannot receive an answer.

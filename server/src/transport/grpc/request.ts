@@ -1,6 +1,7 @@
 import { Code } from "@connectrpc/connect"
 import { Failure, invalidField } from "../../errors/failure.js"
 import type { RequestBody } from "../limits/request-body.js"
+import { unnamedCompression } from "../listener/compression.js"
 
 /** The length of the prefix of a message in bytes: a flag, and a length of four bytes. */
 const prefixBytes = 5
@@ -55,8 +56,8 @@ export class RequestMessages {
       this.#chunks = [first]
     }
     const length = new DataView(first.buffer, first.byteOffset, prefixBytes).getUint32(1)
-    if (first[0] !== 0)
-      throw broken(Code.Unimplemented, "the request has a compressed message, and compression is not supported")
+    // A request whose header names a compression is rejected before it is read.
+    if (first[0] !== 0) throw broken(Code.Internal, first[0] === 1 ? unnamedCompression : "a message has unknown flags")
     if (length > this.#maxMessageBytes) {
       const message = `the request has a message of ${length} bytes, the limit is ${this.#maxMessageBytes}`
       throw broken(Code.ResourceExhausted, message)

@@ -2,6 +2,8 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "nod
 import { Code } from "@connectrpc/connect"
 import type { Method, Router } from "../../rpc/router.js"
 import { closeWhenAnswered, endWhenReset } from "../closing/close-stream.js"
+import { unknownCompression } from "../listener/compression.js"
+import { grpcTypes, mediaType } from "../listener/content-type.js"
 import { namesLoopback } from "../listener/loopback-names.js"
 import { grpcTimeout } from "../listener/timeout.js"
 import { endWithStatus } from "./answer.js"
@@ -63,7 +65,8 @@ function letGo(this: ServerHttp2Stream): void {
 function ignore(): void {}
 
 function isGrpc(headers: IncomingHttpHeaders): boolean {
-  return headers["content-type"]?.startsWith("application/grpc") ?? false
+  const type = mediaType(headers["content-type"])
+  return type !== undefined && grpcTypes.includes(type)
 }
 
 function isCompressed({ "grpc-encoding": encoding }: IncomingHttpHeaders): boolean {
@@ -77,6 +80,6 @@ const notPost = {
 }
 const unsupported = { ":status": constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE, "cache-control": "no-store" }
 const foreign = { ":status": constants.HTTP_STATUS_FORBIDDEN, "cache-control": "no-store" }
-const notDecompressed = { code: Code.Unimplemented, message: "this compression is not supported", details: [] }
+const notDecompressed = { code: Code.Unimplemented, message: unknownCompression, details: [] }
 const noSuchMethod = { code: Code.Unimplemented, message: "no such method", details: [] }
 const invalidTimeout = { code: Code.InvalidArgument, message: "grpc-timeout cannot be read", details: [] }

@@ -1,0 +1,28 @@
+import type { DescMethod } from "@bufbuild/protobuf"
+
+/** The content types of gRPC in binary format. The gRPC listener takes no others. */
+export const grpcTypes: readonly string[] = ["application/grpc", "application/grpc+proto"]
+
+const grpcTypesOverHttp = [
+  ...grpcTypes,
+  "application/grpc+json",
+  "application/grpc-web",
+  "application/grpc-web+proto",
+  "application/grpc-web+json",
+]
+
+/** Returns the content types that the HTTP listener takes for a method. Those of Connect come first. */
+export function typesOverHttp({ methodKind }: DescMethod): readonly string[] {
+  const prefix = methodKind === "unary" ? "application/" : "application/connect+"
+  return [`${prefix}json`, `${prefix}proto`, ...grpcTypesOverHttp]
+}
+
+/**
+ * Returns the media type in a `content-type` header, in lower case and without its parameters. None of them matters,
+ * except for a charset: undefined if it is not UTF-8, or if there is no header.
+ */
+export function mediaType(header: string | undefined): string | undefined {
+  const [type, ...parameters] = (header ?? "").split(";").map((part) => part.trim().toLowerCase())
+  const isForeign = parameters.some((one) => one.startsWith("charset=") && !/^charset="?utf-?8"?$/.test(one))
+  return isForeign ? undefined : type || undefined
+}
