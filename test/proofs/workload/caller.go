@@ -1,0 +1,133 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/authwire/authwire/test/proofs/history"
+)
+
+// callTimeout is the deadline of a call. It ends the wait for a replica that does not answer.
+const callTimeout = 3 * time.Second
+
+// Caller makes one call at a time, each through a random replica, over connections of its own.
+type Caller struct {
+	// Random chooses what the caller does.
+	Random      *rand.Rand
+	connections []*grpc.ClientConn
+	round       *round
+	client      int
+}
+
+func newCaller(endpoints []string, key string, seed int64) (*Caller, error) {
+	caller := &Caller{Random: rand.New(rand.NewSource(seed))}
+	for _, endpoint := range endpoints {
+		connection, err := grpc.NewClient("passthrough:///"+endpoint,
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithPerRPCCredentials(apiKey(key)),
+			// What is repeated, the workload repeats.
+			grpc.WithDisableRetry(),
+			grpc.WithIdleTimeout(0),
+			// A replica that was started again is used at once.
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 300 * time.Millisecond},
+				MinConnectTimeout: time.Second,
+			}))
+		if err != nil {
+			caller.close()
+			return nil, err
+		}
+		connection.Connect()
+		caller.connections = append(caller.connections, connection)
+	}
+	return caller, nil
+}
+
+func (c *Caller) close() {
+	for _, connection := range c.connections {
+		_ = connection.Close()
+	}
+}
+
+// connection returns a random connection that is open. It waits for one if there is none.
+func (c *Caller) connection(ctx context.Context) (*grpc.ClientConn, error) {
+	for {
+		first := c.connections[c.Random.Intn(len(c.connections))]
+		for _, connection := range append([]*grpc.ClientConn{first}, c.connections...) {
+			if connection.GetState() == connectivity.Ready {
+				return connection, nil
+			}
+			connection.Connect()
+		}
+		changed, cancel := context.WithTimeout(ctx, callTimeout)
+		first.WaitForStateChange(changed, first.GetState())
+		cancel()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Call makes a call of the history. It returns false if the caller cannot know the outcome.
+func (c *Caller) Call(call history.Call, do func(context.Context, grpc.ClientConnInterface) (history.Answer, error)) (history.Answer, bool) {
+	connection, err := c.connection(c.round.ctx)
+	if err != nil {
+		return history.Answer{Unknown: true}, false
+	}
+	answer, known := c.round.recorder.Record(c.client, call, func() (history.Answer, error) {
+		ctx, cancel := context.WithTimeout(c.round.ctx, callTimeout)
+		defer cancel()
+		return do(ctx, connection)
+	})
+	if !known {
+		c.client = c.round.recorder.Client()
+	}
+	return answer, known
+}
+
+// Prepare makes a call that is not part of the history, again and again until it succeeds or fails with `reason`.
+func (c *Caller) Prepare(reason string, do func(context.Context, grpc.ClientConnInterface) error) error {
+	for {
+		connection, err := c.connection(c.round.ctx)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(c.round.ctx, callTimeout)
+		err = do(ctx, connection)
+		cancel()
+		if err == nil || reason != "" && history.Reason(err) == reason {
+			return nil
+		}
+		if !history.MayPass(err) || c.round.ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// repeatable returns a context for a call with an idempotency key. The number 0 stands for none.
+func repeatable(ctx context.Context, scope string, key int) context.Context {
+	if key == 0 {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, "idempotency-key", fmt.Sprintf("proof-key-%s-%d", scope, key))
+}
+
+// apiKey is sent with every call. An empty one is not sent, as for a service with --dev.
+type apiKey string
+
+func (key apiKey) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	if key == "" {
+		return nil, nil
+	}
+	return map[string]string{"authorization": "Bearer " + string(key)}, nil
+}
+
+func (apiKey) RequireTransportSecurity() bool { return false }
