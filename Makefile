@@ -116,8 +116,8 @@ screenshots: build next-example-install browser-install ## update the screenshot
 gateways-install: ## install Envoy for the tests (needs Python 3.10+; without it, these tests are left out)
 	scripts/gateways/install || echo "no Envoy for the tests of gateways"
 
-earlier-install: install ## build the previous version for the upgrade test; REVISION=COMMIT for another one
-	scripts/earlier $(REVISION)
+earlier-install: build ## build the last two releases, and pack the clients, for the tests of versions
+	scripts/earlier
 
 site: build site-install ## build the site into site/dist; fails on dead links
 	cd site && npm run --silent build
@@ -130,8 +130,8 @@ release-install: install scripts/release/node_modules/.package-lock.json
 release-packages: build release-install ## pack the release, and install it in fresh projects (needs Go and Python)
 	node scripts/release/check.js
 
-release-upgrade: build earlier-install ## upgrade from the previous version under load (needs a database server)
-	AUTHWIRE_TEST_REQUIRE=upgrade scripts/test --config jest.long.config.js test/upgrade/upgrade
+release-upgrade: earlier-install ## upgrade from the last two releases under load, and pair their clients and servers with this version
+	AUTHWIRE_TEST_REQUIRE=upgrade scripts/test --config jest.long.config.js test/upgrade
 
 release-artefacts: build release-install deploy-install ## make what a release publishes, into build/release; FINAL=1 with AUTHWIRE_RELEASE_KEY
 	node scripts/release/artefacts.js build/release $(FINAL:1=--final)

@@ -1,12 +1,8 @@
-import { existsSync } from "node:fs"
-
 export const ignored = [
   "/node_modules/",
   "/dist/",
   // Needs a cluster, which no run starts itself.
   ...(process.env.AUTHWIRE_TEST_CLUSTER_URL || process.env.AUTHWIRE_TEST_GALERA_URL ? [] : ["cluster\\.test\\.ts$"]),
-  // Needs an earlier version, which scripts/earlier builds only if the history contains one.
-  ...(existsSync(new URL("build/earlier/commit", import.meta.url)) ? [] : ["test/upgrade/upgrade\\.long\\.test\\.ts$"]),
 ]
 
 /** @type {import("jest").Config} */

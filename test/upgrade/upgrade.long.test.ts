@@ -6,15 +6,9 @@ import {
   createDatabase,
   describeServer,
   type ServerEngine,
-  serverEngines,
   serviceServer,
 } from "@authwire/test-support/databases/databases.js"
-import {
-  earlierCommand,
-  earlierCommit,
-  earlierKnows,
-  hasEarlierVersion,
-} from "@authwire/test-support/processes/earlier.js"
+import { earlierVersions, hasVersions, thisVersion, type Version } from "@authwire/test-support/processes/earlier.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { expect, test } from "@jest/globals"
 import { signIns } from "./sign-ins.js"
@@ -23,13 +17,14 @@ const page = "docs/upgrading.md"
 // Addresses on which nothing else listens, because a replica needs the same port after a restart.
 const hosts = ["127.0.0.31", "127.0.0.32"] as const
 
-const upgrade = (target: ServerEngine) => {
+/** An upgrade from a version on a server, with one way back. */
+const upgradeFrom = (version: Version) => (target: ServerEngine) => {
   test("under the load of 16 callers no call fails, and all acknowledged rows exist", async () => {
     const database = await createDatabase(target)
     const env = { AUTHWIRE_DATABASE_URL: database.url }
     const replicas: ServerProcess[] = []
     let port = 0
-    /** Starts a replica of the earlier or of this version, which replaces the current one. */
+    /** Starts a replica, of this version without a command, which replaces the current one. */
     const replace = async (index: 0 | 1, command?: string) => {
       const former = replicas[index]
       if (former !== undefined) expect(await former.stop()).toBe(0)
@@ -37,7 +32,7 @@ const upgrade = (target: ServerEngine) => {
       replicas[index] = await startServer({ databaseUrl: database.url, args, ...(command && { command }) })
       port = Number(new URL(replicas[index].grpcUrl).port)
     }
-    for (const index of [0, 1] as const) await replace(index, earlierCommand)
+    for (const index of [0, 1] as const) await replace(index, version.command)
     const [status = "", up = ""] = codeBelow(page, "Upgrading")
     const pending = await runBlock(status, tmpdir(), env)
 
@@ -54,7 +49,7 @@ const upgrade = (target: ServerEngine) => {
         await working.goesOn()
       }
       // One replica is downgraded again, on the new tables.
-      await replace(0, earlierCommand)
+      await replace(0, version.command)
       await working.goesOn()
       await replace(0)
       await working.goesOn()
@@ -80,7 +75,13 @@ const upgrade = (target: ServerEngine) => {
   }, 180_000)
 }
 
-const server = hasEarlierVersion() ? serviceServer(serverEngines.filter((engine) => earlierKnows(engine))) : undefined
-if (server === undefined && process.env.AUTHWIRE_TEST_REQUIRE === "upgrade") throw new Error("this run has no server")
+if (process.env.AUTHWIRE_TEST_REQUIRE === "upgrade" && !(hasVersions() && serviceServer()))
+  throw new Error("this run has no server of a database, or not all versions")
 
-describeServer(`from ${earlierCommit().slice(0, 7)} to this version`, upgrade, server)
+// Until there is a release, replicas of this version are replaced.
+for (const version of earlierVersions.length > 0 ? earlierVersions : [thisVersion])
+  describeServer(
+    `from ${version.name} to this version`,
+    upgradeFrom(version),
+    hasVersions() ? serviceServer() : undefined,
+  )

@@ -1,30 +1,32 @@
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { lastReleases } from "../../../scripts/releases.ts"
 
-// Loaded by jest and by Node directly, so it imports no other file of this repository.
+// Loaded by jest and by Node directly, so what it imports imports no other file of this repository.
 
-const folder = fileURLToPath(new URL("../../../build/earlier", import.meta.url))
+const root = fileURLToPath(new URL("../../..", import.meta.url)).replace(/\/$/, "")
 
-/** The command `authwire` of an earlier version. */
-export const earlierCommand = `${folder}/server/bin/authwire.js`
-
-/** Whether an earlier version was built: `make earlier-install`. */
-export function hasEarlierVersion(): boolean {
-  return existsSync(`${folder}/commit`)
+/** A version of this project that is built. */
+export interface Version {
+  readonly name: string
+  /** The file of its command `authwire`. */
+  readonly command: string
+  /** The folder in whose node_modules its client is, as npm installs it. */
+  readonly client: string
 }
 
-/** The commit from which it was built. */
-export function earlierCommit(): string {
-  return hasEarlierVersion() ? readFileSync(`${folder}/commit`, "utf8").trim() : "none"
-}
+const versionIn = (name: string, folder: string): Version => ({
+  name,
+  command: `${folder}/server/bin/authwire.js`,
+  client: `${folder}/build/client`,
+})
 
-/**
- * Whether a version supports an engine. The server's dependencies tell, because the files of the store may be moved.
- *
- * @param version - The folder of the version. Default: that of the earlier version.
- */
-export function earlierKnows(engine: string, version: string = folder): boolean {
-  if (engine !== "postgres") return true
-  const { dependencies } = JSON.parse(readFileSync(`${version}/server/package.json`, "utf8"))
-  return "pg" in dependencies
+export const thisVersion = versionIn("this version", root)
+
+/** The last two releases. Empty until there is one. */
+export const earlierVersions = lastReleases().map((tag) => versionIn(tag, `${root}/build/earlier/${tag}`))
+
+/** Whether all of these versions are built: `make earlier-install`. */
+export function hasVersions(): boolean {
+  return [thisVersion, ...earlierVersions].every(({ client }) => existsSync(client))
 }
