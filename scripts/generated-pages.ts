@@ -3,6 +3,7 @@ import type { Option } from "../server/dist/config/option.js"
 import { optionGroups, options } from "../server/dist/config/options.js"
 import { shown } from "../server/dist/config/values.js"
 import { migrations } from "../server/dist/store/sql/index.js"
+import { hasHistory, lastReleases } from "./releases.ts"
 
 /** Returns the text of docs/configuration.md. */
 export function configurationPage(): string {
@@ -56,6 +57,21 @@ export function withMigrations(page: string): string {
   })
   const head = "| migration | the previous version can run on it | because |\n| --- | --- | --- |"
   return page.replace(section, [head, ...rows].join("\n"))
+}
+
+const versions = /(?<=<!-- Versions\. [^>]*-->\n\n)[\s\S]*?(?=<!-- End of the versions\. -->)/
+
+/** Returns docs/stability.md with an updated table of the pairs of client and service that are tested. */
+export function withVersions(page: string, releases = hasHistory() ? lastReleases() : undefined): string {
+  if (!versions.test(page)) throw new Error("the page has no section of versions")
+  if (releases === undefined) return page
+  const { version } = JSON.parse(readFileSync(new URL("../server/package.json", import.meta.url), "utf8"))
+  const names = [`${version} (this version)`, ...releases.map((tag) => tag.slice(1))]
+  const rows = names.map((client, row) => [client, ...names.map((_, at) => (row * at === 0 ? "tested" : "–"))])
+  const table = [["client", ...names.map((name) => `service ${name}`)], ["---", ...names.map(() => "---")], ...rows]
+  const lines = table.map((cells) => `| ${cells.join(" | ")} |`)
+  const note = "There is no release yet, so this version is tested with itself alone.\n\n"
+  return page.replace(versions, `${releases.length === 0 ? note : ""}${lines.join("\n")}\n\n`)
 }
 
 const excerpt = /(?<=<!-- From (\S+); edits here are lost\. -->\n\n```\w+\n)[\s\S]*?(?=\n```)/g

@@ -58,7 +58,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
     "examples/{go,python,java,rust}/**",
   ],
   "test/tracing/*.long.test.ts": ["server/src/tracing/**", "client/src/transport/trace.ts"],
-  "test/upgrade/upgrade.long.test.ts": ["server/src/store/sql/schema/**"],
+  "test/upgrade/*.long.test.ts": ["server/src/store/sql/schema/**", "proto/**", "scripts/{earlier,releases.ts}"],
   "test/workers/*.long.test.ts": ["server/src/cluster/**"],
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { errorsPage } from "./errors-page.ts"
 import { floorsPicture } from "./floors-picture.js"
-import { configurationPage, withExcerpts, withMigrations } from "./generated-pages.ts"
+import { configurationPage, withExcerpts, withMigrations, withVersions } from "./generated-pages.ts"
 import { limitsPage } from "./limits-page.ts"
 
 const docs = new URL("../docs/", import.meta.url)
@@ -13,5 +13,6 @@ write("configuration.md", configurationPage())
 write("errors.md", errorsPage())
 write("limits.md", limitsPage())
 update("upgrading.md", withMigrations)
+update("stability.md", withVersions)
 update("other-languages.md", withExcerpts)
 write("images/floors.svg", floorsPicture())

@@ -47,6 +47,7 @@ const named = [
       "docs/errors.md",
       "docs/limits.md",
       "docs/client.md",
+      "docs/stability.md",
       "SECURITY.md",
       "CHANGELOG.md",
     ],

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs"
 import { ErrorReason } from "@authwire/proto"
 import { describe, expect, test } from "@jest/globals"
 import { errorsPage } from "../../scripts/errors-page.ts"
-import { configurationPage, withExcerpts, withMigrations } from "../../scripts/generated-pages.ts"
+import { configurationPage, withExcerpts, withMigrations, withVersions } from "../../scripts/generated-pages.ts"
 import { scopes } from "../../server/src/auth/scopes.js"
 
 const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), "utf8")
@@ -18,6 +18,26 @@ test("docs/upgrading.md states for each migration whether the previous version c
     /^\| `0001-first-release` \| yes \| a build before the first release does not use what is new; .* \|$/m,
   )
   expect(page).toBe(withMigrations(page))
+})
+
+describe("docs/stability.md", () => {
+  const page = read("stability.md")
+
+  test("has the versions that are tested with this one", () => {
+    expect(page).toBe(withVersions(page))
+  })
+
+  test("names each of the last releases as client and as service, and says when there is none", () => {
+    const note = "There is no release yet"
+    expect(withVersions(page, [])).toContain(note)
+    const released = withVersions(page, ["v0.0.2", "v0.0.1"])
+    expect(released).not.toContain(note)
+    expect(released).toMatch(
+      /^\| client \| service \S+ \(this version\) \| service 0\.0\.2 \| service 0\.0\.1 \|\n(\| --- ){4}\|\n/m,
+    )
+    expect(released).toMatch(/^\| \S+ \(this version\) \| tested \| tested \| tested \|$/m)
+    expect(released).toMatch(/^\| 0\.0\.2 \| tested \| – \| – \|\n\| 0\.0\.1 \| tested \| – \| – \|$/m)
+  })
 })
 
 test("docs/other-languages.md shows the functions of the examples", () => {
