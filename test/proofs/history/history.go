@@ -11,7 +11,7 @@ import (
 
 // Call is what a caller asks for. Each model says in its file which fields its methods use.
 type Call struct {
-	// Key names what the call is about. Calls with different keys do not affect each other.
+	// Key names what the call is about. Calls with different keys do not affect each other. Empty: everything.
 	Key string
 	// Method is the name of the call in its model. The methods that only read begin with "get".
 	Method string
@@ -31,7 +31,9 @@ type Answer struct {
 	Reason string
 	// Value is what the answer shows: what is stored, what was deleted, or how many.
 	Value string
-	// Email is the address of the user that the answer shows.
+	// Who is the number of the user that the answer shows, among those of the key.
+	Who int
+	// Email is the address of that user.
 	Email string
 	// Unknown is set if the caller cannot know whether the call took effect. No other field is set then.
 	Unknown bool

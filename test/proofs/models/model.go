@@ -4,6 +4,8 @@ package models
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -66,25 +68,25 @@ func (m Model) Falsified(operations []porcupine.Operation, pick func(n int) int)
 		return nil
 	}
 	lie := lies[pick(len(lies))]
-	changed := append([]porcupine.Operation(nil), operations...)
+	changed := slices.Clone(operations)
 	changed[lie.Call].Output = lie.Answer
 	return changed
 }
 
+// byKey divides a history. A call without a key is part of each division.
 func byKey(operations []porcupine.Operation) [][]porcupine.Operation {
-	var parts [][]porcupine.Operation
-	positions := map[string]int{}
+	parts := map[string][]porcupine.Operation{}
 	for _, operation := range operations {
-		key := callOf(operation).Key
-		position, found := positions[key]
-		if !found {
-			position = len(parts)
-			positions[key] = position
-			parts = append(parts, nil)
-		}
-		parts[position] = append(parts[position], operation)
+		parts[callOf(operation).Key] = nil
 	}
-	return parts
+	for _, operation := range operations {
+		for key := range parts {
+			if own := callOf(operation).Key; own == key || own == "" {
+				parts[key] = append(parts[key], operation)
+			}
+		}
+	}
+	return slices.Collect(maps.Values(parts))
 }
 
 func describe(input, output any) string {
@@ -104,7 +106,28 @@ func describe(input, output any) string {
 	case answer.Reason != "":
 		return text + " → " + answer.Reason
 	}
-	return fmt.Sprintf("%s → %s %s", text, answer.Value, answer.Email)
+	return fmt.Sprintf("%s → %s %s %d", text, answer.Value, answer.Email, answer.Who)
+}
+
+// outdated lets a call of the method "get" show what was stored before another call replaced it, which had ended when "get"
+// began. `writes` returns whether a call writes what the second one reads.
+func outdated(operations []porcupine.Operation, writes func(write, read history.Call) bool) (lies []Lie) {
+	for position, read := range operations {
+		if callOf(read).Method != "get" || answerOf(read).Unknown {
+			continue
+		}
+		for _, first := range operations {
+			if callOf(first).Value == "" || !succeeded(first) || !writes(callOf(first), callOf(read)) {
+				continue
+			}
+			if slices.ContainsFunc(operations, func(second porcupine.Operation) bool {
+				return succeeded(second) && first.Return < second.Call && second.Return < read.Call && writes(callOf(second), callOf(read))
+			}) {
+				lies = append(lies, Lie{position, answerOf(first)})
+			}
+		}
+	}
+	return lies
 }
 
 func callOf(operation porcupine.Operation) history.Call { return operation.Input.(history.Call) }

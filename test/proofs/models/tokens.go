@@ -50,7 +50,10 @@ func usedTwice(operations []porcupine.Operation) (lies []Lie) {
 		for position, second := range operations {
 			one, other := callOf(first), callOf(second)
 			sameKey := one.Who == other.Who && one.Who != 0
-			if other.Method == "use" && one.Key == other.Key && !sameKey && !answerOf(second).Unknown && answerOf(second) != answerOf(first) {
+			if other.Method != "use" || one.Key != other.Key || sameKey {
+				continue
+			}
+			if !answerOf(second).Unknown && answerOf(second) != answerOf(first) {
 				lies = append(lies, Lie{position, answerOf(first)})
 			}
 		}

@@ -18,17 +18,23 @@ import (
 // callTimeout is the deadline of a call. It ends the wait for a replica that does not answer.
 const callTimeout = 3 * time.Second
 
-// Caller makes one call at a time, each through a random replica, over connections of its own.
-type Caller struct {
-	// Random chooses what the caller does.
-	Random      *rand.Rand
+// pause is the time between two tries of a call that prepares a history.
+const pause = 50 * time.Millisecond
+
+// connection is one over which a client of the generated code makes a call.
+type connection = grpc.ClientConnInterface
+
+// caller makes one call at a time, each through a random replica, over connections of its own.
+type caller struct {
+	// random decides what the caller does.
+	random      *rand.Rand
 	connections []*grpc.ClientConn
 	round       *round
 	client      int
 }
 
-func newCaller(endpoints []string, key string, seed int64) (*Caller, error) {
-	caller := &Caller{Random: rand.New(rand.NewSource(seed))}
+func newCaller(endpoints []string, key string, seed int64) (*caller, error) {
+	c := &caller{random: rand.New(rand.NewSource(seed))}
 	for _, endpoint := range endpoints {
 		connection, err := grpc.NewClient("passthrough:///"+endpoint,
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -42,25 +48,25 @@ func newCaller(endpoints []string, key string, seed int64) (*Caller, error) {
 				MinConnectTimeout: time.Second,
 			}))
 		if err != nil {
-			caller.close()
+			c.close()
 			return nil, err
 		}
 		connection.Connect()
-		caller.connections = append(caller.connections, connection)
+		c.connections = append(c.connections, connection)
 	}
-	return caller, nil
+	return c, nil
 }
 
-func (c *Caller) close() {
+func (c *caller) close() {
 	for _, connection := range c.connections {
 		_ = connection.Close()
 	}
 }
 
-// connection returns a random connection that is open. It waits for one if there is none.
-func (c *Caller) connection(ctx context.Context) (*grpc.ClientConn, error) {
+// ready returns a random connection that is open. It waits for one if there is none.
+func (c *caller) ready(ctx context.Context) (*grpc.ClientConn, error) {
 	for {
-		first := c.connections[c.Random.Intn(len(c.connections))]
+		first := c.connections[c.random.Intn(len(c.connections))]
 		for _, connection := range append([]*grpc.ClientConn{first}, c.connections...) {
 			if connection.GetState() == connectivity.Ready {
 				return connection, nil
@@ -76,9 +82,9 @@ func (c *Caller) connection(ctx context.Context) (*grpc.ClientConn, error) {
 	}
 }
 
-// Call makes a call of the history. It returns false if the caller cannot know the outcome.
-func (c *Caller) Call(call history.Call, do func(context.Context, grpc.ClientConnInterface) (history.Answer, error)) (history.Answer, bool) {
-	connection, err := c.connection(c.round.ctx)
+// call makes a call of the history. It returns false if the caller cannot know the outcome.
+func (c *caller) call(call history.Call, do func(context.Context, connection) (history.Answer, error)) (history.Answer, bool) {
+	connection, err := c.ready(c.round.ctx)
 	if err != nil {
 		return history.Answer{Unknown: true}, false
 	}
@@ -93,10 +99,10 @@ func (c *Caller) Call(call history.Call, do func(context.Context, grpc.ClientCon
 	return answer, known
 }
 
-// Prepare makes a call that is not part of the history, again and again until it succeeds or fails with `reason`.
-func (c *Caller) Prepare(reason string, do func(context.Context, grpc.ClientConnInterface) error) error {
+// prepare makes a call that is not part of the history, again and again until it succeeds or fails with `reason`.
+func (c *caller) prepare(reason string, do func(context.Context, connection) error) error {
 	for {
-		connection, err := c.connection(c.round.ctx)
+		connection, err := c.ready(c.round.ctx)
 		if err != nil {
 			return err
 		}
@@ -106,8 +112,13 @@ func (c *Caller) Prepare(reason string, do func(context.Context, grpc.ClientConn
 		if err == nil || reason != "" && history.Reason(err) == reason {
 			return nil
 		}
-		if !history.MayPass(err) || c.round.ctx.Err() != nil {
+		if !history.MayPass(err) {
 			return err
+		}
+		select {
+		case <-c.round.ctx.Done():
+			return err
+		case <-time.After(pause):
 		}
 	}
 }

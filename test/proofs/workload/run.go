@@ -14,6 +14,8 @@ import (
 const (
 	// callersOfRound is the number of callers who compete for the same keys.
 	callersOfRound = 4
+	// keysOfRound is the number of keys.
+	keysOfRound = 2
 	// callsOfCaller is how many calls each of them makes in a history.
 	callsOfCaller = 10
 	// unknownOfRound ends a history early: every call with an unknown outcome multiplies the orders to try.
@@ -24,15 +26,15 @@ const (
 type Workload struct {
 	Model models.Model
 	// Prepare creates what the calls of a round need. It may be absent.
-	Prepare func(*Caller) error
+	Prepare func(*caller) error
 	// Step makes one call.
-	Step func(*Caller)
+	Step func(*caller)
 	// Last makes the calls that end each round, one after another, so that there is an answer to falsify. It may be absent.
-	Last func(*Caller)
+	Last func(*caller)
 }
 
 // All are the workloads.
-var All = []Workload{tokens}
+var All = []Workload{tokens, users, accounts, counters, idempotency, sessions}
 
 // Options are those of a run.
 type Options struct {
@@ -58,12 +60,13 @@ type round struct {
 	recorder *history.Recorder
 	// id is part of the name of every row of the round.
 	id string
-	// team is the number of the callers who make one round after another.
-	team   int
+	// provider is that of all sessions of the round, so that the revocation of all ends no others.
+	provider string
+
 	mutex  sync.Mutex
-	serial int
-	// etags has the value that a caller has read with an etag.
-	etags map[string]string
+	counts map[string]int
+	// known is what the callers have learned from answers, such as etags.
+	known map[string]string
 }
 
 // Run makes histories until the context ends, and reports each to the tally.
@@ -72,14 +75,14 @@ func Run(ctx context.Context, options Options, tally *Tally) error {
 	defer cancel(nil)
 	var teams sync.WaitGroup
 	for team := range max(1, options.Clients/callersOfRound) {
-		callers := make([]*Caller, callersOfRound)
+		callers := make([]*caller, callersOfRound)
 		for i := range callers {
-			caller, err := newCaller(options.Endpoints, options.Key, options.Seed+int64(1000*team+i+1))
+			c, err := newCaller(options.Endpoints, options.Key, options.Seed+int64(1000*team+i+1))
 			if err != nil {
 				return err
 			}
-			defer caller.close()
-			callers[i] = caller
+			defer c.close()
+			callers[i] = c
 		}
 		teams.Go(func() {
 			if err := rounds(ctx, options, team, callers, tally); err != nil && ctx.Err() == nil {
@@ -95,18 +98,25 @@ func Run(ctx context.Context, options Options, tally *Tally) error {
 }
 
 // rounds lets the same callers make one history after another.
-func rounds(ctx context.Context, options Options, team int, callers []*Caller, tally *Tally) error {
+func rounds(ctx context.Context, options Options, team int, callers []*caller, tally *Tally) error {
 	workloads := options.Workloads
 	if len(workloads) == 0 {
 		workloads = All
 	}
+	// A call with an unknown outcome may take effect in a later round, which then must have another provider.
+	provider := 0
 	pick := rand.New(rand.NewSource(options.Seed + int64(1000*team)))
 	for number := team; ctx.Err() == nil && tally.Begin(options.Histories); number++ {
 		workload := workloads[number%len(workloads)]
-		r := &round{ctx: ctx, recorder: history.NewRecorder(), id: fmt.Sprintf("%s-%d-%d", options.Name, team, number), team: team, etags: map[string]string{}}
+		r := &round{
+			ctx: ctx, recorder: history.NewRecorder(), known: map[string]string{}, counts: map[string]int{},
+			id:       fmt.Sprintf("%s-%d-%d", options.Name, team, number),
+			provider: fmt.Sprintf("%s-%d-%d", options.Name, team, provider),
+		}
 		if err := r.run(workload, callers); err != nil {
 			return fmt.Errorf("%s: %w", workload.Model.Name, err)
 		}
+		provider += min(1, r.recorder.UnknownSoFar())
 		if err := tally.Add(workload.Model, r.recorder, pick.Intn, r.id); err != nil {
 			return err
 		}
@@ -114,9 +124,9 @@ func rounds(ctx context.Context, options Options, team int, callers []*Caller, t
 	return nil
 }
 
-func (r *round) run(workload Workload, callers []*Caller) error {
-	for _, caller := range callers {
-		caller.round, caller.client = r, r.recorder.Client()
+func (r *round) run(workload Workload, callers []*caller) error {
+	for _, c := range callers {
+		c.round, c.client = r, r.recorder.Client()
 	}
 	if workload.Prepare != nil {
 		if err := workload.Prepare(callers[0]); err != nil {
@@ -124,10 +134,10 @@ func (r *round) run(workload Workload, callers []*Caller) error {
 		}
 	}
 	var active sync.WaitGroup
-	for _, caller := range callers {
+	for _, c := range callers {
 		active.Go(func() {
 			for i := 0; i < callsOfCaller && r.ctx.Err() == nil && r.recorder.UnknownSoFar() < unknownOfRound; i++ {
-				workload.Step(caller)
+				workload.Step(c)
 			}
 		})
 	}
@@ -138,10 +148,31 @@ func (r *round) run(workload Workload, callers []*Caller) error {
 	return nil
 }
 
+// key returns one of the keys of the round.
+func (c *caller) key() string { return idOf(c.round.id, c.random.Intn(keysOfRound)) }
+
 // value returns a number that was not used in the round yet.
-func (r *round) value() int {
+func (r *round) value() int { return r.count("", 1) + 1 }
+
+// count returns how often something was counted before, and counts it again with `more` = 1.
+func (r *round) count(name string, more int) int {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.serial++
-	return r.serial
+	before := r.counts[name]
+	r.counts[name] += more
+	return before
+}
+
+// learn keeps something for all callers of the round.
+func (r *round) learn(name, value string) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.known[name] = value
+}
+
+// recall returns what was learned last. It is empty if nothing was.
+func (r *round) recall(name string) string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.known[name]
 }
