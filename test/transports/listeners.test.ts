@@ -34,8 +34,8 @@ describe("both transports", () => {
     const { httpUrl } = authwire.server
     const unreadable = "request: is not a well-formed authwire.v1.GetUserRequest"
     for (const [type, body, message] of [
-      ["application/json", '{"id": 12345678}', "id: cannot be read"],
-      ["application/json", '{"id": "12345678', unreadable],
+      ["application/json", '{"id": 12345678}', "id: must be a string"],
+      ["application/json", '{"id": "12345678', "request: is not well-formed JSON"],
       [
         "application/json",
         '{"id": "12345678", "12345678": 1}',

@@ -5,6 +5,7 @@ import type { Call, CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
 import { asUnreadable } from "./foreign-errors.js"
+import type { UnparsedJson } from "./unparsed-json.js"
 
 /**
  * How Connect's handler reaches a call. The call begins once its header is read; Connect reads the request once the call is
@@ -57,10 +58,14 @@ export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall 
   }
 }
 
-/** @param onRequest Called for each request of the stream. Throws if there are too many. */
+/**
+ * @param unparsed What has arrived of the requests, if they are in JSON.
+ * @param onRequest Called for each request of the stream. Throws if there are too many.
+ */
 export function beginStream(
   method: Method,
   options: CallOptions,
+  unparsed: UnparsedJson | undefined,
   onRequest: (isFirst: boolean) => void,
 ): HttpStreamCall {
   const call = method.begin(options)
@@ -105,7 +110,7 @@ export function beginStream(
     },
     async *answers(messages) {
       isMade = true
-      requests.resolve(readable(messages, method))
+      requests.resolve(readable(messages, method, unparsed))
       try {
         for (let next = await first; next.done !== true; next = await stream.next()) yield next.value
       } catch (error) {
@@ -118,10 +123,14 @@ export function beginStream(
   }
 }
 
-async function* readable(messages: AsyncIterable<Message>, method: Method): AsyncIterable<Message> {
+async function* readable(
+  messages: AsyncIterable<Message>,
+  method: Method,
+  unparsed: UnparsedJson | undefined,
+): AsyncIterable<Message> {
   try {
     yield* messages
   } catch (error) {
-    throw asUnreadable(error, method.desc) ?? new Failure("CANCELLED", { cause: error })
+    throw asUnreadable(error, method.desc, unparsed) ?? new Failure("CANCELLED", { cause: error })
   }
 }

@@ -1,4 +1,4 @@
-import type { DescMessage, DescMethod } from "@bufbuild/protobuf"
+import type { DescMethod } from "@bufbuild/protobuf"
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
 import {
@@ -10,15 +10,24 @@ import {
 } from "@connectrpc/connect/protocol-connect"
 import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol-grpc"
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
-import { Failure, invalidField } from "../../errors/failure.js"
+import { Failure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import { unknownCompression, unnamedCompression } from "../listener/compression.js"
+import type { UnparsedJson } from "./unparsed-json.js"
 
 /**
  * Called for every call that Connect ends with an error of its own. `failure` is set if the request cannot be read,
  * because it is not a valid message or Connect rejects it.
  */
 export type OnForeignError = (code: Code, failure?: Failure) => void
+
+/** A request that Connect reads. */
+export interface ForeignRequest {
+  readonly method: DescMethod
+  readonly requestId: string
+  /** What has arrived of it, if it is in JSON. */
+  readonly unparsed: UnparsedJson | undefined
+}
 
 /**
  * Replaces the errors that Connect creates itself when it cannot read a request. Those errors quote the unreadable
@@ -27,13 +36,12 @@ export type OnForeignError = (code: Code, failure?: Failure) => void
  */
 export function withoutForeignErrors(
   response: UniversalServerResponse,
-  method: DescMethod,
-  requestId: string,
+  { method, requestId, unparsed }: ForeignRequest,
   onForeignError: OnForeignError,
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
     if (error === undefined || error.details.length > 0) return undefined
-    const failure = asUnreadable(error, method)
+    const failure = asUnreadable(error, method, unparsed)
     onForeignError(failure?.code ?? error.code, failure)
     return failure && connectErrorOf(failure, requestId)
   }
@@ -54,7 +62,11 @@ export function withoutForeignErrors(
  * Returns the failure for an error of Connect if the error means that a request cannot be read: it is not a well-formed
  * message, or it is too large, is compressed or does not have exactly one message.
  */
-export function asUnreadable(error: unknown, { input }: DescMethod): Failure | undefined {
+export function asUnreadable(
+  error: unknown,
+  { input }: DescMethod,
+  unparsed: UnparsedJson | undefined,
+): Failure | undefined {
   if (!(error instanceof ConnectError)) return undefined
   const { code, rawMessage } = error
   if (code === Code.ResourceExhausted) return new Failure("INVALID_FIELD", { cause: error, code, message: rawMessage })
@@ -67,39 +79,22 @@ export function asUnreadable(error: unknown, { input }: DescMethod): Failure | u
   if (rawMessage === compressedEnvelope || rawMessage === unnamedCompression)
     return new Failure("INVALID_FIELD", { cause: error, code, message: unnamedCompression })
   if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(code)) return undefined
-  const field = unreadableField(rawMessage, input)
-  const problem = unknownField(rawMessage) ?? `is not a well-formed ${input.typeName}`
-  const description = field === undefined ? problem : "cannot be read"
-  return invalidField(field ?? "request", description, error)
+  const known = problems.find(([beginning]) => beginning.test(rawMessage))
+  const faults = known === undefined ? (unparsed?.faults(input) ?? []) : []
+  const whole = { field: "request", description: known?.[1] ?? `is not a well-formed ${input.typeName}` }
+  return new Failure("INVALID_FIELD", { cause: error, violations: faults.length > 0 ? faults : [whole] })
 }
+
+/** The beginnings of errors that do not depend on a field, and what is wrong. The rest of an error may quote the request. */
+const problems: readonly (readonly [RegExp, string])[] = [
+  [/^protocol error: (incomplete envelope|promised)/, "ends within a message"],
+  [/^protocol error: invalid (connect|grpc) timeout/, "has a timeout that cannot be read"],
+  [/^cannot decode message [\w.]+ from JSON: duplicate object key "/, "has an object with two values of the same name"],
+]
 
 /** Connect's error for a compressed message of a request whose header names no compression. */
 const compressedEnvelope = "received compressed envelope, but do not know how to decompress"
 const notOneMessage = "the request must have one message"
-
-/**
- * Returns the field that Protobuf-ES could not read from JSON. It is a name of the schema; the rest of the error
- * message is not.
- */
-function unreadableField(message: string, input: DescMessage): string | undefined {
-  const [, type, name] = /^cannot decode field (\S+)\.(\w+) from JSON: /.exec(message) ?? []
-  return type === input.typeName ? input.fields.find((field) => field.name === name)?.name : undefined
-}
-
-/**
- * Returns what is wrong if Protobuf-ES found an unknown field in the JSON of a message. The name of the field is
- * arbitrary input, perhaps a token, so it is told only if it consists of words, as misspelled names do. The pattern is
- * anchored, so that a long message costs no more than its beginning.
- */
-function unknownField(message: string): string | undefined {
-  if (!message.endsWith('" is unknown')) return undefined
-  const [, owner, end = ""] = /^cannot decode message ([\w.]+) from JSON: key "(.{0,60})/.exec(message) ?? []
-  if (owner === undefined) return undefined
-  const [, name] = /^([a-z]+(?:_[a-z]+){0,5})" is unknown$/i.exec(end) ?? []
-  return name === undefined
-    ? `has a field that ${owner} does not have`
-    : `has the field ${name}, which ${owner} does not have`
-}
 
 type Replace = (error: ConnectError | undefined) => ConnectError | undefined
 

@@ -29,6 +29,7 @@ import { beginUnary, type HttpUnaryCall } from "./call.js"
 import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { callOf, callOptions, follow, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
+import { UnparsedJson } from "./unparsed-json.js"
 
 const plainText = { "content-type": "text/plain; charset=utf-8" }
 
@@ -158,18 +159,20 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
       return
     }
     const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })
-    const state: HttpRequest = { method, exchange, openMethods, rejection, usage }
+    const type = request.headers["content-type"] ?? ""
+    const unparsed = type.endsWith("json") ? new UnparsedJson(type !== "application/json") : undefined
+    const state: HttpRequest = { method, exchange, openMethods, rejection, usage, unparsed }
     contextValues.set(requestKey, state)
     const body = new RequestBody("stream" in request ? request.stream : request, usage)
-    handler({ ...asked, body: arriving(body, () => callOf(state).call) })
+    handler({ ...asked, body: arriving(body, () => callOf(state).call, unparsed) })
       .then((answer) => {
-        const own = withoutForeignErrors(answer, method.desc, requestId, (code, failure) => {
+        const own = withoutForeignErrors(answer, { method: method.desc, requestId, unparsed }, (code, failure) => {
           if (state.call === undefined) {
             connection.countUnauthenticated()
             router.rejected(method.desc, "http", requestId, code)
           } else if (failure !== undefined) state.call.fail(failure)
         })
-        own.header?.set(...acceptedEncoding(request.headers["content-type"] ?? ""))
+        own.header?.set(...acceptedEncoding(type))
         return writeAnswer(own, response, usage, method.desc.methodKind === "unary")
       })
       // The client has disconnected or does not read, so it cannot receive an answer.

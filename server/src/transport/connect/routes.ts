@@ -15,6 +15,7 @@ import type { OpenMethods } from "../limits/open-methods.js"
 import type { RequestUsage } from "../limits/request-usage.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./call.js"
 import type { HttpExchange } from "./exchange.js"
+import type { UnparsedJson } from "./unparsed-json.js"
 
 /** The state of a request that is passed to Connect's handlers through its context values. */
 export interface HttpRequest {
@@ -23,6 +24,8 @@ export interface HttpRequest {
   readonly openMethods: OpenMethods
   readonly rejection: Failure | undefined
   readonly usage: RequestUsage
+  /** What has arrived of the request, if it is in JSON. */
+  readonly unparsed: UnparsedJson | undefined
   call?: HttpUnaryCall | HttpStreamCall
 }
 
@@ -40,8 +43,9 @@ export async function requestGate(context: HandlerContext): Promise<void> {
   const begun =
     method.desc.methodKind === "unary"
       ? beginUnary(method, options)
-      : beginStream(method, options, (isFirst) => {
+      : beginStream(method, options, request.unparsed, (isFirst) => {
           request.usage.read()
+          request.unparsed?.read()
           if (!method.isOpen || isFirst) return
           const tooMany = request.openMethods.request(method.desc, exchange.connection)
           if (tooMany !== undefined) throw tooMany
@@ -86,8 +90,11 @@ export function route(connectRouter: ConnectRouter, router: Router): void {
 
 function adapt(method: Method): MethodImpl<DescMethod> {
   if (method.desc.methodKind === "unary") {
-    return ((request: Message, context: HandlerContext) =>
-      (callOf(requestOf(context)) as HttpUnaryCall).answer(request)) as MethodImpl<DescMethod>
+    return ((request: Message, context: HandlerContext) => {
+      const state = requestOf(context)
+      state.unparsed?.read()
+      return (callOf(state) as HttpUnaryCall).answer(request)
+    }) as MethodImpl<DescMethod>
   }
   return ((requests: Message | AsyncIterable<Message>, context: HandlerContext) =>
     (callOf(requestOf(context)) as HttpStreamCall).answers(
