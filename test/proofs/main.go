@@ -35,20 +35,26 @@ func run(ctx context.Context) (bool, error) {
 	clients := flag.Int("clients", 12, "the number of concurrent callers, a multiple of four")
 	seed := flag.Int64("seed", time.Now().UnixNano()%1_000_000, "decides what the callers do")
 	folder := flag.String("folder", "build", "gets a page for each violation")
+	withFaults := flag.Bool("planted", false, "make histories with planted faults instead, which must be rejected")
 	flag.Parse()
 
 	fmt.Println("seed", *seed)
-	tally := &workload.Tally{Folder: *folder}
 	calls, cancel := context.WithTimeout(ctx, time.Duration(*seconds)*time.Second)
 	defer cancel()
-	err := workload.Run(calls, workload.Options{
+	options := workload.Options{
 		Endpoints: strings.Split(*endpoints, ","),
 		Key:       os.Getenv("AUTHWIRE_API_KEY"),
 		Clients:   *clients,
 		Seed:      *seed,
 		Name:      "p" + strconv.FormatInt(time.Now().UnixNano(), 36),
 		Histories: *histories,
-	}, tally)
+	}
+	if *withFaults {
+		return runPlanted(calls, options, os.Stdout)
+	}
+	tally := &workload.Tally{Folder: *folder}
+	err := workload.Run(calls, options, tally)
 	tally.Print(os.Stdout)
-	return tally.Total().Failed() || tally.Total().Falsified == 0, err
+	total := tally.Total()
+	return total.Failed() || total.Falsified == 0, err
 }

@@ -14,7 +14,8 @@ const SessionsOfUser = 10
 type session struct {
 	// What the session holds. Empty: there is none.
 	value string
-	// Whether it was ended by revokeAll, which leaves the row until another call deletes it.
+	// Whether it was ended by revokeAll. Its row is left until another call deletes it. The row of a session that was
+	// being created when revokeAll returned appears even later, and is ended from its beginning.
 	ended bool
 }
 
@@ -35,7 +36,7 @@ type signIns struct {
 var Sessions = model("sessions", func(s signIns, call history.Call, given history.Answer) (history.Answer, signIns) {
 	it := &s.sessions[call.Who]
 	found := it.value != "" && !it.ended
-	// A row that revokeAll has left may be shown by the call that deletes it, or have been deleted by a read.
+	// So a call that deletes may find the row of an ended session or not.
 	if it.ended && (call.Method == "delete" || call.Method == "revoke") {
 		found = given.Value != ""
 	}
@@ -59,16 +60,22 @@ var Sessions = model("sessions", func(s signIns, call history.Call, given histor
 		it.value = call.Value
 		return history.Answer{Value: call.Value}, s
 	case "delete", "revoke":
-		*it = session{}
-		if !found && call.Method == "revoke" {
+		switch {
+		case found:
+			*it = session{}
+		case call.Method == "revoke":
 			return history.Answer{}, s
-		}
-		if !found {
+		default:
 			return missing, s
 		}
 	case "revokeUser", "disable":
 		shown = ended(s.sessions, given)
-		s = signIns{disabled: s.disabled || call.Method == "disable"}
+		s.disabled = s.disabled || call.Method == "disable"
+		for i := range s.sessions {
+			if !s.sessions[i].ended {
+				s.sessions[i] = session{}
+			}
+		}
 	case "revokeAll":
 		for i := range s.sessions {
 			s.sessions[i].ended = s.sessions[i].value != ""

@@ -33,12 +33,17 @@ type caller struct {
 	client      int
 }
 
-func newCaller(endpoints []string, key string, seed int64) (*caller, error) {
+func newCaller(options Options, seed int64) (*caller, error) {
 	c := &caller{random: rand.New(rand.NewSource(seed))}
-	for _, endpoint := range endpoints {
+	for replica, endpoint := range options.Endpoints {
+		interceptors := []grpc.UnaryClientInterceptor{}
+		if options.Fault != nil {
+			interceptors = append(interceptors, options.Fault(replica))
+		}
 		connection, err := grpc.NewClient("passthrough:///"+endpoint,
+			grpc.WithChainUnaryInterceptor(interceptors...),
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithPerRPCCredentials(apiKey(key)),
+			grpc.WithPerRPCCredentials(apiKey(options.Key)),
 			// What is repeated, the workload repeats.
 			grpc.WithDisableRetry(),
 			grpc.WithIdleTimeout(0),

@@ -7,6 +7,8 @@ import (
 	"math/rand"
 	"sync"
 
+	"google.golang.org/grpc"
+
 	"github.com/authwire/authwire/test/proofs/history"
 	"github.com/authwire/authwire/test/proofs/models"
 )
@@ -34,7 +36,7 @@ type Workload struct {
 }
 
 // All are the workloads.
-var All = []Workload{tokens, users, accounts, counters, idempotency, sessions}
+var All = []Workload{Tokens, users, accounts, counters, idempotency, Sessions}
 
 // Options are those of a run.
 type Options struct {
@@ -50,6 +52,8 @@ type Options struct {
 	Name string
 	// Workloads run in turns. Empty: all.
 	Workloads []Workload
+	// Fault stands between the callers and each replica, whose position it is given, and breaks a promise. Absent: nothing.
+	Fault func(replica int) grpc.UnaryClientInterceptor
 	// Histories is how many the run ends after. 0: when its context ends.
 	Histories int
 }
@@ -77,7 +81,7 @@ func Run(ctx context.Context, options Options, tally *Tally) error {
 	for team := range max(1, options.Clients/callersOfRound) {
 		callers := make([]*caller, callersOfRound)
 		for i := range callers {
-			c, err := newCaller(options.Endpoints, options.Key, options.Seed+int64(1000*team+i+1))
+			c, err := newCaller(options, options.Seed+int64(1000*team+i+1))
 			if err != nil {
 				return err
 			}

@@ -14,36 +14,35 @@ import (
 	"github.com/authwire/authwire/test/proofs/models"
 )
 
-// sessions sign two users in and out, in every way that there is.
-var sessions = Workload{Model: models.Sessions, Prepare: func(c *caller) error {
+// Sessions sign two users in and out, in every way that there is.
+var Sessions = Workload{Model: models.Sessions, Prepare: func(c *caller) error {
 	return createUsers(c, keysOfRound)
 }, Step: func(c *caller) {
 	methods := []string{
 		"create", "create", "create", "create", "get", "get", "get", "get", "update", "delete", "revoke",
 		"revokeUser", "revokeUser", "revokeAll", "disable", "enable", "enable",
 	}
-	callSessions(c, history.Call{Key: c.key(), Method: methods[c.random.Intn(len(methods))]})
+	callSessions(c, history.Call{Key: c.key(), Method: methods[c.random.Intn(len(methods))]}, c.random.Intn(2) == 0)
 }, Last: func(c *caller) {
-	for _, method := range []string{"enable", "create", "revokeUser", "get"} {
-		callSessions(c, history.Call{Key: c.round.id + "-0", Method: method})
+	for _, method := range []string{"enable", "create", "get", "get", "revokeUser", "get", "get"} {
+		callSessions(c, history.Call{Key: c.round.id + "-0", Method: method}, true)
 	}
 }}
 
-// callSessions makes a call about the user whose id is the key. The session is one that has been created, or is new.
-func callSessions(c *caller, call history.Call) {
+// callSessions makes a call about the user whose id is the key. The session is a new one, the newest, or any.
+func callSessions(c *caller, call history.Call, newest bool) {
 	switch call.Method {
 	case "create":
 		if call.Who = c.round.count(call.Key, 1); call.Who >= models.SessionsOfUser {
 			return
 		}
 	case "get", "update", "delete", "revoke":
-		// The newest of all, or any.
 		count := min(c.round.count(call.Key, 0), models.SessionsOfUser)
-		if call.Who = count - 1; count > 1 && c.random.Intn(2) == 0 {
-			call.Who = c.random.Intn(count)
-		}
 		if count == 0 {
 			return
+		}
+		if call.Who = count - 1; !newest {
+			call.Who = c.random.Intn(count)
 		}
 	case "revokeAll":
 		call.Key = ""

@@ -33,7 +33,7 @@ func (c Counts) Failed() bool {
 
 // Tally checks histories, and counts.
 type Tally struct {
-	// Folder gets a page for each history with a violation.
+	// Folder gets a page for each history with a violation. Empty: there are no pages.
 	Folder string
 
 	mutex  sync.Mutex
@@ -59,7 +59,7 @@ func (t *Tally) Add(model models.Model, recorder *history.Recorder, pick func(in
 	rejected := falsified != nil && model.Check(falsified) == porcupine.Illegal
 	var page string
 	var failed error
-	if result == porcupine.Illegal || falsified != nil && !rejected {
+	if t.Folder != "" && (result == porcupine.Illegal || falsified != nil && !rejected) {
 		page = filepath.Join(t.Folder, id+".html")
 		shown := operations
 		if result != porcupine.Illegal {

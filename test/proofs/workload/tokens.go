@@ -12,8 +12,8 @@ import (
 	"github.com/authwire/authwire/test/proofs/models"
 )
 
-// tokens create and use two verification tokens, a quarter of them expired, with and without an idempotency key.
-var tokens = Workload{Model: models.Tokens, Step: func(c *caller) {
+// Tokens create and use two verification tokens, a quarter of them expired, with and without an idempotency key.
+var Tokens = Workload{Model: models.Tokens, Step: func(c *caller) {
 	key := c.key() + "@example.com"
 	if c.random.Intn(5) < 2 {
 		createToken(c, key)
