@@ -126,7 +126,7 @@ test("all faults of a request are told, but no more than fit into a header", () 
     "session_token",
     "ip",
   ])
-  expect(faultsOf(watch, { kinds: Array.from({ length: 100_000 }, () => secret) })).toHaveLength(20)
+  expect(faultsOf(watch, { kinds: Array.from({ length: 10_000 }, () => secret) })).toHaveLength(20)
 })
 
 test("a long request is searched only if users send such ones", () => {
