@@ -141,7 +141,7 @@ export function testOnAllServers<Target extends DatabaseTarget = ServerEngine>(
 /** A cluster in which every member accepts writes. */
 export interface TestCluster {
   readonly name: string
-  readonly engine: ServerEngine
+  readonly engine: "mysql" | "mariadb"
   /** A URL that has every member as a host. */
   readonly url: string
   /** The error code of conflicting writes at two members. */

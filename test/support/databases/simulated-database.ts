@@ -18,6 +18,8 @@ export interface Unit {
   /** Whether the first step names its row before the others do. */
   readonly namesLate: boolean
   readonly isLong: boolean
+  /** Whether it may be done twice, if it is `together`. */
+  readonly isRepeatable: boolean
   /** Whether the work fails after its last step. */
   readonly throws: boolean
   /** After how many events of the schedule the caller gives up. */
@@ -35,6 +37,8 @@ export interface Schedule {
   /** The failures to open a connection, in their order. */
   readonly opens: readonly (Failure | undefined)[]
   readonly connections: number
+  /** Whether another member of a cluster may do what this one cannot. */
+  readonly hasOtherMembers: boolean
 }
 
 export type Simulated = ReturnType<typeof simulatedDatabase>
@@ -95,6 +99,9 @@ export function simulatedDatabase({ units, commits, opens }: Schedule) {
           if (transaction !== undefined) locks.set(one.row, { transaction, unit })
           if (one.failure !== undefined && !failed.has(one)) {
             if (one.failure !== "duplicate") failed.add(one)
+            // Whether a statement without an answer was done is unknown if it is committed by itself.
+            const isDone = transaction === undefined && one.failure === "unavailable" && unit % 2 === 0
+            if (isDone && sql !== "read") stored.push([unit, attempt, index])
             fail(one.failure)
           }
           if (sql !== "read") context.written.push([unit, attempt, index])

@@ -90,7 +90,7 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
       }
       const { transaction } = caller
       if (transaction !== undefined) return inTransaction(transaction)
-      return againIfTooMany(() => database.together(caller, [], inTransaction, { isRepeatable: false }))
+      return againIfTooMany(() => database.together(caller, [], inTransaction))
     },
 
     async list(caller, filter, page) {

@@ -64,15 +64,16 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   ): Promise<T>
   /**
    * Runs work whose `writes` and transactions are committed together, if they pass the transaction as that of their caller. When they
-   * conflict with another transaction, all of the work runs again. In a cluster it also runs again when the connection is lost, although
-   * it may have been committed. It therefore has to write something unique, so that the second run fails if the first was
-   * committed, unless `isRepeatable` is false. Between the writes it must not use `reads`.
+   * conflict with another transaction, all of the work runs again. Between the writes it must not use `reads`.
+   *
+   * @param isRepeatable Whether the work also runs again, in a cluster, if it may have been committed, because the connection was lost
+   * during the commit. It has to write something unique, so that the second run fails if the first was committed. Default: no.
    */
   together<T>(
     waiter: Waiter,
     rows: readonly string[],
     work: (transaction: GroupTransaction) => Promise<T>,
-    options?: { isRepeatable: boolean },
+    isRepeatable?: boolean,
   ): Promise<T>
   /**
    * Reads on a connection that is reserved for it, one statement at a time and outside of the queue of the calls, because
@@ -174,7 +175,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
               const connection = await access.connection()
               signal?.throwIfAborted()
               return (await connection.read(sql, cells(values), signal)).rows
-            }, true),
+            }),
           ),
       }
     }
@@ -241,8 +242,8 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       )
     },
 
-    together: (waiter, rows, work, options) =>
-      units.run(unitOf("write", waiter), (attempt) => commitTogether(attempt, rows, work, options)),
+    together: (waiter, rows, work, isRepeatable) =>
+      units.run(unitOf("write", waiter), (attempt) => commitTogether(attempt, rows, work, isRepeatable)),
 
     async readAside({ signal }, statement, values) {
       await reserved.acquire("read", { signal })

@@ -5,6 +5,7 @@ import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./query/statement-error.js"
 import { againIfTooMany } from "./sessions/too-many-sessions.js"
+import type { GroupTransaction } from "./transaction/group-commit.js"
 
 /** The reasons after which it is unknown what is stored. */
 const unknown: ReadonlySet<StoreErrorReason> = new Set([
@@ -39,13 +40,15 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
       const row = { tenant: caller.tenant, keyHash }
       const context = [caller.tenant, keyHash.toString("hex")]
 
-      const firstTime = () =>
-        database.together(caller, [idempotencyKeys.nameOf(row)], async (unit) => {
-          const bytes = await work(unit)
-          const answer = cipher.seal(`${digest()} ${Buffer.from(bytes).toString("base64")}`, context, name)
-          await unit.changeAtCommit(idempotencyKeys.inserted({ ...row, answer, created: new Date(clock()) }))
-          return bytes
-        })
+      // Repeatable, because a second run cannot insert the key if the first was committed.
+      const isRepeatable = true
+      const workWithKey = async (unit: GroupTransaction) => {
+        const bytes = await work(unit)
+        const answer = cipher.seal(`${digest()} ${Buffer.from(bytes).toString("base64")}`, context, name)
+        await unit.changeAtCommit(idempotencyKeys.inserted({ ...row, answer, created: new Date(clock()) }))
+        return bytes
+      }
+      const firstTime = () => database.together(caller, [idempotencyKeys.nameOf(row)], workWithKey, isRepeatable)
 
       const kept = async (): Promise<Uint8Array | undefined> => {
         const rows = await database.reads(caller).read(idempotencyKeys.byKey, row)

@@ -50,9 +50,10 @@ export class PooledConnection {
     return orAborted(this.#opening, signal)
   }
 
-  /** Runs a statement. */
+  /** Runs a statement. Outside of a transaction the database commits it at once. */
   run(statement: string, cells?: Cell[]): Promise<Result> {
-    return this.#open.run(statement, cells)
+    const result = this.#open.run(statement, cells)
+    return this.#isInTransaction ? result : result.catch(throwUnanswered)
   }
 
   /**
@@ -65,7 +66,7 @@ export class PooledConnection {
   async read(statement: string, cells?: Cell[], signal?: AbortSignal): Promise<Result> {
     for (;;) {
       try {
-        return await this.run(statement, cells)
+        return await this.#open.run(statement, cells)
       } catch (error) {
         const isStale = failsBy(error, "unavailable") || failsBy(error, "read-only")
         if (!isStale || this.#isInTransaction || !this.#open.reused) throw error
@@ -82,7 +83,7 @@ export class PooledConnection {
   }
 
   async commit(): Promise<void> {
-    await this.run("COMMIT")
+    await this.#open.run("COMMIT").catch(throwUnanswered)
     this.#isInTransaction = false
   }
 
@@ -101,4 +102,9 @@ export class PooledConnection {
     this.#connection = undefined
     this.#onClose?.()
   }
+}
+
+/** Throws a failure of something that may have been committed. */
+function throwUnanswered(error: unknown): never {
+  throw failsBy(error, "unavailable") ? new StatementError("unanswered", error.message, error.code) : error
 }

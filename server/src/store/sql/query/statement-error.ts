@@ -11,7 +11,9 @@ import { StoreError } from "../../../errors/store-error.js"
  * - `moved`: this member of a cluster can no longer do it, but another one may. Nothing was done, so the work can be
  *   retried.
  * - `read-only`: the database does not accept writes.
- * - `unavailable`: the database cannot be reached.
+ * - `unavailable`: the database cannot be reached. Nothing was done, because no transaction was being committed.
+ * - `unanswered`: the connection was lost while a transaction was being committed, or a statement that is committed by
+ *   itself was running. It is unknown whether that was done, so only work that may be done twice can be retried.
  * - `timeout`: the statement took too long.
  * - `fault`: anything else, which is a bug of this program or of the schema.
  */
@@ -24,6 +26,7 @@ export type Failure =
   | "moved"
   | "read-only"
   | "unavailable"
+  | "unanswered"
   | "timeout"
   | "fault"
 
@@ -53,7 +56,7 @@ export function storeError(error: unknown): unknown {
   if (failsBy(error, "read-only")) {
     return new StoreError("DATABASE_UNAVAILABLE", `the database accepts no writes: ${error.message}`, { cause: error })
   }
-  if (failsBy(error, "unavailable") || failsBy(error, "moved")) {
+  if (failsBy(error, "unavailable") || failsBy(error, "unanswered") || failsBy(error, "moved")) {
     return new StoreError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause: error })
   }
   if (failsBy(error, "timeout")) {

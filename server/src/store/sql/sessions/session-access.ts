@@ -68,7 +68,7 @@ export function sessionAccess(
     // Committed together with the writes of other calls.
     const write = (transaction: Transaction) =>
       database.writes({ ...alone(caller), transaction }, names, (sql) => sql.write(extend, row, event))
-    if ((await database.together(caller, names, write, { isRepeatable: false })) === 1) {
+    if ((await database.together(caller, names, write)) === 1) {
       const extended = latest !== undefined && latest < expires ? latest : expires
       return { session: { ...session, expires: extended }, user, extended: true }
     }

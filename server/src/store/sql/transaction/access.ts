@@ -23,7 +23,7 @@ export interface Access<Shared> {
  * Runs something, and runs it again while it conflicts with other transactions; see Backoff. Between two tries the unit has neither a
  * permit nor a connection, so that other work can run.
  *
- * @param isRepeatable Whether it may run again although it may be done already. Default: no.
+ * @param isRepeatable Whether it may run again although it may be done already; see the failure `unanswered`. Default: no.
  */
 export type Attempt<Shared> = <T>(once: (access: Access<Shared>) => Promise<T>, isRepeatable?: boolean) => Promise<T>
 

@@ -22,14 +22,14 @@ import { type Group, RolledBack } from "./group.js"
  */
 
 /**
- * Runs work whose steps are committed together. It locks these rows with its first step. All of it may run again, unless
- * `isRepeatable` is false also if it may have been committed; see Database.
+ * Runs work whose steps are committed together. It locks these rows with its first step. All of it may run again, and with
+ * `isRepeatable` also if it may have been committed; see Database.
  */
 export function commitTogether<T>(
   attempt: Attempt<Group>,
   rows: readonly string[],
   work: (transaction: GroupTransaction) => Promise<T>,
-  { isRepeatable }: { isRepeatable: boolean } = { isRepeatable: true },
+  isRepeatable = false,
 ): Promise<T> {
   let mayShare = true
   return attempt(async (access) => {

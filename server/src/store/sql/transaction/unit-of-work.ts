@@ -139,9 +139,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
           try {
             return await once(access)
           } catch (error) {
-            // What was done although its answer was lost is not done twice.
-            const isUndone = isRepeatable || connection === undefined
-            const failure = engine.hasOtherMembers ? movedIfUndone(error, isUndone) : error
+            const failure = engine.hasOtherMembers ? movedIfPossible(error, isRepeatable) : error
             hasMetLock ||= failsBy(failure, "conflict") || failsBy(failure, "locked")
             if (retriedFailures.some((one) => failsBy(failure, one))) await release()
             throw failure
@@ -185,9 +183,10 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
 
 const retriedFailures = ["conflict", "locked", "moved"] as const
 
-/** Turns a failure into "moved" where nothing was done, and another member of the cluster may do it. */
-function movedIfUndone(error: unknown, isUndone: boolean): unknown {
-  const mayMove = failsBy(error, "read-only") || (failsBy(error, "unavailable") && isUndone)
+/** Turns a failure into "moved" where nothing was done, or it may be done twice, and another member of the cluster may do it. */
+function movedIfPossible(error: unknown, isRepeatable: boolean): unknown {
+  const isUndone = failsBy(error, "read-only") || failsBy(error, "unavailable")
+  const mayMove = isUndone || (isRepeatable && failsBy(error, "unanswered"))
   return mayMove ? new StatementError("moved", error.message, error.code) : error
 }
 
