@@ -119,7 +119,7 @@ gateways-install: ## install Envoy for the tests (needs Python 3.10+; without it
 earlier-install: build ## build the last two releases, and pack the clients, for the tests of versions
 	scripts/earlier
 
-site: build site-install ## build the site into site/dist; fails on dead links
+site: site-install earlier-install ## build the site into site/dist, with the pages of the last releases; fails on dead links
 	cd site && npm run --silent build
 
 packages: build ## pack the npm packages into build/packages, to install them in an application

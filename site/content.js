@@ -5,6 +5,7 @@ import { dirname, join, posix } from "node:path"
 import { fileURLToPath } from "node:url"
 import { writeSchemaPages } from "./schema-pages.js"
 import { descriptionOf, root, sections, titleOf, unlisted } from "./sections.js"
+import { base } from "./versions.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
 const build = join(here, "build")
@@ -46,7 +47,7 @@ function withSizes(page, text) {
 /** Returns the list of the pages for programs: https://llmstxt.org. */
 function index() {
   const lists = sections.map(({ text, pages }) => {
-    const lines = pages.map((page) => `- [${titleOf(page)}](/${page}): ${descriptionOf(page)}`)
+    const lines = pages.map((page) => `- [${titleOf(page)}](${base}${page}): ${descriptionOf(page)}`)
     return `## ${text}\n\n${lines.join("\n")}`
   })
   const about = "> An identity data service for Auth.js: users, accounts, sessions and passkeys behind one gRPC API."

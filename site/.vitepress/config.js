@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs"
 import { defineConfig } from "vitepress"
 import { sections, titleOf } from "../sections.js"
+import { base, versionSwitch } from "../versions.ts"
 
 const generated = (name) => JSON.parse(readFileSync(new URL(`../build/${name}`, import.meta.url), "utf8"))
 const pathOf = (page) => `/${page.replace(/\.md$/, "")}`
@@ -17,7 +18,8 @@ export default defineConfig({
   title: "Authwire",
   description: "A gRPC identity data service for Auth.js",
   lang: "en",
-  head: [["link", { rel: "icon", href: "/logo.svg", type: "image/svg+xml" }]],
+  base,
+  head: [["link", { rel: "icon", href: `${base}logo.svg`, type: "image/svg+xml" }]],
   srcDir: "build",
   srcExclude: ["public/**"],
   outDir: "dist",
@@ -34,6 +36,7 @@ export default defineConfig({
       { text: "Tasks", link: "/docs/sessions" },
       { text: "Run", link: "/docs/deploying" },
       { text: "Reference", link: "/docs/configuration" },
+      ...versionSwitch(),
     ],
     sidebar: [
       ...sections.map(({ text, pages }) => ({

@@ -9,8 +9,9 @@ import { type Browser, hasChromium, launchChromium, type Page } from "@authwire/
 import { hasSite, site } from "@authwire/test-support/applications/site.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-// The site as readers get it. One file, because another test must not build the site while its pages are read.
-const dist = join(site, "dist")
+// The site as readers get it, as that of a release. One file, because another test must not build it at the same time.
+const dist = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "site")
+const base = "/v0.1/"
 const axe = join(site, "../test/browser/node_modules/axe-core/axe.min.js")
 const pages = [
   "/",
@@ -49,8 +50,13 @@ const withBrowser = hasChromium() && existsSync(axe) && hasSite() ? describe : d
 
 beforeAll(async () => {
   if (!hasSite()) return
-  const env = { ...process.env, NODE_OPTIONS: "" }
-  await promisify(execFile)("npm", ["run", "--silent", "build"], { cwd: site, env })
+  const versions = [
+    { name: "latest", base: "/" },
+    { name: "v0.1", base },
+  ]
+  const more = { AUTHWIRE_SITE_BASE: base, AUTHWIRE_SITE_VERSIONS: JSON.stringify(versions) }
+  const env = { ...process.env, NODE_OPTIONS: "", ...more }
+  await promisify(execFile)("npm", ["run", "--silent", "pages", "--", `--outDir=${dist}`], { cwd: site, env })
 }, 300_000)
 
 withSite("the search of the site", () => {
@@ -73,7 +79,7 @@ withSite("the search of the site", () => {
     ["DATABASE_UNAVAILABLE", "database_unavailable"],
   ])("%s leads to the page of errors", (words, anchor) => {
     const first = index.search(words).slice(0, 5)
-    expect(first.map(({ id }) => id)).toContain(`/docs/errors.html#${anchor}`)
+    expect(first.map(({ id }) => id)).toContain(`${base}docs/errors.html#${anchor}`)
   })
 })
 
@@ -89,12 +95,19 @@ withBrowser("the pages of the site", () => {
     const { colorScheme, ...viewport } = view
     const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" })
     let sent = 0
+    const failed: string[] = []
     try {
       await context.route("**", async (route) => {
         const { pathname } = new URL(route.request().url())
-        const name = join(dist, pathname === "/" ? "index.html" : pathname)
+        // The first page of another version.
+        if (pathname === "/") return route.fulfill({ body: "" })
+        const path = pathname.startsWith(base) ? pathname.slice(base.length) : "none"
+        const name = join(dist, path || "index.html")
         const file = existsSync(name) && extname(name) !== "" ? name : `${name}.html`
-        if (!existsSync(file)) return route.fulfill({ status: 404 })
+        if (!existsSync(file)) {
+          failed.push(pathname)
+          return route.fulfill({ status: 404 })
+        }
         const body = readFileSync(file)
         // Pages that the browser fetches in advance are not part of this one.
         if (!route.request().headers()["sec-purpose"]) sent += compressed(file, body)
@@ -108,9 +121,8 @@ withBrowser("the pages of the site", () => {
           "for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) globalThis.shifts += value " +
           "}).observe({ type: 'layout-shift', buffered: true }) })",
       )
-      const failed: string[] = []
       page.on("pageerror", (error) => failed.push(String(error)))
-      await page.goto(`http://127.0.0.1${path}`, { waitUntil: "load" })
+      await page.goto(`http://127.0.0.1${base}${path.slice(1)}`, { waitUntil: "load" })
       await page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
       await page.waitForLoadState("networkidle")
       const seen = await look(page)
@@ -120,6 +132,17 @@ withBrowser("the pages of the site", () => {
       await context.close()
     }
   }
+
+  test("the switch of versions shows this one, and leads to another", async () => {
+    const { seen } = await opened("/docs/configuration", views[0], async (page) => {
+      const versions = page.locator(".VPNavBar select[aria-label=Version]")
+      const shown = await versions.inputValue()
+      await versions.selectOption("/")
+      await page.waitForURL("http://127.0.0.1/")
+      return shown
+    })
+    expect(seen).toBe(base)
+  })
 
   describe.each(pages)("%s", (path) => {
     test.each(views)("can be read, and does not move: %j", async (view) => {
