@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo site packages release-check release-packages release-upgrade release-artefacts release-ready test test-long test-mysql test-perf bench soak flood attack fuzz gen lint format verify clean \
+.PHONY: help install build run demo site packages release-check release-packages release-upgrade release-artefacts release-ready test test-long test-mysql test-perf bench soak flood attack fuzz prove gen lint format verify clean \
   bench-install test-install nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
   tracing-install earlier-install gateways-install release-install bench-import bench-cleanup failover screenshots
 
@@ -78,6 +78,9 @@ attack: build ## test with unread answers, endless messages, costly lists and ot
 
 fuzz: build ## send a million invalid inputs to a test server; ARGS="--seed 42 --inputs 1000000", ARGS="--replay FILE"
 	node fuzz/main.ts $(ARGS)
+
+prove: build ## check with porcupine that answers are consistent beside faults (needs Go); ARGS="--engine mysql --minutes 3"
+	cd test/proofs && go test -count=1 ./... && go run . $(ARGS)
 
 bench-install: install bench/node_modules/.package-lock.json
 

@@ -98,6 +98,16 @@ func (t *Tally) Add(model models.Model, recorder *history.Recorder, pick func(in
 	return failed
 }
 
+// Put adds the figures of a model that porcupine does not check, and what is to be said of it.
+func (t *Tally) Put(name string, counts Counts, notes []string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	*t.of(name) = counts
+	for _, note := range notes {
+		t.note("%s: %s", name, note)
+	}
+}
+
 // note keeps a line for the report, up to a limit.
 func (t *Tally) note(format string, values ...any) {
 	if len(t.notes) < 50 {

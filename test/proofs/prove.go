@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/authwire/authwire/test/proofs/deployment"
+	"github.com/authwire/authwire/test/proofs/faults"
+	"github.com/authwire/authwire/test/proofs/feed"
+	"github.com/authwire/authwire/test/proofs/workload"
+)
+
+// proof is what was found on one engine.
+type proof struct {
+	engine string
+	counts workload.Counts
+	faults int
+	failed bool
+}
+
+// proveEngines checks one engine after the other, or all that this machine can run if none is named. It returns whether
+// something that was promised does not hold.
+func proveEngines(ctx context.Context, names string, duration time.Duration, at deployment.Options, calls workload.Options, tally func() *workload.Tally, w io.Writer) (failed bool, err error) {
+	engines := strings.Split(names, ",")
+	if names == "" {
+		engines = slices.DeleteFunc(slices.Clone(deployment.Engines), func(engine string) bool {
+			why := deployment.Missing(engine, at)
+			if why != "" {
+				fmt.Fprintf(w, "left out: %s: %s\n", engine, why)
+			}
+			return why != ""
+		})
+	}
+	var proofs []proof
+	for _, engine := range engines {
+		at.Engine = engine
+		found, problem := prove(ctx, duration, at, calls, tally(), w)
+		if problem != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", engine, problem))
+		}
+		failed = failed || found.failed
+		proofs = append(proofs, found)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	fmt.Fprintf(w, "\n| engine | faults | histories | operations | of these unknown | falsified histories | of these rejected | violations |\n| --- |%s\n", strings.Repeat(" ---: |", 7))
+	for _, one := range proofs {
+		c := one.counts
+		fmt.Fprintf(w, "| %s | %d | %d | %d | %d | %d | %d | %d |\n", one.engine, one.faults, c.Histories, c.Operations, c.Unknown, c.Falsified, c.Rejected, c.Violations)
+	}
+	return failed, err
+}
+
+// prove makes calls, follows the feed and injects faults, all at the same time, on a deployment of its own.
+func prove(ctx context.Context, duration time.Duration, at deployment.Options, calls workload.Options, tally *workload.Tally, w io.Writer) (proof, error) {
+	fmt.Fprintf(w, "\n%s, seed %d, for %v\n", at.Engine, calls.Seed, duration)
+	result := proof{engine: at.Engine, failed: true}
+	d, err := deployment.Start(ctx, at)
+	if err != nil {
+		return result, err
+	}
+	stop := sync.OnceValue(d.Stop)
+	defer stop()
+	tenants := []feed.Tenant{{Shared: true}, {}, {}}
+	for number := range tenants {
+		if tenants[number].Key, err = d.CreateTenant(ctx, fmt.Sprintf("tenant-%d", number+1)); err != nil {
+			return result, err
+		}
+	}
+	calls.Endpoints, calls.Key = d.Endpoints(), tenants[0].Key
+
+	running, cancel := context.WithTimeout(ctx, duration)
+	defer cancel()
+	var all sync.WaitGroup
+	var ofFaults faults.Report
+	var ofFeed feed.Result
+	var problems [3]error
+	all.Go(func() {
+		ofFaults, problems[0] = faults.Run(running, d, uint64(calls.Seed), func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) })
+	})
+	all.Go(func() { ofFeed, problems[1] = feed.Run(running, d, tenants, uint64(calls.Seed)) })
+	all.Go(func() { problems[2] = workload.Run(running, calls, tally) })
+	all.Wait()
+
+	tally.Put("events", workload.Counts{Histories: ofFeed.Logs, Operations: ofFeed.Events, Unknown: ofFeed.Unknown,
+		Falsified: ofFeed.Falsified, Rejected: ofFeed.Rejected, Violations: len(ofFeed.Violations)}, ofFeed.Violations)
+	fmt.Fprintf(w, "%d faults", ofFaults.Total())
+	for _, name := range slices.Sorted(maps.Keys(ofFaults.Counts)) {
+		fmt.Fprintf(w, ", %s %d", name, ofFaults.Counts[name])
+	}
+	fmt.Fprintln(w)
+	tally.Print(w)
+	missed, problem := false, error(nil)
+	if ctx.Err() == nil {
+		missed, problem = runPlanted(ctx, calls, w)
+	}
+	result.counts, result.faults = tally.Total(), ofFaults.Total()
+	err = errors.Join(errors.Join(problems[:]...), problem, stop())
+	result.failed = result.counts.Failed() || result.counts.Falsified == 0 || missed || err != nil
+	return result, err
+}
