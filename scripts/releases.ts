@@ -11,11 +11,12 @@ const git = (folder: string, ...args: string[]) =>
 
 /**
  * Returns the tags of the last two releases before the commit that is checked out, the newest first: what upgrades,
- * clients, the schema and the pages of versions are tested with. Release candidates are none.
+ * clients, the schema and the pages of versions are tested with. Release candidates are none. Empty without a history.
  *
  * @param folder - The repository. Default: this one.
  */
 export function lastReleases(folder: string = root): string[] {
+  if (!hasHistory(folder)) return []
   const tags = ["tag", "--list", "v*", "--merged=HEAD", "--no-contains=HEAD", "--sort=-version:refname"]
   return git(folder, ...tags)
     .split("\n")

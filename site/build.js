@@ -4,11 +4,11 @@ import { execFileSync } from "node:child_process"
 import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { hasHistory, lastReleases } from "../scripts/releases.ts"
+import { lastReleases } from "../scripts/releases.ts"
 import { versionsOf } from "./versions.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
-const versions = versionsOf(hasHistory() ? lastReleases() : [])
+const versions = versionsOf(lastReleases())
 for (const { base, tag } of versions) {
   const folder = tag === undefined ? here : join(here, "../build/earlier", tag, "site")
   const env = { ...process.env, AUTHWIRE_SITE_BASE: base, AUTHWIRE_SITE_VERSIONS: JSON.stringify(versions) }
