@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/authwire/authwire/test/proofs/planted"
 	"github.com/authwire/authwire/test/proofs/workload"
@@ -13,8 +14,13 @@ import (
 // plantedHistories is how many histories are made with each planted fault. Some of them must be rejected.
 const plantedHistories = 40
 
+// plantedTime ends the wait for a service that does not answer. The histories take seconds.
+const plantedTime = 2 * time.Minute
+
 // runPlanted makes histories with planted faults. It returns whether one of the faults was not found.
 func runPlanted(ctx context.Context, options workload.Options, w io.Writer) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, plantedTime)
+	defer cancel()
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer table.Flush()
 	fmt.Fprintln(table, "planted fault\thistories\trejected")

@@ -78,6 +78,9 @@ func callSession(
 		return held(answer.GetSession(), err)
 	case "get":
 		answer, err := client.GetSessionAndUser(ctx, &authwirev1.GetSessionAndUserRequest{SessionToken: token})
+		if id := answer.GetUser().GetId(); err == nil && id != call.Key {
+			return history.Answer{Value: "of another user: " + id}, nil
+		}
 		return held(answer.GetSession(), err)
 	case "update":
 		answer, err := client.UpdateSession(ctx, &authwirev1.UpdateSessionRequest{
