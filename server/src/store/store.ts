@@ -446,7 +446,7 @@ export interface AuthenticatorStore {
   delete(caller: Caller, credentialID: string, userId?: string): Promise<Authenticator | null>
   /**
    * Raises the counter, and sets `lastUsed`. An equal value succeeds. A lower one throws COUNTER_REGRESSION, also if a concurrent call has
-   * raised the stored counter first.
+   * raised the stored counter first. Returns the authenticator with the values of this call; null if there is none.
    */
   updateCounter(caller: Caller, credentialID: string, newCounter: number): Promise<Authenticator | null>
 }

@@ -1,7 +1,7 @@
 import { StoreError } from "../../errors/store-error.js"
 import type { AuthenticatorStore, Caller } from "../store.js"
 import type { Authenticator, ListedAuthenticator } from "../types.js"
-import type { Database, Reads } from "./database.js"
+import type { Database } from "./database.js"
 import type { EventOf } from "./events/event-rows.js"
 import { bytesOf, readList, rowsPerStatement } from "./query/page.js"
 import type { PageTokens } from "./query/page-tokens.js"
@@ -58,10 +58,7 @@ export function authenticatorStore(
     "updated",
   )
   const raiseCounter = authenticators.statement(
-    authenticators
-      .updateOf("counter", "lastUsed", "updated")
-      .where(`${authenticators.keyIs()} AND counter <= :counter`)
-      .andWhere(ofPresentUser(":tenant", `${authenticators.name}.user_id`)),
+    authenticators.updateOf("counter", "lastUsed", "updated").where(authenticators.keyIs()),
     ...authenticators.key,
     "counter",
     "lastUsed",
@@ -71,13 +68,6 @@ export function authenticatorStore(
   const { missing } = userChecks(database)
   const removeLeft = leftRows(database, authenticators)
 
-  const eventOfUpdate = async (caller: Caller, credentialID: string, sql: Reads) => {
-    const kind = "authenticator.updated"
-    // Only the row contains the user. It is not read if no events are kept.
-    if (eventOf(caller, kind).length === 0) return []
-    const rows = await sql.read(authenticators.byKey, { tenant: caller.tenant, credentialID })
-    return eventOf(caller, kind, { userId: authenticators.first(rows)?.userId })
-  }
   const listed = (cells: Cell[]): ListedAuthenticator => ({
     ...authenticators.row(cells),
     ...timesOf(authenticators, cells),
@@ -165,21 +155,15 @@ export function authenticatorStore(
       })
     },
 
-    updateCounter(caller, credentialID, newCounter) {
-      const key = { tenant: caller.tenant, credentialID }
-      const now = new Date(clock())
-      const raised = { ...key, counter: newCounter, lastUsed: now, updated: now }
-      return database.writes(caller, [authenticators.nameOf(key)], async (sql) => {
-        for (;;) {
-          const event = await eventOfUpdate(caller, credentialID, sql)
-          const matched = await sql.write(raiseCounter, raised, event)
-          const authenticator = authenticators.first(await sql.read(authenticators.byKey, key))
-          if (authenticator === null || matched === 1) return authenticator
-          if (authenticator.counter > newCounter) {
-            throw new StoreError("COUNTER_REGRESSION", "the new counter is lower than the stored one")
-          }
-          // The authenticator was created between the two statements.
+    updateCounter(caller, credentialID, counter) {
+      return change(caller, { credentialID, userId: undefined }, async (sql, authenticator) => {
+        if (authenticator.counter > counter) {
+          throw new StoreError("COUNTER_REGRESSION", "the new counter is lower than the stored one")
         }
+        const now = new Date(clock())
+        const row = { tenant: caller.tenant, credentialID, counter, lastUsed: now, updated: now }
+        await sql.write(raiseCounter, row, eventOf(caller, "authenticator.updated", { userId: authenticator.userId }))
+        return { ...authenticator, counter, lastUsed: now }
       })
     },
   }

@@ -1,8 +1,9 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newSession, newUser } from "../conformance/context.js"
+import { anyone, encryptionKeys, newAuthenticator, newId, newSession, newUser } from "../conformance/context.js"
 import type { Database } from "./database.js"
+import type { Statements } from "./query/statement.js"
 import { openSqlStore, type SqlStore, sqlStore } from "./index.js"
 
 const options = { encryptionKeys, provisionalMs: 60_000, eventsKeepMs: 86_400_000 }
@@ -11,12 +12,16 @@ const options = { encryptionKeys, provisionalMs: 60_000, eventsKeepMs: 86_400_00
 describe.each(databaseTargets())("between two statements of a call, on %s", (target) => {
   let database: TestDatabase
   let store: SqlStore
+  /** The store of another process. */
+  let other: SqlStore
   beforeAll(async () => {
     database = await createStoreDatabase(target)
     store = await openSqlStore({ url: database.url, ...options })
+    other = await openSqlStore({ url: database.url, ...options })
   })
   afterAll(async () => {
     await store.close()
+    await other.close()
     await database.drop()
   })
 
@@ -85,5 +90,53 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     await store.events.sequence({})
     const events = await store.events.read({}, { after: last, limit: 10 })
     expect(events.map(({ kind, userId }) => [kind, userId])).toEqual(kinds.map((kind) => [kind, users[1].id]))
+  })
+  /** Does something else after the first statement of this kind: at once, or when the transaction is over that it is in. */
+  const after =
+    (kind: "read" | "write") =>
+    (reach: () => Promise<void>): Partial<Database> => ({
+      writes: (waiter, rows, work, given) => {
+        const reaching = (sql: Statements): Statements => ({
+          ...sql,
+          [kind]: async (...statement: Parameters<Statements["write"]>) => {
+            const result = await sql[kind](...statement)
+            await reach()
+            return result
+          },
+        })
+        return store.database.writes(waiter, rows, (sql) => work(reaching(sql)), given)
+      },
+      async transaction(...given) {
+        const result = await store.database.transaction(...given)
+        await reach()
+        return result
+      },
+    })
+
+  test("another process raises a counter: updateCounter returns the value that it has stored itself", async () => {
+    const user = await store.users.create(anyone, newUser())
+    const { credentialID } = await store.authenticators.create(anyone, newAuthenticator(user.id, { counter: 1 }))
+    const raised = await during(
+      after("write"),
+      ({ authenticators }) => authenticators.updateCounter(anyone, credentialID, 2),
+      () => other.authenticators.updateCounter(anyone, credentialID, 3),
+    )
+    expect(raised?.counter).toBe(2)
+    expect((await store.authenticators.get(anyone, credentialID))?.counter).toBe(3)
+  })
+
+  test("another process creates an authenticator: an event of updateCounter names the user if there is one", async () => {
+    const user = await store.users.create(anyone, newUser())
+    const authenticator = newAuthenticator(user.id)
+    const last = await store.events.sequence({})
+    const raised = await during(
+      after("read"),
+      ({ authenticators }) => authenticators.updateCounter(anyone, authenticator.credentialID, 2),
+      () => other.authenticators.create(anyone, authenticator),
+    )
+    await store.events.sequence({})
+    const events = await store.events.read({}, { after: last, limit: 10 })
+    const kinds = ["authenticator.created", ...(raised === null ? [] : ["authenticator.updated"])]
+    expect(events.map(({ kind, userId }) => [kind, userId])).toEqual(kinds.map((kind) => [kind, user.id]))
   })
 })
