@@ -37,6 +37,7 @@ const shared: Readonly<Record<keyof typeof sharedLimits, readonly [limit: string
     "OVERLOADED; the connection counts as one without such a call",
   ],
   streams: ["streams of HTTP/2, and requests of HTTP/1.1", "OVERLOADED, before the request is read"],
+  pipelines: ["pipelines", "OVERLOADED"],
   requestBytes: [
     "request bytes that are incomplete, or whose calls have not ended",
     "as on a connection",
@@ -75,7 +76,6 @@ ${head}
 | requests to the metrics listener | connection | 1 | closed; a further one gets no answer |
 | streams of HTTP/2 | connection | ${count(limits.maxConcurrentStreams)} | refused by HTTP/2 |
 | unary calls whose requests are read | connection | ${count(limits.streamsAtWork)} | further calls wait unread |
-| pipelines | connection | ${count(limits.pipelines)} | OVERLOADED |
 
 ## Bytes of requests and responses
 

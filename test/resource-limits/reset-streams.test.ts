@@ -32,7 +32,8 @@ async function start(open: typeof openGrpcListener | typeof openHttpListener) {
       },
     },
   })
-  const budgets = { requests: new Budget(1e6), answers: new Budget(1e6), connections: new Budget(1), streams }
+  const bytes = { requests: new Budget(1e6), answers: new Budget(1e6) }
+  const budgets = { ...bytes, connections: new Budget(1), streams, pipelines: new Budget(1) }
   const listener = await open({ ...transport, keyBudgets: { of: () => budgets } })
   later(async () => {
     listener.stopAccepting()

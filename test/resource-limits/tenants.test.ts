@@ -21,7 +21,6 @@ import { queue } from "../../server/src/store/sql/transaction/queue.js"
 import type { EventStore } from "../../server/src/store/store.js"
 import { openGrpcListener } from "../../server/src/transport/grpc/grpc.js"
 import { Connection, keyBudgets } from "../../server/src/transport/limits/connection.js"
-import { limits } from "../../server/src/transport/limits/limits.js"
 import { formatAddress } from "../../server/src/util/address.js"
 import type { Owner } from "../../server/src/util/owner.js"
 import { type SharedLimit, sharedLimits } from "../../server/src/util/shared-limits.js"
@@ -77,6 +76,12 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
       }
     },
   },
+  pipelines: {
+    start() {
+      const { connection } = connections()({ tenant: "gateway", keyId: "gateway" })
+      return (owner) => connection.admitPipeline({ ...owner, hasScope: () => true }, new EventEmitter())
+    },
+  },
   requestBytes: { step: MiB, start: () => takesBytes("requests") },
   answerBytes: { step: MiB, start: () => takesBytes("answers") },
   eventStreams: {
@@ -107,6 +112,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
         feed: { isOn: true, follow: () => () => {}, reach: async () => 0n },
         write: endless,
         now: () => 0,
+        elapsed: () => 0,
         after: () => () => {},
       })
       return (owner) => hubs.open(owner, { ready() {}, fail() {} })
@@ -172,7 +178,7 @@ describe("of two tenants", () => {
     },
   )
 
-  test("one with eight keys that opens streams of events over the network leaves the other one its streams", async () => {
+  test("one with eight keys that opens streams of events over one connection leaves the other one its streams", async () => {
     const database = await createStoreDatabase("sqlite")
     later(() => database.drop())
     const { router, transport } = openService(await database.openStore({ eventsKeepMs: 86_400_000 }), {
@@ -190,16 +196,12 @@ describe("of two tenants", () => {
       await router.drain(1_000)
       await listener.closed(1_000)
     })
-    /** Opens as many streams as a connection may have. */
-    const connect = (owner: string): AttackStream[] => {
-      const connection = attackConnection(`http://${formatAddress(listener.address)}`)
-      later(async () => connection.close())
-      return Array.from({ length: limits.pipelines }, () =>
+    const connection = attackConnection(`http://${formatAddress(listener.address)}`)
+    later(async () => connection.close())
+    const watch = (owner: string, count: number): AttackStream[] =>
+      Array.from({ length: count }, () =>
         connection.open(header(pathOf(EventService.method.watch), { key: owner }), enveloped(Buffer.alloc(0))),
       )
-    }
-    const watch = (owner: string, count: number) =>
-      Array.from({ length: count / limits.pipelines }, () => connect(owner)).flat()
     const { tenant, key } = sharedLimits.eventStreams
     const greedy = Array.from({ length: 8 }, (_, n) => watch(`greedy.${n}`, key)).flat()
     const ended = () => greedy.filter(({ stream }) => stream.closed)

@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const getUser = { ":method": "POST", ":path": "/authwire.v1.UserService/GetUser", "content-type": "application/grpc" }
 const watch = { ":method": "POST", ":path": "/grpc.health.v1.Health/Watch", "content-type": "application/grpc" }
-const pipeline = { ...watch, ":path": "/authwire.v1.PipelineService/Pipeline" }
 const grpc = { ...getUser, te: "trailers" }
 /** An empty gRPC message. */
 const empty = Buffer.alloc(5)
@@ -91,38 +90,6 @@ describe("S-46: a transport limits the resources of clients", () => {
       stream.close()
       await closing
       used.destroy()
-    })
-
-    test("allows a connection 8 concurrent pipelines; further ones are rejected", async () => {
-      const session = http2.connect(urlOf(transport, lenient))
-      await once(session, "remoteSettings")
-      expect(session.remoteSettings.maxConcurrentStreams).toBe(1_000)
-      let responses = 0
-      let rejected = 0
-      const streams = Array.from({ length: 18 }, () => {
-        const stream = session.request(pipeline)
-        stream.on("error", () => {})
-        stream.on("response", (fields) => {
-          responses++
-          rejected += fields["grpc-status"] === "8" ? 1 : 0
-        })
-        stream.on("trailers", (fields) => {
-          rejected += fields["grpc-status"] === "8" ? 1 : 0
-        })
-        stream.resume()
-        return stream
-      })
-      await until(() => responses >= 18 && rejected >= 10)
-      expect(rejected).toBe(10)
-      const closed = Promise.all(streams.slice(0, 10).map((stream) => once(stream, "close")))
-      for (const stream of streams.slice(0, 10)) stream.close(http2.constants.NGHTTP2_CANCEL)
-      await closed
-      await new Promise((resolve) => session.ping(resolve))
-      const next = session.request(pipeline)
-      next.on("error", () => {})
-      const [fields] = (await once(next, "response")) as [http2.IncomingHttpHeaders]
-      expect(fields["grpc-status"]).toBeUndefined()
-      session.destroy()
     })
 
     test("accepts headers of 16 KiB in all, and no more", async () => {

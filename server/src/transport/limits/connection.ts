@@ -1,4 +1,5 @@
 import type { EventEmitter } from "node:events"
+import { PipelineService } from "@authwire/proto"
 import type { Identity } from "../../auth/identity.js"
 import { Failure } from "../../errors/failure.js"
 import type { Call, CallConnection } from "../../rpc/call.js"
@@ -17,8 +18,6 @@ export class Connection implements CallConnection {
   readonly answers: Budget
   /** Slots for unary calls of methods that require a key. */
   readonly slots = new Slots(limits.streamsAtWork)
-  /** Slots for pipelines. */
-  readonly pipelines = new Slots(limits.pipelines)
   /** See CallConnection. */
   readonly certificateNames: readonly string[] | undefined
   readonly #takeHealth = bucket(limits.healthPerSecond, now)
@@ -77,13 +76,21 @@ export class Connection implements CallConnection {
    * @throws OVERLOADED if there are too many connections or streams.
    */
   admit(identity: Identity, stream: EventEmitter): void {
-    const key = identity.keyId === undefined ? undefined : this.#keys?.of(identity)
+    const key = this.#keys?.of(identity)
     if (!this.#isKnown && key !== undefined) this.#countFor(key)
     this.#isKnown = true
-    if (key === undefined) return
-    const holder = key.streams.takeOrHolder(1)
-    if (holder !== undefined) throw tooMany(holder, "streams")
-    stream.once("close", () => key.streams.give(1))
+    if (key !== undefined) takeUntilClosed(key.streams, "streams", stream)
+  }
+
+  /**
+   * Records that the admitted stream is a pipeline. A gateway may carry the pipelines of many keys over one connection,
+   * so they count against their keys, as the streams of events and of session caches do in their services.
+   *
+   * @throws OVERLOADED if there are too many.
+   */
+  admitPipeline(identity: Identity, stream: EventEmitter): void {
+    const key = this.#keys?.of(identity)
+    if (key !== undefined) takeUntilClosed(key.pipelines, "pipelines", stream)
   }
 
   #countFor(key: KeyBudget): void {
@@ -115,6 +122,7 @@ function requestBudget(maxMessageBytes: number, bytes: number, forMore: number):
 export interface KeyBudget extends Budgets {
   readonly connections: Budget
   readonly streams: Budget
+  readonly pipelines: Budget
 }
 
 export interface KeyBudgets {
@@ -126,10 +134,11 @@ export interface KeyBudgets {
  * @param maxConnections The maximum number of connections of a listener.
  */
 export function keyBudgets(maxMessageBytes: number, maxConnections: number): KeyBudgets {
-  const { connections, streams, requestBytes, answerBytes } = sharedLimits
+  const { connections, streams, pipelines, requestBytes, answerBytes } = sharedLimits
   const shares: Record<keyof KeyBudget, Shares> = {
     connections: sharesOf(scaled(connections, maxConnections / connections.worker)),
     streams: sharesOf(streams),
+    pipelines: sharesOf(pipelines),
     requests: sharesOf(scaled(requestBytes, Math.max(1, (2.5 * maxMessageBytes) / requestBytes.key))),
     answers: sharesOf(answerBytes),
   }
@@ -137,6 +146,7 @@ export function keyBudgets(maxMessageBytes: number, maxConnections: number): Key
     of: (owner) => ({
       connections: shares.connections(owner),
       streams: shares.streams(owner),
+      pipelines: shares.pipelines(owner),
       requests: shares.requests(owner),
       answers: shares.answers(owner),
     }),
@@ -144,8 +154,8 @@ export function keyBudgets(maxMessageBytes: number, maxConnections: number): Key
 }
 
 /**
- * Waits until an admitted unary call has a slot. Throws OVERLOADED if the key has too many streams or connections, or
- * the connection too many pipelines. A pipeline does not wait for another one to end, because that could take hours.
+ * Waits until an admitted unary call has a slot. Throws OVERLOADED if the key has too many streams, pipelines or
+ * connections. A pipeline does not wait for another one to end, because that could take hours.
  *
  * @param stream The stream of the call. The call's signal aborts when it closes.
  */
@@ -154,10 +164,16 @@ export function acquireSlot(connection: Connection, call: Call, stream: EventEmi
   if (identity !== undefined) {
     connection.admit(identity, stream)
     call.isCounted = true
+    if (method === PipelineService.method.pipeline) connection.admitPipeline(identity, stream)
   }
-  if (method.methodKind === "unary") return connection.slots.take(stream, signal)
-  if (connection.pipelines.takeFree(stream)) return undefined
-  throw tooMany("the connection", "pipelines")
+  return method.methodKind === "unary" ? connection.slots.take(stream, signal) : undefined
+}
+
+/** Takes one of a budget until the stream closes. Throws OVERLOADED if none is left. */
+function takeUntilClosed(budget: Budget, what: string, stream: EventEmitter): void {
+  const holder = budget.takeOrHolder(1)
+  if (holder !== undefined) throw tooMany(holder, what)
+  stream.once("close", () => budget.give(1))
 }
 
 function tooMany(whose: Holder, what: string): Failure {

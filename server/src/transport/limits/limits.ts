@@ -12,8 +12,6 @@ export const limits = {
   maxConcurrentStreams: 1_000,
   /** Among them, unary calls whose requests are being read and answered. Further calls wait. */
   streamsAtWork: 100,
-  /** Among them, pipelines. Further ones are rejected. A client needs only one, which carries any number of calls. */
-  pipelines: 8,
   /** Among them, streams that were answered while their clients still send. Further ones are closed at once. */
   lingeringStreams: 64,
   /** The largest header of a call, in bytes. It is 64 KiB until an HTTP/2 client has acknowledged this setting. */

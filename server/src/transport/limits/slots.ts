@@ -9,14 +9,6 @@ export class Slots {
     this.#free = count
   }
 
-  /** Takes a slot until the stream closes. Returns false if none is free. */
-  takeFree(stream: EventEmitter): boolean {
-    if (this.#free === 0) return false
-    this.#free--
-    stream.once("close", this.#give)
-    return true
-  }
-
   /**
    * Takes a slot until the stream closes. Returns undefined if one was free, else a promise that resolves once the
    * stream has one.
@@ -25,7 +17,11 @@ export class Slots {
    */
   take(stream: EventEmitter, signal: AbortSignal): Promise<void> | undefined {
     signal.throwIfAborted()
-    if (this.takeFree(stream)) return undefined
+    if (this.#free > 0) {
+      this.#free--
+      stream.once("close", this.#give)
+      return undefined
+    }
     return new Promise((resolve, reject) => {
       const admit = () => {
         signal.removeEventListener("abort", leave)
