@@ -19,7 +19,7 @@ async function play(first: number, count: number, fault?: Fault) {
   return { hits, acks }
 }
 
-test(`${histories} random histories of reads, writes, cut streams, frozen and killed processes: none violates the guarantee`, async () => {
+test(`${histories} random histories of reads, writes, cut streams, frozen and killed processes, clocks that are set forward: none violates the guarantee`, async () => {
   const { seed, broken, hits, acks } = await play(firstSeed, histories)
   expect({ seed, broken }).toEqual({})
   // The histories must cover the guarantee: sessions were read from the cache, and revocations were acknowledged.

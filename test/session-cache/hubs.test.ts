@@ -9,7 +9,7 @@ import { Process, Simulation } from "./simulation.js"
 // Tests the hubs of one process step by step. The random histories test them with several processes.
 function playing(limit?: SharedLimit) {
   const simulation = new Simulation(1)
-  const { now, after } = new Process(simulation)
+  const { now, elapsed, after } = new Process(simulation)
   async function pass(ms: number): Promise<void> {
     await simulation.run(simulation.time + ms)
     // Continues the work that no event of the simulation triggers.
@@ -20,6 +20,7 @@ function playing(limit?: SharedLimit) {
   let held: Promise<void> | undefined
   const hubs = cacheHubs({
     now,
+    elapsed,
     after,
     ...(limit && { limit }),
     feed: {

@@ -97,10 +97,13 @@ function before(one: Event, other: Event): boolean {
   return one.at < other.at || (one.at === other.at && one.order < other.order)
 }
 
-/** A simulated process. Its clock runs slightly fast or slow, and it can be frozen and killed. */
+/** A simulated process. Its clock runs slightly fast or slow. It can be frozen, alone or with its machine, and killed. */
 export class Process {
   readonly #simulation: Simulation
   readonly #rate: number
+  /** For how long the machine was suspended, and how far the wall clock was set forward, in milliseconds. */
+  #suspendedMs = 0
+  #aheadMs = 0
   #frozen = false
   #waiting: (() => void)[] = []
   isDead = false
@@ -110,7 +113,11 @@ export class Process {
     this.#rate = simulation.between(0.992, 1.008)
   }
 
-  readonly now = (): number => 1_000_000 + this.#simulation.time * this.#rate
+  /** The monotonic clock, which stops while the machine is suspended. */
+  readonly now = (): number => 1_000_000 + (this.#simulation.time - this.#suspendedMs) * this.#rate
+
+  /** A clock that also advances while the machine is suspended, and when its wall clock is set forward. */
+  readonly elapsed = (): number => 1_000_000 + this.#simulation.time * this.#rate + this.#aheadMs
 
   get isFrozen(): boolean {
     return this.#frozen
@@ -141,11 +148,16 @@ export class Process {
     })
   }
 
-  freeze(ms: number): void {
+  setForward(ms: number): void {
+    this.#aheadMs += ms
+  }
+
+  freeze(ms: number, withMachine = false): void {
     if (this.#frozen || this.isDead) return
     this.#frozen = true
     this.#simulation.after(ms, () => {
       this.#frozen = false
+      if (withMachine) this.#suspendedMs += ms
       // Runs the delayed actions, whose order is defined only within each stream.
       const waiting = this.#waiting
       this.#waiting = []

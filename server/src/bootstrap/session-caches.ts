@@ -7,6 +7,7 @@ import { changeFeed } from "../session-cache/changes.js"
 import { cacheHubs, type Hubs } from "../session-cache/hubs.js"
 import type { Store } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
+import { elapsedTime } from "../util/elapsed-time.js"
 
 export interface SessionCaches {
   readonly hubs: Hubs
@@ -38,6 +39,7 @@ export function sessionCaches(deps: {
   const hubs = cacheHubs({
     feed,
     now,
+    elapsed: elapsedTime(),
     async write(tenant, { confirmed, ...report }) {
       const caller = { tenant, signal: AbortSignal.timeout(writeMs) }
       const isKept = await store.caches.keep(caller, { ...report, process, confirmed: Number(confirmed) })

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { ExpiredStore } from "../store/store.js"
+import { restMs } from "../util/rest.js"
 
 export interface RoundOptions {
   /** How long rows are kept after their expiry, in milliseconds, unless the table has its own time. */
@@ -44,7 +45,7 @@ export async function cleanupRound(expired: ExpiredStore, options: RoundOptions)
       if (deleted.count < limit) break
       from = deleted.last
       if (mayGoOn !== undefined && !(await mayGoOn())) return
-      await delay((performance.now() - begun) * restFactor, undefined, { signal })
+      await delay(restMs(begun, restFactor), undefined, { signal })
     }
   }
 }

@@ -31,6 +31,7 @@ describe("the feed of events", () => {
     other = await database.openStore({ eventsKeepMs: 86_400_000 })
   })
   afterEach(async () => {
+    jest.restoreAllMocks()
     for (const feed of feeds.splice(0)) await feed.stop()
   })
   afterAll(() => database.drop())
@@ -159,6 +160,31 @@ describe("the feed of events", () => {
     await until(async () => some.delivered.length > 0)
     expect(some.ids()).toEqual(["meanwhile"])
     expect([some.resets.length, failures.length]).toEqual([0, 2])
+  })
+
+  test.each<[string, Pick<DateConstructor, "now">]>([
+    ["the wall clock is set forward", Date],
+    ["the process is stopped", performance],
+  ])("%s for an hour during a read: the next one follows soon", async (_, clock) => {
+    const now = clock.now.bind(clock)
+    const setting = jest.spyOn(clock, "now")
+    const set = Promise.withResolvers<void>()
+    const some = listener()
+    const events: EventStore = {
+      ...store.events,
+      async sequence(waiter) {
+        const last = await store.events.sequence(waiter)
+        if (some.positions.length === 0) return last
+        setting.mockImplementation(() => now() + 3_600_000)
+        set.resolve()
+        return last
+      },
+    }
+    await open({ events }).subscribe(some.subscriber).start
+    await set.promise
+    await other.users.create(some, newUser({ id: "later" }))
+    await until(() => some.delivered.length > 0)
+    expect([some.ids(), some.resets]).toEqual([["later"], []])
   })
 
   test("a subscriber that comes during a read gets no events from before it came", async () => {

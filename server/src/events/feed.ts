@@ -2,6 +2,7 @@ import type { EventStore } from "../store/store.js"
 import type { StoredEvent } from "../store/types.js"
 import { elapsedTime } from "../util/elapsed-time.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
+import { restMs } from "../util/rest.js"
 
 /** The position up to which events have been delivered. */
 export interface FeedPosition {
@@ -50,7 +51,7 @@ export interface FeedObserver {
  * time does not wait until a large backlog has its sequences.
  */
 export interface EventFeed {
-  /** The clock of the positions: for durations, in milliseconds, and it also advances while the machine is suspended. */
+  /** The clock of the positions: the monotonic one, in milliseconds. */
   now(): number
   /** Adds a subscriber. While the database fails, the delivery does not begin. */
   subscribe(subscriber: FeedSubscriber): Subscription
@@ -85,7 +86,7 @@ const eventsAtOnce = 1000
 /** The shortest pause, as a multiple of the last read's duration, so that calls have the database most of the time. */
 const pauseFactor = 2
 
-/** The longest pause while the database fails, in milliseconds. */
+/** The longest pause because reads take long, or because the database fails, in milliseconds. */
 const maxPauseMs = 1000
 
 /** The time without a read after which unread events may have been deleted, in milliseconds. */
@@ -93,13 +94,17 @@ const staleMs = 30_000
 
 export function eventFeed(options: EventFeedOptions): EventFeed {
   const { events, observer, onFailure, clock = Date.now, pollMs = 50, idleMs } = options
-  const now = elapsedTime()
+  const now = () => performance.now()
+  /** A machine that was suspended has missed reads. */
+  const elapsed = elapsedTime()
   const subscribers = new Set<FeedSubscriber>()
   const stopping = new AbortController()
   const { signal } = stopping
   let history: string | undefined
   /** Undefined until the first read for a subscriber, and again when there are none. */
   let position: FeedPosition | undefined
+  /** When the last successful read began, by `elapsed`. */
+  let readAt = Number.NEGATIVE_INFINITY
   /** The first position of the subscribers that came before it. */
   let start = Promise.withResolvers<FeedPosition>()
   let running: Promise<void> | undefined
@@ -117,9 +122,9 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
   }
 
   /** Returns whether all events after the position still exist, in the same database. */
-  async function isContinuous({ sequence, asOf }: FeedPosition, last: number, time: number): Promise<boolean> {
+  async function isContinuous({ sequence }: FeedPosition, last: number, time: number): Promise<boolean> {
     if (last < sequence) return false
-    if (time - asOf < staleMs) return true
+    if (time - readAt < staleMs) return true
     const { id, before } = await events.history({ signal })
     const isSame = id === history
     history = id
@@ -136,14 +141,14 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
     start = Promise.withResolvers()
   }
 
-  async function readOnce(): Promise<number> {
+  async function readFrom(time: number): Promise<number> {
     const asOf = now()
     const last = await events.sequence({ signal })
     if (position === undefined) {
       if (subscribers.size > 0) await begin({ sequence: last, asOf })
       return last
     }
-    if (!(await isContinuous(position, last, asOf))) {
+    if (!(await isContinuous(position, last, time))) {
       reset({ sequence: last, asOf })
       return last
     }
@@ -167,7 +172,12 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
     return last
   }
 
-  const read = oneAtATime(readOnce)
+  const read = oneAtATime(async () => {
+    const time = elapsed()
+    const last = await readFrom(time)
+    readAt = time
+    return last
+  })
 
   /** Waits. `wake` ends the wait early. */
   const pause = (ms: number) =>
@@ -179,17 +189,17 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
       }
     })
 
-  /** The pause after a read that took `tookMs`. */
-  function pauseMs(tookMs: number, failures: number): number {
+  /** The pause after a read that began at `begun`. */
+  function pauseMs(begun: number, failures: number): number {
     // Half of the pause is random, so that the processes of a deployment do not assign sequences at the same time.
     const idlePauseMs = (idleMs ?? 0) * (0.5 + Math.random() / 2)
-    const usualMs = subscribers.size > 0 ? Math.max(pollMs, tookMs * pauseFactor) : idlePauseMs
+    const usualMs = subscribers.size > 0 ? Math.max(pollMs, restMs(begun, pauseFactor, maxPauseMs)) : idlePauseMs
     return failures === 0 ? usualMs : Math.max(usualMs, Math.min(maxPauseMs, pollMs * 2 ** failures))
   }
 
   async function run(): Promise<void> {
     let failures = 0
-    if (subscribers.size === 0) await pause(pauseMs(0, 0))
+    if (subscribers.size === 0) await pause(pauseMs(now(), 0))
     while (!signal.aborted && (subscribers.size > 0 || idleMs !== undefined)) {
       const begun = now()
       try {
@@ -200,7 +210,7 @@ export function eventFeed(options: EventFeedOptions): EventFeed {
         failures++
         if (failures === 1) onFailure?.(error)
       }
-      await pause(pauseMs(now() - begun, failures))
+      await pause(pauseMs(begun, failures))
     }
     running = undefined
   }

@@ -8,7 +8,7 @@ export interface AwaitingOptions {
   reach: (tenant: string) => Promise<bigint>
   /** Reads the reports of all processes whose clients may use cached sessions. */
   reports: (tenant: string) => Promise<readonly CacheReport[]>
-  /** A clock for durations, in milliseconds. */
+  /** The monotonic clock, in milliseconds. With one that may run ahead, a call would not wait until a lease has ended. */
   now: () => number
   pause: (ms: number) => Promise<void>
 }

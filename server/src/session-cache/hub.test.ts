@@ -25,6 +25,7 @@ function start() {
         writes.push({ row: { leaseMs, confirmed, ms }, done, fail: () => reject(new Error("down")) }),
       ),
     now: () => time,
+    elapsed: () => time,
     after(ms, call) {
       looks++
       const timer = { at: time + ms, call }

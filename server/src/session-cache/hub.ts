@@ -26,8 +26,10 @@ export interface HubOptions {
    * database executes them. Rejects if the report may not have been written.
    */
   write: (report: CacheReport, ms: number) => Promise<void>
-  /** The clock of the changes: for durations, in milliseconds, and it also advances while the machine is suspended. */
+  /** The clock of the changes and the leases: the monotonic one, in milliseconds, so that no lease counts for too short. */
   now: () => number
+  /** The clock of the report, which others let expire: it also advances while the machine is suspended. */
+  elapsed: () => number
   /** Calls `call` after `ms` milliseconds, unless the returned function is called before. */
   after: (ms: number, call: () => void) => () => void
   /** Called when the report could not be written. */
@@ -90,7 +92,7 @@ const maxOrphans = 1_000
  * |           | uncertain | `retryMs` later; until then the shorter one of two leases is certain    | writing   |
  * | the hub   | active    | there is no stream, no lease, and no write                              | stopped   |
  */
-export function cacheHub({ follow, write: writeReport, now, after, onFailure, onIdle }: HubOptions): Hub {
+export function cacheHub({ follow, write: writeReport, now, elapsed, after, onFailure, onIdle }: HubOptions): Hub {
   const streams = new Set<ClientStream>()
   /** The leases of all streams, and those of ended streams until they expire. */
   const leases = new Set<Lease>()
@@ -100,7 +102,7 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
   let lastEvent = 0n
   /** Whether reads were missed before the next one. They may have found changes. */
   let hasMissed = true
-  /** The written report as far as this process knows it, and when it expires. */
+  /** The written report as far as this process knows it, and when it expires, by `elapsed`. */
   let written = { leaseMs: 0, confirmed: -1n, until: Number.NEGATIVE_INFINITY }
   let writing = false
   let writtenAt = Number.NEGATIVE_INFINITY
@@ -144,12 +146,13 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
   /** Answers the requests that may be answered. If the report has to be written before, starts the write. */
   function answer(): void {
     const at = now()
+    const writtenMs = written.until - elapsed()
     let mustWrite = false
     for (const stream of streams) {
       const { request, lease } = stream
       if (request?.isCovered !== true) continue
       const until = request.receivedAt + longest(lease.ms)
-      if (written.leaseMs < lease.ms || written.until < until) {
+      if (written.leaseMs < lease.ms || writtenMs < until - at) {
         mustWrite = true
         continue
       }
@@ -162,14 +165,14 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
   async function write(): Promise<void> {
     if (writing || stopped) return
     writing = true
-    const at = now()
+    const [at, begun] = [now(), elapsed()]
     writtenAt = at
     const { leaseMs, confirmed } = report(at)
     // From now on the database may have the old or the new report, so only the shorter lease is certain.
     written.leaseMs = Math.min(written.leaseMs, leaseMs)
     try {
       await writeReport({ leaseMs, confirmed }, longest(reportMs))
-      written = { leaseMs, confirmed, until: at + reportMs }
+      written = { leaseMs, confirmed, until: begun + reportMs }
       failed = false
     } catch (error) {
       failed = true
@@ -194,8 +197,9 @@ export function cacheHub({ follow, write: writeReport, now, after, onFailure, on
       return
     }
     const confirms = confirmed > written.confirmed && written.confirmed < lastEvent
-    const isDue = confirms || leaseMs > written.leaseMs || at > written.until - renewalMs
-    let nextMs = written.until - renewalMs - at
+    const validMs = written.until - renewalMs - elapsed()
+    const isDue = confirms || leaseMs > written.leaseMs || validMs < 0
+    let nextMs = validMs
     if (isDue) nextMs = Math.max(0, writtenAt + (failed ? retryMs : confirmMs) - at)
     // When the lease of a client that does not confirm expires, `confirmed` can advance.
     else if (confirmed < delivered || streams.size === 0) nextMs = Math.min(nextMs, retryMs)

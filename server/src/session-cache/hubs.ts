@@ -5,7 +5,7 @@ import type { ChangeFeed } from "./changes.js"
 import type { HubClient } from "./client-stream.js"
 import { type CacheReport, cacheHub, type Hub, type HubOptions, type HubStream } from "./hub.js"
 
-export interface HubsOptions extends Pick<HubOptions, "now" | "after" | "onFailure"> {
+export interface HubsOptions extends Pick<HubOptions, "now" | "elapsed" | "after" | "onFailure"> {
   feed: ChangeFeed
   /**
    * Writes the report of this process for a tenant, which expires after `ms` milliseconds. Of two calls the one with the

@@ -46,7 +46,7 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
   const process = new Process(simulation)
   const cache = sessionCache({
     size: simulation.pick([2, 100]),
-    now: fault.noLease ? () => 0 : process.now,
+    now: fault.noLease ? () => 0 : process.elapsed,
     timeOfDay: () => 0,
   })
   if (fault.noMarks) {
@@ -56,7 +56,7 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
   const { used } = follower({
     cache,
     maxStaleMs,
-    now: process.now,
+    now: process.elapsed,
     after: process.after,
     connect: (events) => network.connect(process, events),
     random: simulation.random,

@@ -15,7 +15,7 @@ export interface FailuresOptions {
   start: (name: string) => Replica
 }
 
-/** Injects failures at random times: cuts streams, freezes processes, and kills replicas. */
+/** Injects failures at random times: cuts streams, freezes processes, sets clocks forward, and kills replicas. */
 export function playFailures({ simulation, network, clients, checks, replicas, start }: FailuresOptions): void {
   const { connections } = network
 
@@ -32,7 +32,7 @@ export function playFailures({ simulation, network, clients, checks, replicas, s
 
   function freezeClient(): void {
     const client = simulation.pick(clients)
-    client.process.freeze(simulation.between(20, 2_500))
+    client.process.freeze(simulation.between(20, 2_500), simulation.chance(0.5))
     // A read that was about to run when the client was frozen. It runs before anything that arrives meanwhile.
     client.process.do(() => {
       for (const token of tokens) checks.read(client, token)
@@ -40,8 +40,16 @@ export function playFailures({ simulation, network, clients, checks, replicas, s
   }
 
   function freezeReplica(): void {
-    simulation.pick(replicas).process.freeze(simulation.between(20, 2_500))
+    simulation.pick(replicas).process.freeze(simulation.between(20, 2_500), simulation.chance(0.5))
   }
+
+  function setClock(): void {
+    // A client whose clock was set forward has no lease, so it could not violate anything.
+    const { process } = simulation.chance(0.1) ? simulation.pick(clients) : simulation.pick(living(replicas))
+    process.setForward(simulation.between(20, 900_000))
+    simulation.after(simulation.between(20, 400), setClock)
+  }
+  if (simulation.chance(0.5)) simulation.after(simulation.between(200, 2_000), setClock)
 
   function killReplica(): void {
     const dead = simulation.pick(living(replicas))

@@ -8,10 +8,12 @@ export interface FeedOptions {
   latency: () => number
   /** The process that the feed belongs to. */
   process: Process
+  /** The clock of the positions. */
+  now: () => number
 }
 
 /** The feed of a replica, which polls the log of the database. */
-export function createFeed({ simulation, database, latency, process }: FeedOptions): ChangeFeed {
+export function createFeed({ simulation, database, latency, process, now }: FeedOptions): ChangeFeed {
   const followers = new Set<{ tenant: string; listener: (changes: Changes) => void }>()
   let reaching: { at: number; tenant: string; resolve: (sequence: bigint) => void }[] = []
   /** The position in the log up to which the followers were notified. */
@@ -46,7 +48,7 @@ export function createFeed({ simulation, database, latency, process }: FeedOptio
   }
 
   function read(): void {
-    const asOf = process.now()
+    const asOf = now()
     simulation.after(latency() / 3, () => {
       // The changes that this poll has found.
       const sequence = database.log.length
@@ -67,6 +69,6 @@ export function createFeed({ simulation, database, latency, process }: FeedOptio
       followers.add(follower)
       return () => followers.delete(follower)
     },
-    reach: (tenant) => new Promise((resolve) => reaching.push({ at: process.now(), tenant, resolve })),
+    reach: (tenant) => new Promise((resolve) => reaching.push({ at: now(), tenant, resolve })),
   }
 }

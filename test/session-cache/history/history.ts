@@ -5,11 +5,11 @@ import { Database, tokens } from "./database.js"
 import { playFailures } from "./failures.js"
 import { createNetwork, type NetworkFault } from "./network.js"
 import { playOtherTenant } from "./other-tenant.js"
-import { startReplica } from "./replica.js"
+import { type ReplicaFault, startReplica } from "./replica.js"
 import { createService, type ServiceFault } from "./service.js"
 
 /** The parts of the protocol that are removed, to test that the histories detect it. */
-export type Fault = ClientFault & NetworkFault & ServiceFault
+export type Fault = ClientFault & NetworkFault & ReplicaFault & ServiceFault
 
 /** The result of a history. */
 export interface Played {
@@ -33,7 +33,7 @@ export async function history(seed: number, fault: Fault = {}): Promise<Played> 
   /** Returns the duration of a message or a statement, in milliseconds, which is usually short. */
   const latency = () => (simulation.chance(slowness) ? simulation.between(100, 1_500) : simulation.between(1, 25))
 
-  const start = (name: string) => startReplica({ simulation, database, latency }, name)
+  const start = (name: string) => startReplica({ simulation, database, latency }, name, fault)
   const replicas = [start("a"), start("b")]
   const service = createService({ simulation, database, latency, replicas }, fault)
 

@@ -10,18 +10,30 @@ export interface ReplicaOptions {
   latency: () => number
 }
 
+export interface ReplicaFault {
+  /** The clock of the leases that a replica has granted jumps ahead with the wall clock. */
+  jumps?: boolean
+}
+
 /** A process of the service. */
 export interface Replica {
   name: string
   process: Process
+  /** The clock of its leases and of its feed. */
+  now: () => number
   feed: ChangeFeed
   /** The hubs of the real service. */
   hubs: Hubs
 }
 
-export function startReplica({ simulation, database, latency }: ReplicaOptions, name: string): Replica {
+export function startReplica(
+  { simulation, database, latency }: ReplicaOptions,
+  name: string,
+  fault: ReplicaFault,
+): Replica {
   const process = new Process(simulation)
-  const feed = createFeed({ simulation, database, latency, process })
+  const now = fault.jumps ? process.elapsed : process.now
+  const feed = createFeed({ simulation, database, latency, process, now })
 
   /** Writes the row of this replica for a tenant. In 1 of 20 cases the connection is lost during the write. */
   async function writeRow(tenant: string, row: StoredRow): Promise<void> {
@@ -39,8 +51,9 @@ export function startReplica({ simulation, database, latency }: ReplicaOptions, 
   }
 
   const write = (tenant: string, row: StoredRow) => process.see(writeRow(tenant, row))
-  const hubs = cacheHubs({ feed, write, now: process.now, after: process.after })
-  return { name, process, feed, hubs }
+  const { elapsed, after } = process
+  const hubs = cacheHubs({ feed, write, now, elapsed, after })
+  return { name, process, now, feed, hubs }
 }
 
 /** Returns the replicas that have not been killed. */

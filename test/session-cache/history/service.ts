@@ -63,10 +63,10 @@ export function createService(
   const awaiting = new WeakMap<Replica, Confirmed>()
 
   function awaitCaches(replica: Replica): Promise<void> {
-    const { process, feed } = replica
+    const { process, now, feed } = replica
     const reports = () => process.see(readRows())
     const pause = (ms: number) => new Promise<void>((resolve) => process.after(ms, resolve))
-    const confirmed = awaiting.get(replica) ?? cachesConfirmed({ reach: feed.reach, reports, now: process.now, pause })
+    const confirmed = awaiting.get(replica) ?? cachesConfirmed({ reach: feed.reach, reports, now, pause })
     awaiting.set(replica, confirmed)
     return process.see(confirmed(clientTenant, new AbortController().signal))
   }

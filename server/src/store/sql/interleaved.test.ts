@@ -3,8 +3,8 @@ import { createStoreDatabase } from "@authwire/test-support/databases/store-data
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { anyone, encryptionKeys, newAuthenticator, newId, newSession, newUser } from "../conformance/context.js"
 import type { Database } from "./database.js"
-import type { Statements } from "./query/statement.js"
 import { openSqlStore, type SqlStore, sqlStore } from "./index.js"
+import type { Statements } from "./query/statement.js"
 
 const options = { encryptionKeys, provisionalMs: 60_000, eventsKeepMs: 86_400_000 }
 

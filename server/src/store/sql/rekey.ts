@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises"
 import type { ObjectLiteral } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
+import { restMs } from "../../util/rest.js"
 import { sealedAccounts, sealedColumns } from "./accounts/sealed-accounts.js"
 import { isAfter } from "./bulk/table.js"
 import { createCipher } from "./cipher.js"
@@ -110,7 +111,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
           const start = performance.now()
           await visit(row)
           // Rests as long as it worked, so that sign-ins have priority. SQLite has no queue for its lock.
-          await setTimeout(performance.now() - start)
+          await setTimeout(restMs(start, 1))
         }
       }
       await Promise.all(Array.from({ length: concurrency }, work))

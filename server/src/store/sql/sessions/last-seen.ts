@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises"
+import { restMs } from "../../../util/rest.js"
 import { sharedLimits, sharesOf } from "../../../util/shared-limits.js"
 import type { Database } from "../database.js"
 import { itemParameters, type Statement, statement } from "../query/statement.js"
@@ -90,7 +91,7 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
         .map(({ tenant, userId }) => seenUser({ tenant, id: userId }))
       if (users.length > 0) await database.writes(waiter, [], (sql) => sql.change(users))
       await database.writes(waiter, [], (sql) => sql.write(update, { keys, now }))
-      await delay((performance.now() - begun) * restFactor, undefined, { ref: false })
+      await delay(restMs(begun, restFactor), undefined, { ref: false })
     }
   }
 
