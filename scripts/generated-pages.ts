@@ -70,7 +70,7 @@ export function withVersions(page: string, releases = hasHistory() ? lastRelease
   const rows = names.map((client, row) => [client, ...names.map((_, at) => (row * at === 0 ? "tested" : "–"))])
   const table = [["client", ...names.map((name) => `service ${name}`)], ["---", ...names.map(() => "---")], ...rows]
   const lines = table.map((cells) => `| ${cells.join(" | ")} |`)
-  const note = "There is no release yet, so this version is tested with itself alone.\n\n"
+  const note = "There is no earlier release, so this version is tested with itself alone.\n\n"
   return page.replace(versions, `${releases.length === 0 ? note : ""}${lines.join("\n")}\n\n`)
 }
 

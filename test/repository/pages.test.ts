@@ -28,7 +28,7 @@ describe("docs/stability.md", () => {
   })
 
   test("names each of the last releases as client and as service, and says when there is none", () => {
-    const note = "There is no release yet"
+    const note = "There is no earlier release"
     expect(withVersions(page, [])).toContain(note)
     const released = withVersions(page, ["v0.0.2", "v0.0.1"])
     expect(released).not.toContain(note)
