@@ -36,7 +36,12 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
     "client/src/sessions/**",
   ],
   "test/overload/*.long.test.ts": ["server/src/overload/**"],
-  "test/pipeline/*.long.test.ts": ["server/src/pipeline/**", "client/src/pipeline/**"],
+  "test/pipeline/*.long.test.ts": [
+    "server/src/pipeline/**",
+    "server/src/transport/grpc/grpc.ts",
+    "client/src/pipeline/**",
+    "client/src/transport/{checked-client,grpc,grpc-target}.ts",
+  ],
   "test/repository/*.long.test.ts": ["scripts/release/**", "*/package.json", "deploy/helm/**"],
   "test/resource-limits/*-log.long.test.ts": ["server/src/logging/**", "server/src/rpc/rejection*.ts"],
   "test/resource-limits/a*.long.test.ts": ["server/src/transport/limits/**"],

@@ -35,6 +35,8 @@ class Wire extends EventEmitter {
 class Channel {
   state = connectivityState.READY
   isClosed = false
+  /** Reports that the connection does not answer any more. */
+  die = () => {}
   readonly wires: Wire[] = []
   readonly watchers: (() => void)[] = []
   getConnectivityState = () => this.state
@@ -65,8 +67,9 @@ export function setUpMember({ random = 0, state = connectivityState.READY } = {}
   const seen: string[] = []
   const unsent: PipelinedCall[] = []
   const member = createMember({
-    connect() {
+    connect(dead) {
       const channel = new Channel()
+      channel.die = dead
       channel.state = state
       channels.push(channel)
       return channel.client

@@ -1,47 +1,10 @@
 import { http2Proxy } from "@authwire/test-support/connections/http2-proxy.js"
-import {
-  outcome,
-  type PipelineClient,
-  pipelineClient,
-  startReplicas,
-  tally,
-} from "@authwire/test-support/connections/pipeline.js"
+import { outcome, pipelineClient, startReplicas, tally } from "@authwire/test-support/connections/pipeline.js"
 import { tcpBalancer } from "@authwire/test-support/connections/tcp-balancer.js"
 import { createDatabase, describeServer } from "@authwire/test-support/databases/databases.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
-
-/** Starts callers that read and write until they are stopped. */
-function load({ adapter, close }: PipelineClient, callers: number) {
-  const outcomes: string[] = []
-  let created = 0
-  let stopped = false
-  const call = async (one: Promise<unknown>) => {
-    const end = await one.then(() => "OK", String)
-    outcomes.push(end)
-    return end === "OK"
-  }
-  const work = Array.from({ length: callers }, async (_, caller) => {
-    while (!stopped) {
-      await call(adapter.getUser(`${caller}`))
-      // Without an id, each execution would create another user.
-      if (await call(adapter.createUser({ name: "load", emailVerified: null } as never))) created++
-    }
-  })
-  return {
-    /** Resolves when calls that began after this have ended. */
-    async goesOn() {
-      const before = outcomes.length
-      await until(() => outcomes.length > before + callers * 10)
-    },
-    async stop() {
-      stopped = true
-      await Promise.all(work)
-      close()
-      return { outcomes: tally(outcomes), created }
-    },
-  }
-}
+import { load } from "./load.js"
 
 describeServer("two servers", (target) => {
   test("restarted in turn under the load of 32 callers: no call fails, and every write is done once", async () => {

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 /** The deadline of every call. On a dead connection it passes. */
 const timeoutMs = 10_000
 /** The time after which the client would itself notice that a connection is dead. */
-const keepaliveMs = 20_000
+const noticeMs = 20_000
 
 let authwire: Authwire
 beforeAll(async () => {
@@ -107,7 +107,7 @@ describe.each(clients)(
         const { end, livedMs } = await stopBetweenCalls({ client, url }, call, stoppedMs, proxy.lose)
         expect(end).toBe("OK")
         expect(proxy.accepted).toBe(2)
-        expect(livedMs).toBeLessThan(keepaliveMs / 2)
+        expect(livedMs).toBeLessThan(noticeMs / 2)
         expect(await usersWith(id)).toBe(kind === "read" ? 0 : 1)
       }),
     )

@@ -7,6 +7,7 @@ import { hasAdapters } from "../import/fixtures.ts"
 import { hasChromium } from "./applications/chromium.ts"
 import { hasNextExample, hasNextjs } from "./applications/nextjs.ts"
 import { hasSite } from "./applications/site.ts"
+import { findHaProxy } from "./connections/haproxy.ts"
 import { findPgBouncer } from "./connections/pgbouncer.ts"
 import { createRunFolder, createServerProcess, findServer, mysqlPrograms, serverEngines } from "./databases/servers.ts"
 import teardown from "./global-teardown.js"
@@ -61,6 +62,7 @@ function leftOutOfLongTests() {
   if (!hasAdapters()) leftOut.push("left out: the adapters of Auth.js (make adapters-install)")
   if (findEnvoy() === undefined) leftOut.push("left out: Envoy (make gateways-install)")
   if (findNginx() === undefined) leftOut.push("left out: nginx (install nginx)")
+  if (findHaProxy() === undefined) leftOut.push("left out: HAProxy (install haproxy)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   return leftOut
 }

@@ -1,3 +1,4 @@
+import { Code } from "@connectrpc/connect"
 import { connectivityState, status } from "@grpc/grpc-js"
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals"
 import { setUpMember } from "../../test/member-fakes.js"
@@ -156,6 +157,22 @@ describe("a member whose connection may be dead", () => {
     member.reconnect()
     expect([member.stream !== undefined, channels.length, channel().isClosed]).toEqual([true, 1, false])
   })
+})
+
+test("a member whose connection does not answer fails its calls, and opens another one at once", async () => {
+  const { member, channel, channels, openStream, seen } = setUpMember()
+  const wire = openStream()
+  const call = makeCall("a")
+  member.stream?.send(call)
+  await new Promise((resolve) => setImmediate(resolve))
+  const dead = channel()
+  dead.die()
+  await expect(call.response).rejects.toMatchObject({ code: Code.Unavailable })
+  expect([wire.isCancelled, member.stream, dead.isClosed, seen.at(-1)]).toEqual([true, undefined, true, "failed"])
+  openStream()
+  expect(channels).toHaveLength(2)
+  dead.die()
+  expect(member.stream?.isOpen).toBe(true)
 })
 
 test("a closed member ends its streams and opens no other", () => {

@@ -1,6 +1,7 @@
 import type { PipelineSettings } from "@authwire/proto/slim"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { type Client, connectivityState, type Metadata } from "@grpc/grpc-js"
+import { unanswered } from "../transport/checked-client.js"
 import type { PipelinedCall } from "./call.js"
 import { openPipelineStream, type PipelineStream } from "./stream.js"
 
@@ -43,8 +44,8 @@ export interface MemberEvents {
 }
 
 export interface MemberOptions {
-  /** Creates a channel of its own. After a failure a new one is created, so that the back-off of this file applies and not that of grpc-js. */
-  connect: () => Client
+  /** Creates a channel of its own, which calls `dead` when its connection does not answer any more. After a failure a new one is created, so that the back-off of this file applies and not that of grpc-js. */
+  connect: (dead: () => void) => Client
   /** Improves the message of a connection error. */
   explain: (error: ConnectError) => ConnectError
   metadata: Metadata
@@ -132,12 +133,6 @@ export function createMember({ connect, explain, metadata, events, now, random }
     client = undefined
   }
 
-  /** Ends a stream whose connection may be dead. Without calls it is cancelled, because its regular end would never be answered. */
-  function discard(stream: PipelineStream | undefined): void {
-    if (stream?.load === 0) stream.abandon(new ConnectError("the process was suspended", Code.Unavailable))
-    else stream?.finish()
-  }
-
   /** Resets the back-off. */
   function resetBackoff(): void {
     if (member.rejectsPipeline) return
@@ -150,7 +145,7 @@ export function createMember({ connect, explain, metadata, events, now, random }
     const trusted = member.isIdle && isConnected() ? lastSettings : undefined
     member.isIdle = false
     if (now() < retryAt) return
-    client ??= connect()
+    client ??= connected()
     const connection = client
     let carried = false
     let silent = false
@@ -189,6 +184,13 @@ export function createMember({ connect, explain, metadata, events, now, random }
     member.stream = opening
   }
 
+  function connected(): Client {
+    const created = connect(() => {
+      if (client === created) leave(unanswered(), true)
+    })
+    return created
+  }
+
   function openNow(): void {
     resetBackoff()
     open()
@@ -203,7 +205,11 @@ export function createMember({ connect, explain, metadata, events, now, random }
   }
 
   function reconnect(): void {
-    if (!isConnected()) return
+    if (isConnected()) leave(new ConnectError("the process was suspended", Code.Unavailable), false)
+  }
+
+  /** Drops the connection. Active calls fail if it is known to be dead; otherwise they may still end. */
+  function leave(error: ConnectError, isDead: boolean): void {
     const { stream, draining } = member
     const connection = client
     clearTimeout(drainingTimer)
@@ -212,8 +218,11 @@ export function createMember({ connect, explain, metadata, events, now, random }
     client = undefined
     member.isIdle = false
     resetBackoff()
-    discard(stream)
-    discard(draining)
+    for (const one of [stream, draining]) {
+      // Without calls it is cancelled, because its regular end would never be answered.
+      if (isDead || one?.load === 0) one?.abandon(error)
+      else one?.finish()
+    }
     connection?.close()
   }
 

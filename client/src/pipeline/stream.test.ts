@@ -3,7 +3,7 @@ import { type PipelineRequest, PipelineRequestSchema, PipelineResponseSchema } f
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { Code, type ConnectError } from "@connectrpc/connect"
 import { type Client, Metadata } from "@grpc/grpc-js"
-import { describe, expect, test } from "@jest/globals"
+import { describe, expect, jest, test } from "@jest/globals"
 import { makeCall } from "../../test/pipeline-fakes.js"
 import type { PipelinedCall } from "./call.js"
 import { openPipelineStream } from "./stream.js"
@@ -21,7 +21,10 @@ function setUp(maxInFlight = 1024) {
     end: () => {
       wire.isEnded = true
     },
-    cancel() {},
+    isCancelled: false,
+    cancel() {
+      wire.isCancelled = true
+    },
   })
   const codec = { encode: (_: PipelineRequest) => Buffer.alloc(0), decode: (_: Buffer): unknown => undefined }
   const makeBidiStreamRequest = (_: string, encode: typeof codec.encode, decode: typeof codec.decode) => {
@@ -58,6 +61,27 @@ function setUp(maxInFlight = 1024) {
 }
 
 describe("openPipelineStream", () => {
+  test("is cancelled if the service does not end it in time after its last call", () => {
+    jest.useFakeTimers({ doNotFake: ["nextTick"] })
+    try {
+      for (const giveUp of [true, false]) {
+        const { stream, wire, answer, send } = setUp()
+        const [call] = send(1)
+        stream.finish()
+        jest.advanceTimersByTime(60_000)
+        expect([wire.isEnded, wire.isCancelled]).toEqual([true, false])
+        if (giveUp) call?.abort()
+        else answer({ answers: [{ id: 1, outcome: { case: "message", value: new Uint8Array() } }] })
+        jest.advanceTimersByTime(4_999)
+        expect(wire.isCancelled).toBe(false)
+        jest.advanceTimersByTime(1)
+        expect(wire.isCancelled).toBe(true)
+      }
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+
   test("calls of one turn share a message", async () => {
     const { requests, send, turn } = setUp()
     send(100)

@@ -47,6 +47,8 @@ export interface StreamEvents {
 const batchBytes = 64 * 1024
 /** The most cancelled calls in one message. */
 const batchCancels = 64
+/** The time that the service has to end a finished stream without calls, in milliseconds. */
+const endMs = 5_000
 
 const path = `/${PipelineService.typeName}/${PipelineService.method.pipeline.name}`
 const encode = (request: PipelineRequest) => toBuffer(toBinary(PipelineRequestSchema, request))
@@ -70,6 +72,7 @@ export function openPipelineStream(
   let halfClosed = false
   let ended = false
   let used = true
+  let endTimer: NodeJS.Timeout | undefined
 
   function schedule(): void {
     if (scheduled || blocked || halfClosed || ended) return
@@ -86,6 +89,13 @@ export function openPipelineStream(
     if (ended || halfClosed || !finishing || unsent.size > 0) return
     halfClosed = true
     stream.end()
+    awaitEnd()
+  }
+
+  /** Cancels a finished stream that the service does not end. On a dead connection it would keep the process alive. */
+  function awaitEnd(): void {
+    if (!halfClosed || ended || active.size > 0) return
+    endTimer ??= setTimeout(() => stream.cancel(), endMs).unref()
   }
 
   function nextBatch(): PipelineRequest {
@@ -140,11 +150,13 @@ export function openPipelineStream(
     }
     if (response.draining) events.draining()
     if (response.answers.length > 0) events.space()
+    awaitEnd()
   }
 
   function close(error: ConnectError | undefined): void {
     if (ended) return
     ended = true
+    clearTimeout(endTimer)
     const left = [...unsent].flatMap(({ call }) => call ?? [])
     unsent.clear()
     for (const { call } of active.values()) {
@@ -189,6 +201,7 @@ export function openPipelineStream(
         if (!active.delete(call.id)) return
         cancelledIds.push(call.id)
         schedule()
+        awaitEnd()
       }
       events.space()
     },

@@ -1,8 +1,8 @@
 import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
-import { Client } from "@grpc/grpc-js"
 import { wrongOption } from "../errors/error.js"
 import { explainTls } from "../errors/tls-error.js"
-import { type GrpcTransport, grpcTransport } from "../transport/grpc.js"
+import { CheckedClient } from "../transport/checked-client.js"
+import { type GrpcTransport, grpcTransportOf } from "../transport/grpc.js"
 import { channelOptions, type GrpcTarget, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
 import { toMetadata } from "../transport/grpc-wire.js"
 import { connectionHeaders } from "../transport/headers.js"
@@ -27,6 +27,8 @@ export interface PipelineTransportOptions extends GrpcTargetOptions, PipelineOpt
   /** The headers of every call, sent once for each stream. A call carries only those of its own. */
   header?: Headers
   resolve?: Resolve
+  /** The pause between two checks of a connection, in milliseconds. */
+  checkMs?: number | undefined
   /** A monotonic clock, in milliseconds. */
   now?: () => number
   /** The time of day, in milliseconds. */
@@ -56,14 +58,14 @@ const maxHeaderLength = 4096
  * @throws AuthwireError with INVALID_ARGUMENT if an option is wrong.
  */
 export function pipelineTransport(options: PipelineTransportOptions): PipelineTransport {
-  const { connections = 1, header = new Headers(), resolve = systemResolve } = options
+  const { connections = 1, header = new Headers(), resolve = systemResolve, checkMs } = options
   const { now = () => performance.now(), wallClock = Date.now } = options
   const target = pipelineTarget(options)
   const metadata = toMetadata(header)
   // The header names a call, so that it is not sent as one of the stream.
   const requestId = header.get("x-request-id")
   const common = requestId === null ? {} : { "x-request-id": requestId }
-  const unary = grpcTransport(options)
+  const unary = grpcTransportOf(options)
   const alone = layered([connectionHeaders(header)], unary)
   let closed = false
 
@@ -81,7 +83,8 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
         // Otherwise all members would share one connection.
         "grpc.use_local_subchannel_pool": 1,
       }
-      const connect = () => new Client(endpoint.target, target.credentials, settings)
+      const connect = (dead: () => void) =>
+        new CheckedClient(endpoint.target, target.credentials, settings, { dead, checkMs })
       const explain = (error: ConnectError) => explainTls(error, target.security)
       return createMember({ connect, explain, metadata, events, now, random: Math.random })
     },

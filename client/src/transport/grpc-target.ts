@@ -38,11 +38,6 @@ export const channelOptions: ChannelOptions = {
   // Reconnects quickly after a restart of the service, because sign-ins are waiting.
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 2_000,
-  // Keepalive pings are sent between calls too. Otherwise the first call after a silently lost connection would wait
-  // until its deadline.
-  "grpc.keepalive_time_ms": 20_000,
-  "grpc.keepalive_timeout_ms": 5_000,
-  "grpc.keepalive_permit_without_calls": 1,
   // DNS must not change how calls are retried, and the TXT lookup would be an additional delay.
   "grpc.service_config_disable_resolution": 1,
   // The channelz registry would retain every channel that is not closed, and it counts every call.

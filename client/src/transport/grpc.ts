@@ -1,8 +1,9 @@
 import { create, type DescMessage, type DescMethodUnary, fromBinary } from "@bufbuild/protobuf"
 import type { UnaryResponse } from "@connectrpc/connect"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
-import { type CallOptions, Client, connectivityState, type Metadata } from "@grpc/grpc-js"
+import { type CallOptions, connectivityState, type Metadata } from "@grpc/grpc-js"
 import { explainTls, type Security } from "../errors/tls-error.js"
+import { answerMs, CheckedClient, unanswered } from "./checked-client.js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "./grpc-target.js"
 import { identity, toBuffer, toConnectError, toMetadata, unaryResponse } from "./grpc-wire.js"
 import { noStreams } from "./layer.js"
@@ -31,30 +32,46 @@ export interface GrpcTransport extends Transport {
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
 export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
+  return grpcTransportOf(options)
+}
+
+/** The same with a pause between two checks of the connection, in milliseconds. */
+export function grpcTransportOf(options: GrpcTargetOptions & { checkMs?: number | undefined }): GrpcTransport {
+  const { checkMs } = options
   const { target, credentials, settings, security } = grpcTarget(options)
-  let client: Client | undefined
+  let connection: Connection | undefined
   let closed = false
   const suspension = watchSuspension(() => {
     // Only an established connection can have been lost during the suspension. Calls may wait for one that is being
     // established.
-    if (client?.getChannel().getConnectivityState(false) === connectivityState.READY) disconnect()
+    if (connection?.client.getChannel().getConnectivityState(false) === connectivityState.READY) disconnect()
   })
 
-  function connection(): Client {
+  function connected(): Connection {
     if (closed) throw new ConnectError("the client is closed", Code.FailedPrecondition)
     suspension.look()
-    client ??= new Client(target, credentials, {
-      ...channelOptions,
-      ...settings,
-      // Otherwise a new client would reuse the connection of the old one while that still has calls.
-      "grpc.use_local_subchannel_pool": 1,
-    })
-    return client
+    connection ??= connect()
+    return connection
+  }
+
+  function connect(): Connection {
+    const calls = new Set<ActiveCall>()
+    const dead = () => {
+      if (connection?.client === client) disconnect()
+      // The client may have connections to other addresses, whose calls have as much time as the check had.
+      setTimeout(() => {
+        for (const call of calls) call.lose()
+      }, answerMs).unref()
+    }
+    // Otherwise a new client would reuse the connection of the old one while that still has calls.
+    const own = { ...channelOptions, ...settings, "grpc.use_local_subchannel_pool": 1 }
+    const client = new CheckedClient(target, credentials, own, { dead, checkMs })
+    return { client, calls }
   }
 
   function disconnect(): void {
-    client?.close()
-    client = undefined
+    connection?.client.close()
+    connection = undefined
   }
 
   return {
@@ -65,7 +82,7 @@ export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
       const bytes = toBuffer(serialize(method.input, create(method.input, input)))
       const callOptions =
         timeoutMs !== undefined && timeoutMs > 0 ? { deadline: Date.now() + Math.min(timeoutMs, maxTimeoutMs) } : {}
-      return request(connection(), security, method, bytes, metadata, callOptions, signal)
+      return request(connected(), security, method, bytes, metadata, callOptions, signal)
     },
     stream: noStreams,
     close() {
@@ -76,8 +93,19 @@ export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
   }
 }
 
+/** A client and its calls. */
+interface Connection {
+  readonly client: CheckedClient
+  readonly calls: Set<ActiveCall>
+}
+
+interface ActiveCall {
+  /** Ends the call because its connection is lost. */
+  lose(): void
+}
+
 function request<I extends DescMessage, O extends DescMessage>(
-  client: Client,
+  { client, calls }: Connection,
   security: Security,
   method: DescMethodUnary<I, O>,
   bytes: Buffer,
@@ -88,6 +116,13 @@ function request<I extends DescMessage, O extends DescMessage>(
   return new Promise((resolve, reject) => {
     const received: { header?: Metadata; trailer?: Metadata } = {}
     const cancel = () => call.cancel()
+    let isLost = false
+    const active: ActiveCall = {
+      lose() {
+        isLost = true
+        cancel()
+      },
+    }
     const call = client.makeUnaryRequest(
       `/${method.parent.typeName}/${method.name}`,
       identity,
@@ -97,11 +132,14 @@ function request<I extends DescMessage, O extends DescMessage>(
       callOptions,
       (error, message) => {
         signal?.removeEventListener("abort", cancel)
-        if (error) reject(signal?.aborted ? cancelled(signal) : explainTls(toConnectError(error), security))
+        calls.delete(active)
+        if (isLost) reject(unanswered())
+        else if (error) reject(signal?.aborted ? cancelled(signal) : explainTls(toConnectError(error), security))
         else if (message === undefined) reject(new ConnectError("the response has no message", Code.Internal))
         else resolve(unaryResponse(method, message, received))
       },
     )
+    calls.add(active)
     call.on("metadata", (metadata) => {
       received.header = metadata
     })

@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs"
-import { connect } from "node:net"
 import { join } from "node:path"
-import { freePort } from "../machine/free-port.ts"
+import { connects, freePort } from "../machine/free-port.ts"
 import { hasTool } from "../machine/tools.ts"
 import { until } from "../until.ts"
 
@@ -63,17 +62,5 @@ ignore_startup_parameters = extra_float_digits
       child.kill("SIGTERM")
       await closed
     },
-  }
-}
-
-async function connects(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1")
-  try {
-    await once(socket, "connect")
-    return true
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
   }
 }

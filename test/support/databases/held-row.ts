@@ -22,7 +22,10 @@ export interface HeldRow {
 }
 
 /** Blocks updates of three new users while `work` runs, or until they are released. */
-export async function withHeldRow(authwire: Authwire, work: (row: HeldRow) => Promise<void>): Promise<void> {
+export async function withHeldRow(
+  authwire: Pick<Authwire, "database" | "adapter">,
+  work: (row: HeldRow) => Promise<void>,
+): Promise<void> {
   const { database, adapter } = authwire
   const user = async () => {
     const { id } = await adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null })

@@ -1,5 +1,5 @@
 import { once } from "node:events"
-import { createServer } from "node:net"
+import { connect, createServer } from "node:net"
 
 // Loaded by jest and by Node directly, so it imports no other file of this repository.
 
@@ -31,4 +31,17 @@ export async function freePort(): Promise<number> {
     return port
   }
   throw new Error("no free port")
+}
+
+/** Whether a listener accepts connections on a port of 127.0.0.1. */
+export async function connects(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1")
+  try {
+    await once(socket, "connect")
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
 }
