@@ -80,16 +80,18 @@ type run struct {
 	name string // of the current fault
 }
 
+// loop injects all kinds of faults in a random order, and then in another one.
 func (r *run) loop(kinds []kind) error {
 	for {
-		r.wait(time.Second, 4*time.Second)
-		if r.Err() != nil {
-			return nil
-		}
-		next := kinds[r.IntN(len(kinds))]
-		r.name = next.name
-		if err := next.inject(r); err != nil {
-			return fmt.Errorf("%s: %w", next.name, err)
+		for _, next := range r.Perm(len(kinds)) {
+			r.wait(time.Second, 6*time.Second)
+			if r.Err() != nil {
+				return nil
+			}
+			r.name = kinds[next].name
+			if err := kinds[next].inject(r); err != nil {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
 		}
 	}
 }

@@ -35,10 +35,17 @@ func ofReplicas(d *deployment.Deployment) []kind {
 			if r.IntN(3) == 0 {
 				ahead = -ahead
 			}
-			err := replica.SetClock(ahead)
-			r.say("number %d by %v", number, ahead)
-			r.wait(2*second, 8*second)
-			return errors.Join(err, replica.SetClock(0))
+			r.say("number %d by %v, to and fro", number, ahead)
+			// Many times, because a step does harm only while something is timed.
+			for end := time.Now().Add(r.between(2*second, 6*second)); ; r.wait(second/10, second) {
+				if err := replica.SetClock(ahead); err != nil {
+					return err
+				}
+				r.wait(second/10, second)
+				if err := replica.SetClock(0); err != nil || r.Err() != nil || time.Now().After(end) {
+					return err
+				}
+			}
 		}),
 		of("clients cut off", connections(clients)),
 	}
