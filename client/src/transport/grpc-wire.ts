@@ -46,8 +46,7 @@ export function toMetadata(header: HeadersInit | undefined): Metadata {
   return metadata
 }
 
-function toHeaders(metadata: Metadata | undefined): Headers {
-  const headers = new Headers()
+function toHeaders(metadata: Metadata | undefined, headers = new Headers()): Headers {
   for (const [name, values] of Object.entries(metadata?.toJSON() ?? {})) {
     for (const value of values) {
       try {
@@ -60,14 +59,23 @@ function toHeaders(metadata: Metadata | undefined): Headers {
   return headers
 }
 
-/** Converts an error of grpc-js. The status codes have the same numbers in both libraries. */
-export function toConnectError({ code, details, metadata }: ServiceError): ConnectError {
+/**
+ * Converts an error of grpc-js. The status codes have the same numbers in both libraries. The metadata of Connect's error is both the
+ * header and the trailer of the response.
+ */
+export function toConnectError(failure: ServiceError, header?: Metadata): ConnectError {
+  // If a response is compressed in an unknown way, grpc-js ends the call without code and details, against its own types.
+  const { code = Code.Internal as number, details = "the response cannot be read", metadata } = failure
   // grpc-js appends this note even if it is empty.
   const message = details.replace(/\.? Resolution note: $/, "")
   const [bytes] = metadata.get("grpc-status-details-bin")
   const status = bytes instanceof Uint8Array ? readStatus(bytes, code) : undefined
   // grpc-js does not fully decode the encoded message of every server. The details contain the message unencoded.
-  const error = new ConnectError(status?.message || message, code as number as Code, toHeaders(metadata))
+  const error = new ConnectError(
+    status?.message || message,
+    code as number as Code,
+    toHeaders(metadata, toHeaders(header)),
+  )
   // If a Connect handler rethrows this error, its headers are then not sent to the handler's client.
   error.isWireError = true
   if (status !== undefined) error.details = detailsOf(status)

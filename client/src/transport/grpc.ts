@@ -134,7 +134,8 @@ function request<I extends DescMessage, O extends DescMessage>(
         signal?.removeEventListener("abort", cancel)
         calls.delete(active)
         if (isLost) reject(unanswered())
-        else if (error) reject(signal?.aborted ? cancelled(signal) : explainTls(toConnectError(error), security))
+        else if (error)
+          reject(signal?.aborted ? cancelled(signal) : explainTls(toConnectError(error, received.header), security))
         else if (message === undefined) reject(new ConnectError("the response has no message", Code.Internal))
         else resolve(unaryResponse(method, message, received))
       },
