@@ -166,9 +166,12 @@ describe(`on ${target}`, () => {
       args: ["--health=off", "--reflection=off"],
     })
     later(closed.stop)
-    const open = [Health.method.check, ServerReflectionV1.method, ServerReflectionV1Alpha.method].map((method) =>
-      "serverReflectionInfo" in method ? method.serverReflectionInfo : method,
-    )
+    const open = [
+      Health.method.check,
+      Health.method.list,
+      ServerReflectionV1.method,
+      ServerReflectionV1Alpha.method,
+    ].map((method) => ("serverReflectionInfo" in method ? method.serverReflectionInfo : method))
     const [grpc, http, connect] = ways
     for (const header of [{}, bearer("x"), bearer(keyOf("revoked"))] as Record<string, string>[]) {
       for (const method of open) {

@@ -76,6 +76,12 @@ export function describeMessages(world: World, carrier: Carrier): void {
     const transport = carrier.transport(world.server)
     const health = createClient(Health, transport)
     expect((await health.check({})).status).toBe(Status.SERVING)
+    const { statuses } = await health.list({})
+    expect(statuses).toMatchObject({
+      "": { status: Status.SERVING },
+      [UserService.typeName]: { status: Status.SERVING },
+    })
+    for (const service of Object.keys(statuses)) expect(await health.check({ service })).toEqual(statuses[service])
     const unknown = await failureOf(health.check({ service: "no.such.Service" }))
     expect([unknown.code, unknown.infos[0]?.reason]).toEqual(["NotFound", "SERVICE_UNKNOWN"])
     const watching = new AbortController()

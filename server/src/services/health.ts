@@ -1,7 +1,11 @@
 import { type Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/proto/health"
+import { Code } from "@connectrpc/connect"
 import { Failure } from "../errors/failure.js"
 import type { Readiness } from "../health/readiness.js"
 import type { Call, Implementation } from "../rpc/call.js"
+
+/** The most services that an answer of List may name. */
+const maxListed = 100
 
 /**
  * Creates grpc.health.v1.Health. The whole service (an empty name) and each of `serviceNames` are SERVING while the
@@ -19,6 +23,14 @@ export function healthService(deps: {
     async check({ service }) {
       if (!known.has(service)) throw new Failure("SERVICE_UNKNOWN")
       return { status: current() }
+    },
+    async list() {
+      if (known.size > maxListed) {
+        const message = `the service has more than ${maxListed} services`
+        throw new Failure("INVALID_FIELD", { code: Code.ResourceExhausted, message })
+      }
+      const status = current()
+      return { statuses: Object.fromEntries([...known].map((name) => [name, { status }])) }
     },
     async *watch({ service }, call: Call) {
       if (!known.has(service)) {
