@@ -1,5 +1,6 @@
 import type { ErrorReason } from "@authwire/proto"
 import type { BadRequest_FieldViolation } from "@authwire/proto/rpc/error_details"
+import type { Any } from "@bufbuild/protobuf/wkt"
 import { Code } from "@connectrpc/connect"
 import { StoreError, type StoreErrorReason } from "./store-error.js"
 
@@ -88,6 +89,8 @@ export class Failure extends Error {
   readonly metadata: Readonly<Record<string, string>>
   /** The delay after which the caller may retry, in milliseconds; undefined if the error suggests no retry. */
   readonly retryAfterMs: number | undefined
+  /** Replaces the details of the status. Only set by services of tests (see AnswerMetadata in rpc/call.ts). */
+  readonly details: readonly Any[] | undefined
 
   constructor(
     reason: Reason,
@@ -100,6 +103,8 @@ export class Failure extends Error {
       message?: string
       /** Replaces the code of the reason. */
       code?: Code
+      /** See the property. */
+      details?: readonly Any[]
     } = {},
   ) {
     const violations = options.violations ?? []
@@ -107,6 +112,7 @@ export class Failure extends Error {
     super(options.message ?? (detail === "" ? statuses[reason][1] : detail), { cause: options.cause })
     this.metadata = options.metadata ?? {}
     this.retryAfterMs = options.retryAfterMs
+    this.details = options.details
     this.reason = reason
     this.code = options.code ?? statuses[reason][0]
     this.violations = violations

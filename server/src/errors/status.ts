@@ -1,7 +1,7 @@
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@authwire/proto/rpc/error_details"
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf"
-import { anyPack, durationFromMs } from "@bufbuild/protobuf/wkt"
+import { type Any, anyPack, durationFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { codeOf, type Failure } from "./failure.js"
 
@@ -13,15 +13,19 @@ export function statusOf(failure: Failure, requestId: string): Status {
   return create(StatusSchema, {
     code: failure.code,
     message: failure.message,
-    details: detailsOf(failure, requestId).map(({ desc, value }) => anyPack(desc, value)),
+    details: failure.details?.slice() ?? detailsOf(failure, requestId).map(({ desc, value }) => anyPack(desc, value)),
   })
 }
 
 /** Returns the same as Connect's error. */
 export function connectErrorOf(failure: Failure, requestId: string): ConnectError {
   const error = new ConnectError(failure.message, failure.code)
-  error.details.push(...detailsOf(failure, requestId))
+  error.details = failure.details?.map(toConnectDetail) ?? detailsOf(failure, requestId)
   return error
+}
+
+function toConnectDetail({ typeUrl, value }: Any): ConnectError["details"][number] {
+  return { type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1), value }
 }
 
 function detailsOf(

@@ -24,6 +24,15 @@ export interface CallConnection extends Budgets {
   takeHealthRequest(): number
 }
 
+/**
+ * What an answer has beside its messages. This lets a test host services of other schemas, which send metadata, on the real listeners.
+ * Authwire's own methods send none.
+ */
+export interface AnswerMetadata {
+  readonly header: Headers
+  readonly trailer: Headers
+}
+
 /** What a listener knows about a call when its header has arrived. */
 export interface CallOptions {
   /** The transport of the call: `grpc`, `http` or `pipeline`. */
@@ -89,6 +98,8 @@ export class Call implements Caller {
   transaction: Transaction | undefined
   /** The id of the call's trace, for logs. Undefined if the trace is neither recorded here nor known to the caller. */
   traceId: string | undefined
+  /** Only services of tests set it, before the first answer. */
+  metadata: AnswerMetadata | undefined
   /** The span of the call, if it is recorded. */
   spans: readonly Span[] | undefined
   readonly #options: CallOptions

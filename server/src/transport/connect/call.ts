@@ -17,6 +17,8 @@ export interface HttpCall {
   readonly admitted: Promise<void>
   /** Fails the call because its request cannot be read. */
   fail(failure: Failure): void
+  /** Whether the method has failed, so that the answer has its error and none of Connect. */
+  readonly hasFailed: boolean
 }
 
 export interface HttpUnaryCall extends HttpCall {
@@ -32,6 +34,7 @@ export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall 
   const call = method.begin(options)
   const request = Promise.withResolvers<Message>()
   const admitted = Promise.withResolvers<void>()
+  let hasFailed = false
   const read = () => {
     admitted.resolve()
     return request.promise
@@ -40,6 +43,7 @@ export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall 
     try {
       return await method.unary(read, call)
     } catch (error) {
+      hasFailed = true
       throw connectErrorOf(toFailure(error), call.requestId)
     } finally {
       call.end()
@@ -51,6 +55,9 @@ export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall 
     call,
     admitted: admitted.promise,
     fail: request.reject,
+    get hasFailed() {
+      return hasFailed
+    },
     answer(message) {
       request.resolve(message)
       return answer
@@ -86,6 +93,7 @@ export function beginStream(
   const stream = method.stream(read(), call)[Symbol.asyncIterator]()
   let isMade = false
   let isOver = false
+  let hasFailed = false
   const end = () => {
     if (!isOver) call.end()
     isOver = true
@@ -108,12 +116,16 @@ export function beginStream(
       // A method that answers before it reads its requests does not notice their failure.
       if (!isMade) stream.throw?.(failure).catch(() => {})
     },
+    get hasFailed() {
+      return hasFailed
+    },
     async *answers(messages) {
       isMade = true
       requests.resolve(readable(messages, method, unparsed))
       try {
         for (let next = await first; next.done !== true; next = await stream.next()) yield next.value
       } catch (error) {
+        hasFailed = true
         throw connectErrorOf(toFailure(error), call.requestId)
       } finally {
         end()

@@ -27,20 +27,22 @@ export interface ForeignRequest {
   readonly requestId: string
   /** What has arrived of it, if it is in JSON. */
   readonly unparsed: UnparsedJson | undefined
+  /** Whether its method has failed, so that the error of the answer is that of the method. */
+  isOwn(): boolean
 }
 
 /**
  * Replaces the errors that Connect creates itself when it cannot read a request. Those errors quote the unreadable
- * input, are INTERNAL in some protocols, and have no reason. Errors of the router all carry an ErrorInfo and pass
- * unchanged.
+ * input, are INTERNAL in some protocols, and have no reason. Errors of the router pass unchanged: all of Authwire's carry an
+ * ErrorInfo, and `isOwn` tells those of other services.
  */
 export function withoutForeignErrors(
   response: UniversalServerResponse,
-  { method, requestId, unparsed }: ForeignRequest,
+  { method, requestId, unparsed, isOwn }: ForeignRequest,
   onForeignError: OnForeignError,
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
-    if (error === undefined || error.details.length > 0) return undefined
+    if (error === undefined || error.details.length > 0 || isOwn()) return undefined
     const failure = asUnreadable(error, method, unparsed)
     onForeignError(failure?.code ?? error.code, failure)
     return failure && connectErrorOf(failure, requestId)

@@ -1,4 +1,5 @@
 import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
+import type { Registry } from "@bufbuild/protobuf"
 import { type ConnectRouter, type ContextValues, createConnectRouter, createContextValues } from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure } from "../../errors/failure.js"
@@ -47,6 +48,8 @@ export interface ConnectHandlerOptions {
   connectionOf: (request: NodeRequest) => Connection
   /** Called if a header is larger than the limit of its path, in bytes. */
   onLargeHeader: (maxBytes: number) => void
+  /** The messages that google.protobuf.Any may contain in JSON. Only tests need one, because Authwire's own messages have no Any. */
+  registry?: Registry | undefined
 }
 
 export interface ConnectHandler {
@@ -59,7 +62,7 @@ export interface ConnectHandler {
 export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const { router, openMethods } = options
   // A misspelt name in JSON is an error, because it may be that of a field or value that restricts the call.
-  const jsonOptions = { ignoreUnknownFields: false }
+  const jsonOptions = { ignoreUnknownFields: false, ...(options.registry && { registry: options.registry }) }
   const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate, jsonOptions })
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
@@ -166,7 +169,9 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const body = new RequestBody("stream" in request ? request.stream : request, usage)
     handler({ ...asked, body: arriving(body, () => callOf(state).call, unparsed) })
       .then((answer) => {
-        const own = withoutForeignErrors(answer, { method: method.desc, requestId, unparsed }, (code, failure) => {
+        const isOwn = () => state.call?.hasFailed === true
+        const foreign = { method: method.desc, requestId, unparsed, isOwn }
+        const own = withoutForeignErrors(answer, foreign, (code, failure) => {
           if (state.call === undefined) {
             connection.countUnauthenticated()
             router.rejected(method.desc, "http", requestId, code)

@@ -9,7 +9,7 @@ import { limits } from "../limits/limits.js"
 import { createAcceptor, negotiated } from "../listener/accept.js"
 import { listen } from "../listener/listen.js"
 import type { Listener, ListenerOptions } from "../listener/listener.js"
-import { connectHandler } from "./handler.js"
+import { type ConnectHandlerOptions, connectHandler } from "./handler.js"
 import { http1Connections } from "./http1-connections.js"
 import { http1Response, http2Response, securityHeaders } from "./response-headers.js"
 
@@ -24,7 +24,9 @@ const withTls = { "strict-transport-security": "max-age=31536000" }
  *
  * Pages of other origins cannot call it: there are no CORS headers, and a preflight request is rejected.
  */
-export async function openHttpListener(options: ListenerOptions & { readiness: Readiness }): Promise<Listener> {
+export async function openHttpListener(
+  options: ListenerOptions & { readiness: Readiness } & Pick<ConnectHandlerOptions, "registry">,
+): Promise<Listener> {
   const { router, maxMessageBytes, handshakeTimeoutMs, idleTimeoutMs } = options
   const connections = new WeakMap<object, Connection>()
   const once = atMostEvery(largeHeaderLogMs, () => performance.now())
@@ -43,6 +45,7 @@ export async function openHttpListener(options: ListenerOptions & { readiness: R
       // The connection was closed, so no client receives the answer.
       new Connection(maxMessageBytes, undefined),
     onLargeHeader,
+    registry: options.registry,
   })
   const headers = { ...securityHeaders, ...(options.certificate && withTls) }
   let closing = false

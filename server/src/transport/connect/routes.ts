@@ -50,6 +50,7 @@ export async function requestGate(context: HandlerContext): Promise<void> {
           const tooMany = request.openMethods.request(method.desc, exchange.connection)
           if (tooMany !== undefined) throw tooMany
         })
+  begun.call.metadata = { header: context.responseHeader, trailer: context.responseTrailer }
   request.call = begun
   follow(begun, exchange)
   await begun.admitted
@@ -96,10 +97,15 @@ function adapt(method: Method): MethodImpl<DescMethod> {
       return (callOf(state) as HttpUnaryCall).answer(request)
     }) as MethodImpl<DescMethod>
   }
-  return ((requests: Message | AsyncIterable<Message>, context: HandlerContext) =>
+  const stream = (requests: Message | AsyncIterable<Message>, context: HandlerContext) =>
     (callOf(requestOf(context)) as HttpStreamCall).answers(
       Symbol.asyncIterator in requests ? requests : single(requests),
-    )) as MethodImpl<DescMethod>
+    )
+  if (method.desc.methodKind !== "client_streaming") return stream as MethodImpl<DescMethod>
+  return (async (requests: AsyncIterable<Message>, context: HandlerContext) => {
+    for await (const only of stream(requests, context)) return only
+    throw new Error(`${method.desc.name} has not answered`)
+  }) as MethodImpl<DescMethod>
 }
 
 async function* single(request: Message): AsyncIterable<Message> {

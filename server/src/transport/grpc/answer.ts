@@ -2,6 +2,7 @@ import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2"
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { create } from "@bufbuild/protobuf"
 import { encodeBinaryHeader } from "@connectrpc/connect"
+import type { AnswerMetadata } from "../../rpc/call.js"
 
 type SentStatus = Pick<Status, "code" | "message" | "details">
 
@@ -16,16 +17,20 @@ const header = {
 const waitForTrailers = { waitForTrailers: true }
 
 /** Sends the header of an answer, unless it was sent. */
-export function sendHeader(stream: ServerHttp2Stream): void {
-  if (!isOver(stream) && !stream.headersSent) stream.respond(header, waitForTrailers)
+export function sendHeader(stream: ServerHttp2Stream, metadata?: AnswerMetadata): void {
+  if (isOver(stream) || stream.headersSent) return
+  stream.respond(
+    metadata === undefined ? header : { ...header, ...Object.fromEntries(metadata.header) },
+    waitForTrailers,
+  )
 }
 
 /** Sends a message. Resolves when the client has received it, or never can. */
-export function sendMessage(stream: ServerHttp2Stream, message: Uint8Array): Promise<void> {
+export function sendMessage(stream: ServerHttp2Stream, message: Uint8Array, metadata?: AnswerMetadata): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   if (isOver(stream)) resolve()
   else {
-    sendHeader(stream)
+    sendHeader(stream, metadata)
     stream.write(withPrefix(message), () => resolve())
   }
   return promise
@@ -40,9 +45,13 @@ export function endWithAnswer(stream: ServerHttp2Stream, message: Uint8Array): v
 }
 
 /** Ends a stream with a status, after the messages that were sent. */
-export function endWithStatus(stream: ServerHttp2Stream, status: SentStatus): void {
+export function endWithStatus(stream: ServerHttp2Stream, status: SentStatus, metadata?: AnswerMetadata): void {
   if (isOver(stream)) return
   const trailers = trailersOf(status)
+  if (metadata !== undefined) {
+    sendHeader(stream, metadata)
+    Object.assign(trailers, Object.fromEntries(metadata.trailer))
+  }
   if (!stream.headersSent) {
     stream.respond({ ...header, ...trailers }, { endStream: true })
     return

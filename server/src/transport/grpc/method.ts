@@ -38,9 +38,11 @@ export function serveUnary(request: GrpcRequest): void {
     .unaryBytes(read, call)
     .then((answer) => {
       if (!usage.answers(answer.length)) throw new Failure("ANSWERS_NOT_TAKEN")
-      endWithAnswer(stream, answer)
+      if (call.metadata === undefined) return endWithAnswer(stream, answer)
+      sendMessage(stream, answer, call.metadata)
+      endWithStatus(stream, ok, call.metadata)
     })
-    .catch((error: unknown) => endWithStatus(stream, statusOf(toFailure(error), call.requestId)))
+    .catch((error: unknown) => endWithStatus(stream, statusOf(toFailure(error), call.requestId), call.metadata))
     .finally(() => {
       body.discard()
       call.end()
@@ -59,7 +61,7 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
       const bytes = method.codec.encode(answer)
       admitted(request)
       usage.sent()
-      const sent = sendMessage(stream, bytes).then(() => usage.taken())
+      const sent = sendMessage(stream, bytes, call.metadata).then(() => usage.taken())
       // At most two messages are outstanding: one in transit and one queued. Otherwise the stream would buffer many
       // messages, of any size, for a client that does not read. If the call is over, the error of the wait is ignored,
       // because the method throws the reason.
@@ -67,10 +69,10 @@ export async function serveStream(request: GrpcRequest): Promise<void> {
       last = sent
     }
     admitted(request)
-    sendHeader(stream)
-    endWithStatus(stream, ok)
+    sendHeader(stream, call.metadata)
+    endWithStatus(stream, ok, call.metadata)
   } catch (thrown) {
-    endWithStatus(stream, statusOf(toFailure(thrown), call.requestId))
+    endWithStatus(stream, statusOf(toFailure(thrown), call.requestId), call.metadata)
   } finally {
     waits.end()
     body.discard()
