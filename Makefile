@@ -4,7 +4,7 @@ export NODE_OPTIONS := $(NODE_OPTIONS) --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help install build run demo site packages release-check release-packages release-upgrade release-artefacts release-ready test test-long test-mysql test-perf bench soak flood attack fuzz prove gen lint format verify clean \
+.PHONY: help install build run demo site packages release-check release-packages release-upgrade release-artefacts release-ready test test-long conformance test-mysql test-perf bench soak flood attack fuzz prove gen lint format verify clean \
   bench-install test-install nextjs-install next-auth-4-install next-example-install browser-install runtimes-install adapters-install deploy-install site-install \
   tracing-install earlier-install gateways-install release-install bench-import bench-cleanup failover screenshots
 
@@ -41,6 +41,9 @@ test-mysql: build ## run the tests on MySQL only (AUTHWIRE_TEST_MYSQL_URL, or a 
 
 test-long: build test-install deploy-install site release-packages ## run all long tests: imports, kills, browsers, other runtimes and languages, deploy/, release
 	scripts/test --config jest.long.config.js $(ARGS)
+
+conformance: build ## run the conformance suite of Connect and h2spec, and print the counts (.ci/run installs them)
+	scripts/test --config jest.long.config.js test/conformance $(ARGS)
 
 test-perf: build ## run the tests that measure durations, on an otherwise idle machine
 	scripts/test --config jest.perf.config.js $(ARGS)

@@ -22,6 +22,12 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/cli/drain-delay.long.test.ts": ["server/src/cluster/**", "server/src/health/**"],
   "test/adapter/nextjs-session.long.test.ts": ["client/src/nextjs.ts", "client/src/sessions/**"],
   "test/backup/*.long.test.ts": ["docs/backup.md", "server/src/store/sql/schema/migrations/**"],
+  "test/conformance/*.long.test.ts": [
+    "server/src/{rpc,errors}/**",
+    "server/src/transport/**",
+    "client/src/transport/**",
+    "test/conformance/**",
+  ],
   "test/console/*.long.test.ts": ["console/**"],
   "test/deploy/*.long.test.ts": ["deploy/**", "scripts/deploy/**", "server/src/config/*-options.ts"],
   "test/examples/express-*.long.test.ts": ["examples/express/**", "server/src/services/authenticator.ts"],
