@@ -190,7 +190,8 @@ function errorInfo(error: ConnectError) {
   return error.findDetails(ErrorInfoSchema).find((info) => info.domain === domain)
 }
 
-function statusName(code: Code): StatusName {
+/** Returns the name of a status code. */
+export function statusName(code: Code): StatusName {
   // A custom transport may use any number.
   return statusNames[code] ?? "UNKNOWN"
 }

@@ -23,6 +23,7 @@ async function setUp(targets: readonly string[] | Error, connections = 1) {
     fallback: (call) => {
       fallen.push(idOf(call))
     },
+    log: { separateCalls: { used() {}, over() {} }, knownEndpoints: { used() {}, over() {} } },
     now: () => world.now,
     wallClock: () => world.time,
   })

@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect"
+import type { FallbackLog } from "../transport/fallback-log.js"
 import { watchSuspension } from "../transport/suspension.js"
 import type { CallOwner, PipelinedCall, Slot } from "./call.js"
 import type { Endpoint } from "./endpoints.js"
@@ -22,6 +23,8 @@ export interface PoolOptions {
   member: (endpoint: Endpoint, events: MemberEvents) => Member
   /** Makes the calls that no pipeline carries. */
   fallback: (call: PipelinedCall) => void
+  /** Logs when no pipeline carries calls, and when the endpoints cannot be looked up but are known from before. */
+  log: { readonly separateCalls: FallbackLog; readonly knownEndpoints: FallbackLog }
   now: () => number
   /** The time of day, in milliseconds. It reveals that the process was suspended. */
   wallClock: () => number
@@ -36,7 +39,7 @@ const groupSize = 16
 const idleMs = 500
 
 export function createPipelinePool(options: PoolOptions): PipelinePool {
-  const { endpoints, connections, member, fallback, now, wallClock } = options
+  const { endpoints, connections, member, fallback, log, now, wallClock } = options
   const membersOf = new Map<string, Member[]>()
   let members: Member[] = []
   let refreshedAt = Number.NEGATIVE_INFINITY
@@ -56,7 +59,7 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
     refreshing = true
     endpoints()
       .then(applyEndpoints, (cause: Error) => {
-        resolveError = new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause)
+        notFound(new ConnectError(cause.message, Code.Unavailable, undefined, undefined, cause))
       })
       .finally(() => {
         refreshing = false
@@ -65,11 +68,20 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
       })
   }
 
+  function notFound(error: ConnectError): void {
+    resolveError = error
+    if (members.length > 0) log.knownEndpoints.used(error)
+  }
+
   function applyEndpoints(found: readonly Endpoint[]): void {
-    resolveError =
-      found.length > 0 ? undefined : new ConnectError("the host name resolves to no address", Code.Unavailable)
     // A name without any address is taken for a temporary mistake.
-    if (closed || found.length === 0) return
+    if (found.length === 0) {
+      notFound(new ConnectError("the host name resolves to no address", Code.Unavailable))
+      return
+    }
+    resolveError = undefined
+    log.knownEndpoints.over()
+    if (closed) return
     const targets = new Set(found.map(({ target }) => target))
     for (const [target, gone] of membersOf) {
       if (targets.has(target)) continue
@@ -142,8 +154,11 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
       return true
     }
     if ((refreshing && members.length === 0) || members.some((one) => one.stream?.isOpen)) return false
-    if (members.some((one) => one.rejectsPipeline)) fallback(call)
-    else if (members.some((one) => one.stream !== undefined)) return false
+    const rejecting = members.find((one) => one.rejectsPipeline)
+    if (rejecting !== undefined) {
+      log.separateCalls.used(rejecting.error)
+      fallback(call)
+    } else if (members.some((one) => one.stream !== undefined)) return false
     else call.fail(unavailable())
     return true
   }
@@ -155,6 +170,7 @@ export function createPipelinePool(options: PoolOptions): PipelinePool {
 
   /** Dispatches calls again after a change of the members. */
   function redispatch(unsent: readonly PipelinedCall[]): void {
+    if (members.some((one) => one.stream?.isOpen)) log.separateCalls.over()
     for (const call of unsent) if (!dispatch(call)) enqueue(call)
     dispatchWaiting()
     leaveDraining()

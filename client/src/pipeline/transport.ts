@@ -2,8 +2,15 @@ import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
 import { wrongOption } from "../errors/error.js"
 import { explainTls } from "../errors/tls-error.js"
 import { CheckedClient } from "../transport/checked-client.js"
+import { fallbackLog } from "../transport/fallback-log.js"
 import { type GrpcTransport, grpcTransportOf } from "../transport/grpc.js"
-import { channelOptions, type GrpcTarget, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
+import {
+  channelOptions,
+  type GrpcTarget,
+  type GrpcTargetOptions,
+  grpcServer,
+  grpcTarget,
+} from "../transport/grpc-target.js"
 import { toMetadata } from "../transport/grpc-wire.js"
 import { connectionHeaders } from "../transport/headers.js"
 import { layered, noStreams } from "../transport/layer.js"
@@ -69,7 +76,12 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   const alone = layered([connectionHeaders(header)], unary)
   let closed = false
 
+  const { address } = grpcServer(options)
   const pool = createPipelinePool({
+    log: {
+      separateCalls: fallbackLog(address, "does not carry pipelines, so every call is sent separately"),
+      knownEndpoints: fallbackLog(address, "cannot be looked up, so the addresses found before are used"),
+    },
     endpoints: () => endpointsOf(target, resolve),
     connections,
     now,

@@ -1,3 +1,5 @@
+import { Code, ConnectError } from "@connectrpc/connect"
+import type { FallbackLog } from "../transport/fallback-log.js"
 import type { SessionCache } from "./cache.js"
 import { suspensionMs } from "./clock.js"
 
@@ -28,8 +30,8 @@ export interface FollowStream {
 
 export interface FollowEvents {
   message(response: FollowResponse): void
-  /** Called when the stream has ended, for any reason. No other event follows. */
-  ended(): void
+  /** Called when the stream has ended, with the reason. No other event follows. */
+  ended(error: ConnectError): void
 }
 
 export interface FollowerOptions {
@@ -42,6 +44,8 @@ export interface FollowerOptions {
   connect: (events: FollowEvents) => FollowStream
   /** Returns a random number from 0 to 1. */
   random: () => number
+  /** Logs when no stream gives the cache a lease, so that every read is a call. */
+  uncachedReads: FallbackLog
 }
 
 /** Keeps the lease of a cache valid while the cache is used. */
@@ -78,7 +82,7 @@ const silentMs = 3_000
  * ends for any reason.
  */
 export function follower(options: FollowerOptions): Follower {
-  const { cache, maxStaleMs, now, after, connect, random } = options
+  const { cache, maxStaleMs, now, after, connect, random, uncachedReads } = options
   const intervalMs = maxStaleMs / 4
   let stream: FollowStream | undefined
   let usedAt = Number.NEGATIVE_INFINITY
@@ -91,6 +95,7 @@ export function follower(options: FollowerOptions): Follower {
     let sentAt = 0
     let cancelTimer = () => {}
     let isOver = false
+    let hasLease = false
 
     function over(): void {
       isOver = true
@@ -99,8 +104,9 @@ export function follower(options: FollowerOptions): Follower {
       if (stream === current) stream = undefined
     }
 
-    function failed(): void {
+    function failed(error: ConnectError): void {
       over()
+      if (!hasLease) uncachedReads.used(error)
       const pauseMs = Math.min(maxPauseMs, minPauseMs * 2 ** failures)
       failures++
       retryAt = now() + pauseMs * (1 - random() / 2)
@@ -118,7 +124,7 @@ export function follower(options: FollowerOptions): Follower {
       sentAt = now()
       cancelTimer = after(maxStaleMs + silentMs, () => {
         if (isOver) return
-        failed()
+        failed(new ConnectError("the service does not answer", Code.DeadlineExceeded))
         current.cancel()
       })
       current.send({ ...first, nonce })
@@ -132,12 +138,14 @@ export function follower(options: FollowerOptions): Follower {
         if (reset || keys.length > 0) current.send({ confirmed: sequence })
         if (answered === 0n || answered !== nonce) return
         failures = 0
+        hasLease = true
+        uncachedReads.over()
         cache.grant(sentAt + maxStaleMs - suspensionMs)
         cancelTimer()
         cancelTimer = after(Math.max(0, sentAt + intervalMs - now()), ping)
       },
-      ended() {
-        if (!isOver) failed()
+      ended(error) {
+        if (!isOver) failed(error)
       },
     })
     stream = current

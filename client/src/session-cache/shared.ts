@@ -1,7 +1,8 @@
 import { Client } from "@grpc/grpc-js"
 import type { SessionCacheOptions } from "../adapter/options.js"
 import { wrongOption } from "../errors/error.js"
-import { channelOptions, type GrpcTargetOptions, grpcTarget } from "../transport/grpc-target.js"
+import { fallbackLog } from "../transport/fallback-log.js"
+import { channelOptions, type GrpcTargetOptions, grpcServer, grpcTarget } from "../transport/grpc-target.js"
 import { toMetadata } from "../transport/grpc-wire.js"
 import { type Shared, shared } from "../transport/shared.js"
 import { type SessionCache, sessionCache } from "./cache.js"
@@ -53,6 +54,10 @@ function openCache(connection: SharedCacheOptions, maxStaleMs: number, size: num
       return openFollowStream(new Client(target, credentials, own), metadata, events)
     },
     random: Math.random,
+    uncachedReads: fallbackLog(
+      grpcServer(connection).address,
+      "does not announce changes of sessions, so the session cache is not used",
+    ),
   })
   return { cache, used, close, isIdle: true }
 }

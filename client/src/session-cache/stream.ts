@@ -1,7 +1,8 @@
 import { FollowRequestSchema, FollowResponseSchema, SessionCacheService } from "@authwire/proto/slim"
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
-import type { Client, ClientDuplexStream, Metadata } from "@grpc/grpc-js"
-import { identity, toBuffer } from "../transport/grpc-wire.js"
+import { Code, ConnectError } from "@connectrpc/connect"
+import { type Client, type ClientDuplexStream, type Metadata, type StatusObject, status } from "@grpc/grpc-js"
+import { identity, toBuffer, toConnectError } from "../transport/grpc-wire.js"
 import type { FollowEvents, FollowRequest, FollowStream } from "./follower.js"
 
 const path = `/${SessionCacheService.typeName}/${SessionCacheService.method.follow.name}`
@@ -18,11 +19,11 @@ export function openFollowStream(client: Client, metadata: Metadata, events: Fol
   const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(path, identity, identity, metadata)
   let isOver = false
 
-  function over(): void {
+  function over(error: ConnectError): void {
     if (isOver) return
     isOver = true
     client.close()
-    events.ended()
+    events.ended(error)
   }
 
   stream.on("data", (bytes: Buffer) => {
@@ -31,12 +32,15 @@ export function openFollowStream(client: Client, metadata: Metadata, events: Fol
       events.message(fromBinary(FollowResponseSchema, bytes))
     } catch {
       stream.cancel()
-      over()
+      over(new ConnectError("the response is not one of the schema", Code.Internal))
     }
   })
   // The status event reports the same failure.
   stream.on("error", () => {})
-  stream.on("status", over)
+  stream.on("status", (end: StatusObject) => {
+    if (end.code === status.OK) over(new ConnectError("the service ended the stream", Code.Unavailable))
+    else over(toConnectError(Object.assign(new Error(end.details), end)))
+  })
 
   function send(request: FollowRequest): void {
     if (!isOver) stream.write(toBuffer(toBinary(FollowRequestSchema, create(FollowRequestSchema, request))))

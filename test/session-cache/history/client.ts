@@ -60,6 +60,7 @@ export function startClient({ simulation, network, service, maxStaleMs }: Client
     after: process.after,
     connect: (events) => network.connect(process, events),
     random: simulation.random,
+    uncachedReads: { used() {}, over() {} },
   })
   const unary = (...[method, , , , input]: Parameters<Transport["unary"]>) =>
     process.see(service.serve(method.name, input as never))

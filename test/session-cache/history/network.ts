@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect"
 import type { FollowEvents, FollowStream } from "../../../client/src/session-cache/follower.js"
 import type { FollowRequest } from "../../../server/src/session-cache/client-stream.js"
 import type { HubStream } from "../../../server/src/session-cache/hub.js"
@@ -74,7 +75,7 @@ export function createNetwork(
           client.do(() => {
             if (isOver) return
             isOver = true
-            events.ended()
+            events.ended(new ConnectError("the connection is lost", Code.Unavailable))
           }),
         )
     }
