@@ -73,7 +73,8 @@ func (p *Process) spawn() (<-chan struct{}, error) {
 	command.Env = append(os.Environ(), p.env...)
 	command.Dir = p.folder
 	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: p.user}
+	// In a group of its own: an interrupt of this process is not one of the program.
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: p.user, Setpgid: true}
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}

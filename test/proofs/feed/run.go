@@ -104,10 +104,10 @@ type feed struct {
 
 func (f *feed) run(ctx context.Context) error {
 	replicas, err := connect(f.endpoints, f.tenant.Key)
+	defer replicas.close()
 	if err != nil {
 		return err
 	}
-	defer replicas.close()
 	id := fmt.Sprintf("last-%016x", f.random.Uint64())
 	last := keyOf(authwirev1.EventKind_EVENT_KIND_USER_CREATED, id)
 	// Everything ends, whatever happens.
@@ -120,7 +120,7 @@ func (f *feed) run(ctx context.Context) error {
 	following := f.follow(watching, last, watchers)
 	select {
 	case cursor := <-began:
-		for number := range replicas.connections[1:] {
+		for number := range replicas[1:] {
 			watchers = append(watchers, &watcher{replicas: replicas, cursor: cursor, replica: number + 1})
 		}
 		watchers = append(watchers, &watcher{replicas: replicas, cursor: cursor, roams: true})
@@ -178,7 +178,7 @@ func (f *feed) follow(ctx context.Context, last string, watchers []*watcher) *sy
 }
 
 // write makes writes until the context ends.
-func (f *feed) write(ctx context.Context, replicas *replicas) {
+func (f *feed) write(ctx context.Context, replicas replicas) {
 	if f.tenant.Shared {
 		<-ctx.Done()
 		return

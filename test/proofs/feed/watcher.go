@@ -7,12 +7,15 @@ import (
 	"time"
 
 	authwirev1 "github.com/authwire/authwire/gen/go/authwire/v1"
+	"google.golang.org/grpc"
+
+	"github.com/authwire/authwire/test/proofs/dial"
 	"github.com/authwire/authwire/test/proofs/history"
 )
 
-// watcher follows the feed of a tenant, over connections of its own, until it has received the event with the key `last`.
+// watcher follows the feed of a tenant until it has received the event with the key `last`.
 type watcher struct {
-	replicas *replicas
+	replicas replicas
 	// Where it continues, and the number of the replica.
 	cursor  string
 	replica int
@@ -82,3 +85,26 @@ func (w *watcher) watch(ctx context.Context) error {
 }
 
 func keyOf(kind authwirev1.EventKind, user string) string { return kind.String() + " " + user }
+
+// replicas are connections to all replicas, with one API key.
+type replicas []*grpc.ClientConn
+
+func connect(endpoints []string, key string) (r replicas, err error) {
+	for _, endpoint := range endpoints {
+		connection, err := dial.Replica(endpoint, key)
+		if err != nil {
+			return r, err
+		}
+		r = append(r, connection)
+	}
+	return r, nil
+}
+
+// at returns the connection to a replica. The numbers start again after the last one.
+func (r replicas) at(number int) *grpc.ClientConn { return r[number%len(r)] }
+
+func (r replicas) close() {
+	for _, connection := range r {
+		_ = connection.Close()
+	}
+}

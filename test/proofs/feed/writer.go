@@ -42,7 +42,7 @@ func (w *writes) put(key string, write Write) {
 type writer struct {
 	*writes
 	*rand.Rand
-	replicas *replicas
+	replicas replicas
 }
 
 type call func(context.Context, grpc.ClientConnInterface) error

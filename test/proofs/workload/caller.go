@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/authwire/authwire/test/proofs/dial"
 	"github.com/authwire/authwire/test/proofs/history"
 )
 
@@ -40,18 +39,7 @@ func newCaller(options Options, seed int64) (*caller, error) {
 		if options.Fault != nil {
 			interceptors = append(interceptors, options.Fault(replica))
 		}
-		connection, err := grpc.NewClient("passthrough:///"+endpoint,
-			grpc.WithChainUnaryInterceptor(interceptors...),
-			grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithPerRPCCredentials(apiKey(options.Key)),
-			// What is repeated, the workload repeats.
-			grpc.WithDisableRetry(),
-			grpc.WithIdleTimeout(0),
-			// A replica that was started again is used at once.
-			grpc.WithConnectParams(grpc.ConnectParams{
-				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 300 * time.Millisecond},
-				MinConnectTimeout: time.Second,
-			}))
+		connection, err := dial.Replica(endpoint, options.Key, grpc.WithChainUnaryInterceptor(interceptors...))
 		if err != nil {
 			c.close()
 			return nil, err
@@ -135,15 +123,3 @@ func repeatable(ctx context.Context, scope string, key int) context.Context {
 	}
 	return metadata.AppendToOutgoingContext(ctx, "idempotency-key", fmt.Sprintf("proof-key-%s-%d", scope, key))
 }
-
-// apiKey is sent with every call. An empty one is not sent, as for a service with --dev.
-type apiKey string
-
-func (key apiKey) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	if key == "" {
-		return nil, nil
-	}
-	return map[string]string{"authorization": "Bearer " + string(key)}, nil
-}
-
-func (apiKey) RequireTransportSecurity() bool { return false }
