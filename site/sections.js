@@ -48,6 +48,7 @@ const named = [
       "docs/limits.md",
       "docs/client.md",
       "docs/stability.md",
+      "docs/consistency.md",
       "SECURITY.md",
       "CHANGELOG.md",
     ],
