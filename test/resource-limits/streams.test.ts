@@ -120,7 +120,7 @@ describe("a call whose request continues after its deadline, and cannot be decod
   // The decoder finds that the request is malformed after the call was answered. A second answer would end the process.
   const broken: Record<string, [first: Buffer, rest: Buffer, statusOfGrpc: string]> = {
     // The gRPC listener rejects this one by its first byte, before the deadline.
-    "not compressed as it says": [Buffer.from("0100000004ffff", "hex"), Buffer.from("ffff", "hex"), "12"],
+    "not compressed as it says": [Buffer.from("0100000004ffff", "hex"), Buffer.from("ffff", "hex"), "13"],
     "larger than any may be": [Buffer.from("00", "hex"), Buffer.from("ffffffff", "hex"), "4"],
   }
   const cases = listeners.flatMap((listener) =>

@@ -29,7 +29,7 @@ describe("a compressed request", () => {
     const ofTrailer = (name: string) => new RegExp(`${name}: *(.*?)\r?$`, "im").exec(text)?.[1] ?? fields[name]
     return {
       code: code ?? { 12: "unimplemented", 13: "internal" }[Number(ofTrailer("grpc-status"))],
-      message: message ?? decodeURIComponent(String(ofTrailer("grpc-message"))),
+      message: message ?? decodeURI(String(ofTrailer("grpc-message"))),
       accepted: Object.entries(fields).filter(([name]) => name.endsWith("accept-encoding")),
     }
   }

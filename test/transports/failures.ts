@@ -117,7 +117,7 @@ export function describeFailures(world: World, carrier: Carrier): void {
       expect(beside).toEqual([null, null])
       expect((await large).code).toBe("ResourceExhausted")
       for (let count = 0; count < 20; count++) expect(await client().adapter.getUser("nobody")).toBeNull()
-      if (carrier.ownWay === "grpc")
+      if (carrier.isGrpc)
         expect(await large).toEqual(await failureOf(world.reference.tokens.getToken(requestOf(maxMessageBytes + 1))))
     })
   })

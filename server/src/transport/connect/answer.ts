@@ -1,4 +1,6 @@
 import type { UniversalServerResponse } from "@connectrpc/connect/protocol"
+import { endStreamFlag } from "@connectrpc/connect/protocol-connect"
+import { trailerFlag } from "@connectrpc/connect/protocol-grpc-web"
 import type { universalResponseToNodeResponse } from "@connectrpc/connect-node"
 import type { RequestUsage } from "../limits/request-usage.js"
 
@@ -10,19 +12,28 @@ export type NodeResponse = Parameters<typeof universalResponseToNodeResponse>[1]
  * the written bytes. The next part of a stream is requested only then.
  *
  * @param isUnary Whether the whole answer may be buffered for the client, unless its connection already holds too much.
+ * @param beforeFirst Called when the first part is available. It is written when the returned promise resolves.
  */
 export async function writeAnswer(
   answer: UniversalServerResponse,
   response: NodeResponse,
   usage: RequestUsage,
   isUnary: boolean,
+  beforeFirst: () => Promise<void> | undefined = () => undefined,
 ): Promise<void> {
   const body = answer.body?.[Symbol.asyncIterator]()
   try {
     // Header, trailer and status may change until the first part is available.
     let part = await body?.next()
+    await beforeFirst()
     if (isUnary && part?.done === false && !usage.answers(part.value.length)) return usage.cut()
     setHeaders(response, answer.header)
+    if (isEarly(response) && (part?.done !== false || isLast(part.value, answer.header))) {
+      await body?.next()
+      setHeaders(response, answer.trailer)
+      if (!isUnary) usage.sent()
+      return endAtOnce(response, answer.status, part?.value)
+    }
     response.writeHead(answer.status)
     for (; body !== undefined && part?.done === false; part = await body.next()) {
       if (isUnary) write(response, part.value)
@@ -33,6 +44,38 @@ export async function writeAnswer(
   } finally {
     await body?.return?.()
   }
+}
+
+/** Returns whether a request of HTTP/2 is shorter so far than it has announced. */
+function isEarly(response: NodeResponse): boolean {
+  return "stream" in response && response.req.headers["content-length"] !== undefined && !response.stream?.readableEnded
+}
+
+/** Returns whether a part of an answer ends it: as the answer of unary Connect, or by its flag. */
+function isLast([flags = 0]: Uint8Array, header: Headers | undefined): boolean {
+  const type = header?.get("content-type") ?? ""
+  if (type.startsWith("application/grpc-web")) return (flags & trailerFlag) !== 0
+  if (type.startsWith("application/connect+")) return (flags & endStreamFlag) !== 0
+  return !type.startsWith("application/grpc")
+}
+
+/**
+ * Sends the whole answer to a request that may not be complete. Over HTTP/2 the answer and its end are sent together:
+ * some clients stop sending as soon as an answer begins, and the end of a request that is shorter than announced resets
+ * its stream. Node's own response sends the end later, because it could be followed by trailers.
+ */
+export function endAtOnce(response: NodeResponse, status: number, bytes: Uint8Array | string = ""): void {
+  if (!("stream" in response)) {
+    response.writeHead(status)
+    response.end(bytes)
+    return
+  }
+  const { stream } = response
+  // The client has reset it.
+  if (stream === undefined || stream.closed || stream.destroyed) return
+  stream.removeAllListeners("wantTrailers")
+  stream.respond({ ...response.getHeaders(), ":status": status }, { endStream: bytes.length === 0 })
+  if (bytes.length > 0) stream.end(bytes)
 }
 
 function setHeaders(response: NodeResponse, header: Headers | undefined): void {

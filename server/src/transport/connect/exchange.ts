@@ -3,7 +3,7 @@ import type { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { closeWhenAnswered, cut, endWhenReset } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
-import type { NodeResponse } from "./answer.js"
+import { endAtOnce, type NodeResponse } from "./answer.js"
 
 /** Node's request object, for HTTP/1.1 or HTTP/2. */
 export type NodeRequest = Parameters<typeof universalRequestFromNodeRequest>[0]
@@ -62,7 +62,7 @@ export class HttpExchange {
   reject(status: number, headers: Record<string, string> = {}, body = ""): void {
     this.limitTime()
     this.connection.countUnauthenticated()
-    this.response.writeHead(status, headers)
-    this.response.end(body)
+    for (const [name, value] of Object.entries(headers)) this.response.setHeader(name, value)
+    endAtOnce(this.response, status, body)
   }
 }

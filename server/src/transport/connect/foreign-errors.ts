@@ -71,7 +71,12 @@ export function asUnreadable(
 ): Failure | undefined {
   if (!(error instanceof ConnectError)) return undefined
   const { code, rawMessage } = error
-  if (code === Code.ResourceExhausted) return new Failure("INVALID_FIELD", { cause: error, code, message: rawMessage })
+  if (code === Code.ResourceExhausted) {
+    const [, bytes, limit] = tooLarge.exec(rawMessage) ?? []
+    const size = bytes === undefined ? `more than ${limit} bytes` : `${bytes} bytes, the limit is ${limit}`
+    const message = limit === undefined ? rawMessage : `the request has a message of ${size}`
+    return new Failure("INVALID_FIELD", { cause: error, code, message })
+  }
   if (code === Code.Unimplemented) {
     // Connect's message quotes the name of an unknown compression, which is arbitrary input.
     const isCount = rawMessage.startsWith("protocol error") || rawMessage === notOneMessage
@@ -96,6 +101,8 @@ const problems: readonly (readonly [RegExp, string])[] = [
 
 /** Connect's error for a compressed message of a request whose header names no compression. */
 const compressedEnvelope = "received compressed envelope, but do not know how to decompress"
+/** Connect's error for a message that is too large. */
+const tooLarge = /^message size (?:(\d+) )?is larger than configured readMaxBytes (\d+)$/
 const notOneMessage = "the request must have one message"
 
 type Replace = (error: ConnectError | undefined) => ConnectError | undefined
@@ -125,8 +132,16 @@ async function* rewriteEnds(
   replaced: Replace,
 ): AsyncIterable<Uint8Array> {
   for await (const chunk of body) yield rewriteEnd(chunk, type, replaced)
-  const ours = trailer && replaced(findTrailerError(trailer))
-  if (trailer !== undefined && ours !== undefined) setTrailerStatus(trailer, ours)
+  if (trailer !== undefined) rewriteStatus(trailer, replaced)
+}
+
+/** Replaces an error of Connect in a trailer of gRPC. */
+function rewriteStatus(trailer: Headers, replaced: Replace): void {
+  const ours = replaced(findTrailerError(trailer))
+  if (ours !== undefined) setTrailerStatus(trailer, ours)
+  const message = trailer.get("grpc-message")
+  // Connect also encodes a comma and a colon, which clients on grpc-js do not decode.
+  if (message !== null) trailer.set("grpc-message", encodeURI(decodeURIComponent(message)))
 }
 
 // Connect streams and all gRPC-Web responses end with a special envelope: a flag, a length of four bytes, and the end
@@ -135,9 +150,7 @@ function rewriteEnd(chunk: Uint8Array, type: string, replaced: Replace): Uint8Ar
   const [flags = 0] = chunk
   if (type.startsWith("application/grpc-web") && (flags & trailerFlag) !== 0) {
     const trailer = trailerParse(chunk.subarray(5))
-    const ours = replaced(findTrailerError(trailer))
-    if (ours === undefined) return chunk
-    setTrailerStatus(trailer, ours)
+    rewriteStatus(trailer, replaced)
     return envelope(flags, trailerSerialize(trailer))
   }
   if (type.startsWith("application/connect+") && (flags & endStreamFlag) !== 0) {

@@ -1,6 +1,12 @@
 import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
 import type { Registry } from "@bufbuild/protobuf"
-import { type ConnectRouter, type ContextValues, createConnectRouter, createContextValues } from "@connectrpc/connect"
+import {
+  Code,
+  type ConnectRouter,
+  type ContextValues,
+  createConnectRouter,
+  createContextValues,
+} from "@connectrpc/connect"
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
@@ -166,6 +172,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const unparsed = type.endsWith("json") ? new UnparsedJson(type !== "application/json") : undefined
     const state: HttpRequest = { method, exchange, openMethods, rejection, usage, unparsed }
     contextValues.set(requestKey, state)
+    let isTooLarge = false
     const body = new RequestBody("stream" in request ? request.stream : request, usage)
     handler({ ...asked, body: arriving(body, () => callOf(state).call, unparsed) })
       .then((answer) => {
@@ -175,10 +182,15 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
           if (state.call === undefined) {
             connection.countUnauthenticated()
             router.rejected(method.desc, "http", requestId, code)
-          } else if (failure !== undefined) state.call.fail(failure)
+          } else if (failure !== undefined) {
+            state.call.fail(failure)
+            isTooLarge = failure.code === Code.ResourceExhausted
+          }
         })
         own.header?.set(...acceptedEncoding(type))
-        return writeAnswer(own, response, usage, method.desc.methodKind === "unary")
+        const isUnary = method.desc.methodKind === "unary"
+        // A stream of requests may have no end.
+        return writeAnswer(own, response, usage, isUnary, () => (isUnary && isTooLarge ? body.readAway() : undefined))
       })
       // The client has disconnected or does not read, so it cannot receive an answer.
       .catch(() => response.destroy())

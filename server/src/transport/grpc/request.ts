@@ -39,9 +39,12 @@ export class RequestMessages {
     }
   }
 
-  /** Returns the message of a request that has exactly one. */
+  /** Returns the message of a request that has exactly one. If it is too large, it is read away before this throws. */
   async only(): Promise<Uint8Array> {
-    const message = await this.next()
+    const message = await this.next().catch(async (error: unknown) => {
+      if (error instanceof Failure && error.code === Code.ResourceExhausted) await this.#body.readAway()
+      throw error
+    })
     if (message === undefined || (await this.next()) !== undefined) {
       throw broken(Code.Unimplemented, "the request must have one message")
     }

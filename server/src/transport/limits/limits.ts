@@ -73,6 +73,11 @@ export const limits = {
   /** The same over HTTP/1.1, where the connection can be used again only if the request is read to its end. */
   lingerHttp1Bytes: 32 * 1024,
   /**
+   * Bytes of a request that is too large which are read and discarded before it is answered, if its call was admitted.
+   * A client on Node that is answered while it still sends so much fails, and loses its connection.
+   */
+  tooLargeBytes: 64 * 1024 * 1024,
+  /**
    * The idle timeout of an HTTP/2 connection that has no stream and has made no call with a valid key, in milliseconds.
    */
   unauthenticatedIdleMs: 30_000,

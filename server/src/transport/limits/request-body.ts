@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream"
 import { Failure } from "../../errors/failure.js"
+import { limits } from "./limits.js"
 import { inOwnMemory } from "./own-memory.js"
 import type { RequestUsage } from "./request-usage.js"
 
@@ -38,6 +39,26 @@ export class RequestBody {
   discard(): void {
     this.#isDiscarded = true
     this.#chunks.length = 0
+  }
+
+  /**
+   * Reads the rest of a request that is too large and discards it, up to `limits.tooLargeBytes`. Reads nothing if the
+   * method requires no key.
+   */
+  async readAway(): Promise<void> {
+    this.discard()
+    const source = this.#source
+    if (this.#usage.isOpen || source.readableEnded || source.destroyed) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let left: number = limits.tooLargeBytes
+    source.on("data", (chunk: Buffer) => {
+      left -= chunk.length
+      if (left >= 0) return
+      source.pause()
+      resolve()
+    })
+    source.once("end", resolve).once("close", resolve).resume()
+    await promise
   }
 
   #read(): void {

@@ -24,7 +24,8 @@ export interface RequestUsageOptions {
  */
 export class RequestUsage {
   readonly #connection: Connection
-  readonly #isOpen: boolean
+  /** Whether the method requires no key. */
+  readonly isOpen: boolean
   readonly #isStream: boolean
   /** Aborts the request at once. */
   readonly cut: () => void
@@ -43,7 +44,7 @@ export class RequestUsage {
 
   constructor({ connection, isOpen, lifetimeMs, cut }: RequestUsageOptions) {
     this.#connection = connection
-    this.#isOpen = isOpen
+    this.isOpen = isOpen
     this.#isStream = lifetimeMs === undefined
     this.cut = cut
     if (lifetimeMs !== undefined) this.#arriving = setTimeout(cut, lifetimeMs)
@@ -68,7 +69,7 @@ export class RequestUsage {
     const held = this.#bytes + this.#chunks * limits.chunkBytes
     requests.give(this.#requestBytes)
     this.#requestBytes = 0
-    if ((this.#isOpen && this.#bytes > limits.openRequestBytes) || !requests.take(held)) this.cut()
+    if ((this.isOpen && this.#bytes > limits.openRequestBytes) || !requests.take(held)) this.cut()
     else this.#requestBytes = held
   }
 
