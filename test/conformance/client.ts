@@ -2,6 +2,7 @@
 //
 //   node test/conformance/client.ts grpc|fetch
 
+import { setDefaultCACertificates } from "node:tls"
 import type { DescMethodUnary, Message } from "@bufbuild/protobuf"
 import { anyUnpack } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError, type Transport } from "@connectrpc/connect"
@@ -30,9 +31,13 @@ function transportOf({ host, port, serverTlsCert, clientTlsCreds }: ClientCompat
   const text = (bytes: Uint8Array | undefined) => (bytes === undefined ? undefined : Buffer.from(bytes).toString())
   const tls = { ca: text(serverTlsCert), cert: text(clientTlsCreds?.cert), key: text(clientTlsCreds?.key) }
   const key = JSON.stringify([url, tls])
-  const transport =
-    transports.get(key) ??
-    (kind === "grpc" ? grpcTransport({ url, ...(isSecure && { tls }) }) : fetchTransport({ url }))
+  const open = () => {
+    if (kind === "grpc") return grpcTransport({ url, ...(isSecure && { tls }) })
+    // What fetch trusts is a matter of the process.
+    if (tls.ca) setDefaultCACertificates([tls.ca])
+    return fetchTransport({ url })
+  }
+  const transport = transports.get(key) ?? open()
   transports.set(key, transport)
   return transport
 }
