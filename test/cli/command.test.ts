@@ -50,9 +50,7 @@ describe("authwire", () => {
     expect(before.stdout).toMatch(/^pending /m)
     expect(before.stdout).not.toMatch(/^applied /m)
     // Whether replicas of the previous version can keep serving after a migration.
-    expect(before.stdout).toMatch(
-      /^pending 0001-first-release\n {2}the previous version can run on it: yes, because \S/m,
-    )
+    expect(before.stdout).toMatch(/^pending 0001-initial\n {2}the previous version can run on it: yes, because \S/m)
 
     const up = await run(["migrate", "up"], env)
     expect(up).toMatchObject({ code: 0, stderr: "" })

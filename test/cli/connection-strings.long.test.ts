@@ -124,8 +124,8 @@ const isRead = /^users +0 +0$/m
 /** The commands that open it as Authwire's database, which has no tables yet, and as the source of an import. */
 const commands: [command: string, option: "DATABASE" | "SOURCE", args: string[], isDone: RegExp][] = [
   ["serve", "DATABASE", ["--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0"], /migration is pending/],
-  ["migrate status", "DATABASE", [], /^pending 0001-first-release$/m],
-  ["doctor", "DATABASE", [], /0001-first-release pending/],
+  ["migrate status", "DATABASE", [], /^pending 0001-initial$/m],
+  ["doctor", "DATABASE", [], /0001-initial pending/],
   ["import", "SOURCE", ["--from=prisma"], isRead],
   ["doctor", "SOURCE", ["--from=prisma"], isRead],
   ["import", "SOURCE", ["--from=authwire"], /migration is pending/],

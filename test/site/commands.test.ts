@@ -14,7 +14,7 @@ const printed: readonly [page: string, block: number, output: RegExp][] = [
   ["docs/extending-sessions.md", 1, /"id": "u"/],
   ["docs/gateways.md", 0, /^awk_/],
   ["docs/introspection.md", 1, /^awk_/],
-  ["docs/moving.md", 0, /0001-first-release/],
+  ["docs/moving.md", 0, /0001-initial/],
   ["docs/moving.md", 1, /users/],
   ["docs/moving.md", 3, /users/],
   ["docs/operating.md", 0, /"SERVING"[\s\S]*ready/],

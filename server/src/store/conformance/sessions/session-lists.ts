@@ -118,7 +118,7 @@ export function sessionListContract(context: ContractContext): void {
       for (const { sessionToken } of [second, first]) await sessions.getWithUser(caller, sessionToken)
       await until(async () => (await lastSeen(first)) === start + 60_000)
       expect(await lastSeen(second)).toBe(start + 1)
-      // It is also written for a session of an older version that did not know the column.
+      // It is also written for a session that was imported without one.
       await context.database.sql("UPDATE sessions SET last_seen = NULL WHERE tenant = ?", [caller.tenant])
       expect(await lastSeen(second)).toBeUndefined()
       await sessions.getWithUser(caller, second.sessionToken)

@@ -115,7 +115,7 @@ export function userDisablingContract(context: ContractContext): void {
       const { caller } = await signedIn()
       const { store, other, clock } = context
       const session = (await store.sessions.create(caller, newSession("u", clock.now + day))) as Session
-      // As if a replica of an earlier version had created the session.
+      // As if an import had written the session.
       const set = "UPDATE users SET disabled = ?, disabled_until = ? WHERE tenant = ? AND id = 'u'"
       await context.database.sql(set, [context.database.moment(clock.now), null, caller.tenant])
       const { sessionToken } = session

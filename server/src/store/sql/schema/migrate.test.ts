@@ -139,6 +139,25 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
     await empty.query("DELETE FROM authwire_migrations WHERE name = ?", [name])
   })
 
+  test.each(["0001-tables", "0001-first-release"])(
+    "a database of a build that was never released is rejected by all, and nothing changes: %s",
+    async (name) => {
+      const other = await createDatabase(target)
+      const opened = await openDatabase({ url: other.url })
+      await applyMigrations(opened)
+      const recorded = `${name}-0000000000001`
+      await other.query("UPDATE authwire_migrations SET name = ?", [recorded])
+      for (const use of [migrationStatus, pendingMigrations, applyMigrations, revertLastMigration]) {
+        await expect(use(opened)).rejects.toThrow(`made these tables (${name}): export what is needed`)
+      }
+      expect(await tableNames(other)).toEqual([...tables, "authwire_migrations"].sort())
+      const rows = await other.query("SELECT name FROM authwire_migrations")
+      expect(rows.map((row) => row.name)).toEqual([recorded])
+      await opened.close()
+      await other.drop()
+    },
+  )
+
   test("are reverted one by one, down to nothing, and can be applied again", async () => {
     for (const name of [...names].reverse()) expect(await revertLastMigration(database)).toBe(name)
     expect(await revertLastMigration(database)).toBeUndefined()

@@ -1,11 +1,10 @@
 import { MigrationExecutor, type MigrationInterface } from "typeorm"
 import type { Database } from "../database.js"
 import { StatementError } from "../query/statement-error.js"
-import { isBeforeFirstRelease, missingBeforeFirstRelease } from "./migrations/before-first-release/index.js"
 import { type Compatibility, nameOf } from "./migrations/migration.js"
 
 export interface MigrationState {
-  /** The number and name of the migration's file, such as `0001-first-release`. */
+  /** The number and name of the migration's file, such as `0001-initial`. */
   name: string
   /** Whether the migration is applied to the database. */
   applied: boolean
@@ -24,9 +23,7 @@ export function migrationStatus(database: Database): Promise<MigrationState[]> {
     const executor = new MigrationExecutor(database.dataSource, runner)
     const migrations: (MigrationInterface & { previousVersion?: Compatibility })[] = database.dataSource.migrations
     const known = new Map(migrations.map((migration) => [nameOf(migration), migration.previousVersion]))
-    const executed = (await executor.getExecutedMigrations()).map(nameOf)
-    checkEarlierTables(executed)
-    const applied = executed.filter((name) => !isBeforeFirstRelease(name))
+    const applied = await appliedMigrations(executor, database)
     return [...new Set([...known.keys(), ...applied])].sort().map((name) => ({
       name,
       applied: applied.includes(name),
@@ -50,7 +47,7 @@ export function applyMigrations(database: Database): Promise<string[]> {
   return database.withSchemaLock(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
     executor.transaction = transactionOf(database)
-    checkEarlierTables((await executor.getExecutedMigrations()).map(nameOf))
+    await appliedMigrations(executor, database)
     return (await executor.executePendingMigrations()).map(nameOf)
   })
 }
@@ -60,23 +57,25 @@ export function revertLastMigration(database: Database): Promise<string | undefi
   return database.withSchemaLock(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
     executor.transaction = transactionOf(database)
-    const [last] = await executor.getExecutedMigrations()
-    if (last === undefined) return undefined
-    if (isBeforeFirstRelease(nameOf(last))) {
-      throw new StatementError("fault", "a build before the first release has made these tables: revert them with it")
-    }
-    await executor.undoLastMigration()
-    return nameOf(last)
+    const [last] = await appliedMigrations(executor, database)
+    if (last !== undefined) await executor.undoLastMigration()
+    return last
   })
 }
 
-/** Throws if the tables are those of a build before the first release that had not all of its migrations. */
-function checkEarlierTables(executed: readonly string[]): void {
-  const missing = missingBeforeFirstRelease(executed)
-  if (missing.length === 0) return
+/**
+ * Returns the names of the applied migrations, the last one first. Throws if one of them has a number of this version's and is
+ * another one: its tables are those of a build that was never released.
+ */
+async function appliedMigrations(executor: MigrationExecutor, { dataSource }: Database): Promise<string[]> {
+  const applied = (await executor.getExecutedMigrations()).map(nameOf)
+  const known = dataSource.migrations.map(nameOf)
+  const numbers = new Set(known.map((name) => name.slice(0, 4)))
+  const other = applied.findLast((name) => numbers.has(name.slice(0, 4)) && !known.includes(name))
+  if (other === undefined) return applied
   throw new StatementError(
     "fault",
-    `a build before the first release has made these tables, without ${missing.join(", ")}: apply these with it first`,
+    `a build that was never released has made these tables (${other}): export what is needed with that build, and use an empty database`,
   )
 }
 

@@ -81,7 +81,7 @@ export function userDisabling(
         const { disabled, ...enabled } = user
         if (disabled === undefined) return user
         await mark(sql, caller, id, undefined)
-        // There are some only if a replica of an earlier version, which does not know disabled users, has created them.
+        // There are some only if an import has written them, which does not ask whether a user is disabled.
         await revocations.revokeRest(sql, caller, id)
         return enabled
       }),

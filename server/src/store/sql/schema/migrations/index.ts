@@ -1,4 +1,4 @@
-import { firstRelease } from "./0001-first-release.js"
+import { initial } from "./0001-initial.js"
 
 /** All migrations, in their order. */
-export const migrations = [firstRelease]
+export const migrations = [initial]

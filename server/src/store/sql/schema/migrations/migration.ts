@@ -17,7 +17,7 @@ type Work = (runner: QueryRunner) => Promise<void>
 type Steps = string | readonly string[] | Work
 
 /** A column or an index of a table. */
-export type Part = { table: string; column: string } | { table: string; index: string }
+type Part = { table: string; column: string } | { table: string; index: string }
 
 /**
  * The steps of one migration. On MySQL and MariaDB a statement that changes tables commits at once. So each direction
@@ -29,7 +29,7 @@ export type Part = { table: string; column: string } | { table: string; index: s
 export type MigrationSteps = Change & ({ makes: Part } | { server: Work; down: { server: Work } })
 
 interface Change {
-  /** The number and name of the file, such as `0001-first-release`. */
+  /** The number and name of the file, such as `0001-initial`. */
   name: string
   /** What the migration means for replicas of the previous version, which may still run. */
   previousVersion: Compatibility
@@ -69,7 +69,7 @@ export function migration({
 }
 
 /** Returns whether the part exists on a MySQL or MariaDB server. */
-export async function isThere(runner: QueryRunner, part: Part): Promise<boolean> {
+async function isThere(runner: QueryRunner, part: Part): Promise<boolean> {
   const [view, kind, name] = "column" in part ? ["columns", "column", part.column] : ["statistics", "index", part.index]
   const rows = await runner.query(
     `SELECT 1 FROM information_schema.${view}

@@ -1,5 +1,3 @@
-import type { QueryRunner } from "typeorm"
-import { convertEarlierTables } from "./before-first-release/index.js"
 import { createTables, migration } from "./migration.js"
 import { createTable, type Dialect, postgresDialect, serverDialect, sqliteDialect, type TableSql } from "./table-sql.js"
 
@@ -204,19 +202,11 @@ const names = Object.keys(tablesOf(serverDialect)).reverse()
 
 const drops = names.map((name) => `DROP TABLE ${name}`)
 
-async function createAll(runner: QueryRunner, dialect: Dialect): Promise<void> {
-  if (await convertEarlierTables(runner, "up")) return
-  for (const statement of statementsOf(dialect)) await runner.query(statement)
-}
-
-async function dropAll(runner: QueryRunner, statements: readonly string[]): Promise<void> {
-  if (await convertEarlierTables(runner, "down")) return
-  for (const statement of statements) await runner.query(statement)
-}
+const makes = { table: "users", column: "email_key" }
 
 /**
- * Creates the tables, or completes those of a build before the first release. rows.ts says what their columns are, and
- * column-types.ts and the decisions 3, 11, 15 and 17 why they have this form.
+ * Creates the tables. rows.ts says what their columns are, and column-types.ts and the decisions 3, 11, 15 and 17 why they have
+ * this form.
  *
  * Every row of callers' data belongs to a tenant, and each of its keys begins with the tenant. A key of InnoDB may have 3,072
  * bytes, an entry of an index of PostgreSQL 2,704. The 1,280 bytes of an address are 320 characters of four bytes.
@@ -228,29 +218,25 @@ async function dropAll(runner: QueryRunner, statements: readonly string[]): Prom
  * audit entries has an index that ends with its order. The indexes of `expires`, `deleted`, and `created` of idempotency keys
  * and audit entries serve the cleanup.
  */
-export const firstRelease = migration({
-  name: "0001-first-release",
-  previousVersion: {
-    compatible: true,
-    reason: "a build before the first release does not use what is new; a disabled user can sign in through it",
-  },
-  server: async (runner) => {
-    if (await convertEarlierTables(runner, "up")) return
-    await createTables(runner, {
+export const initial = migration({
+  name: "0001-initial",
+  previousVersion: { compatible: true, reason: "there is none before the first release" },
+  makes,
+  server: (runner) =>
+    createTables(runner, {
       tables: names,
-      makes: { table: "users", column: "email_key" },
+      makes,
       statements: statementsOf(serverDialect, {
         prefix: "authwire_new_",
         options: "ENGINE = InnoDB ROW_FORMAT = DYNAMIC",
       }),
-    })
-  },
-  sqlite: (runner) => createAll(runner, sqliteDialect),
-  postgres: (runner) => createAll(runner, postgresDialect),
+    }),
+  sqlite: statementsOf(sqliteDialect),
+  postgres: statementsOf(postgresDialect),
   down: {
-    // MariaDB drops the tables one after the other and may be interrupted in between.
-    server: (runner) => dropAll(runner, [`DROP TABLE IF EXISTS ${names.join(", ")}`]),
-    sqlite: (runner) => dropAll(runner, drops),
-    postgres: (runner) => dropAll(runner, [...drops, "DROP FUNCTION authwire_api_key_changed()"]),
+    // MariaDB drops the tables one after the other, `users` last, and may be interrupted in between.
+    server: `DROP TABLE IF EXISTS ${names.join(", ")}`,
+    sqlite: drops,
+    postgres: [...drops, "DROP FUNCTION authwire_api_key_changed()"],
   },
 })
