@@ -35,6 +35,7 @@ const faults: [string, Fault][] = [
   ["the check of the lease", { noLease: true }],
   ["the rows of other processes", { noRows: true }],
   ["the leases of streams that were cut", { noCut: true }],
+  ["clocks of granted leases that do not jump", { jumps: true }],
   ["the marks of reads that are on their way", { noMarks: true }],
 ]
 for (const [what, fault] of process.env.AUTHWIRE_TEST_LONG === undefined ? [] : faults) {

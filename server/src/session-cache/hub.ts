@@ -199,7 +199,8 @@ export function cacheHub({ follow, write: writeReport, now, elapsed, after, onFa
     const confirms = confirmed > written.confirmed && written.confirmed < lastEvent
     const validMs = written.until - renewalMs - elapsed()
     const isDue = confirms || leaseMs > written.leaseMs || validMs < 0
-    let nextMs = validMs
+    // At least 1, because a timer that ends just before the moment would be set again without end.
+    let nextMs = Math.max(1, validMs)
     if (isDue) nextMs = Math.max(0, writtenAt + (failed ? retryMs : confirmMs) - at)
     // When the lease of a client that does not confirm expires, `confirmed` can advance.
     else if (confirmed < delivered || streams.size === 0) nextMs = Math.min(nextMs, retryMs)
