@@ -87,6 +87,20 @@ describe("the age of a key", () => {
   })
 })
 
+test("S-16: after a suspension of the machine no key is used before the list was read again, once for all of them", async () => {
+  const ids = Array.from({ length: 100 }, (_, n) => `key ${n}`)
+  for (const id of [...ids, "revoked"]) at.add(id)
+  await at.open()
+  at.time += 3_600_000
+  at.changes = [{ id: "revoked", key: undefined }]
+  at.add("revoked", { revoked: new Date(0) })
+  at.reads = []
+  expect([...ids, "revoked"].filter((id) => at.keyring.get(id) !== undefined)).toEqual([])
+  const found = await Promise.all([...ids, "revoked"].map((id) => at.keyring.lookUp(id)))
+  expect(found.map((key) => key?.keyId)).toEqual([...ids, undefined])
+  expect(at.reads).toEqual([undefined, "revoked"])
+})
+
 test("of many keys only the changes and a page are read; a key that was deleted is forgotten by a whole walk", async () => {
   at.pageSize = 2
   for (const id of ["a", "b", "c", "d", "e"]) at.add(id)

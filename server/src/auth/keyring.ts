@@ -3,6 +3,7 @@ import { Failure } from "../errors/failure.js"
 import type { ApiKeyStore } from "../store/store.js"
 import type { ApiKey } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
+import { oneAtATime } from "../util/one-at-a-time.js"
 import { Key } from "./key.js"
 
 /** The keys that calls are checked against, in memory. A key may have expired; none was revoked when it was read. */
@@ -29,7 +30,7 @@ export interface Keyring {
 export interface KeyringOptions {
   apiKeys: ApiKeyStore
   log: Logger
-  /** A clock for durations, in milliseconds. */
+  /** A clock for durations, in milliseconds, that also advances while the machine is suspended. */
   clock: () => number
   /** Returns the time of the database's clock, in milliseconds since 1970. It decides which keys have expired. */
   now: () => number
@@ -169,7 +170,7 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     return byCertificateName.get(name)?.filter((key) => !key.isExpired(time)) ?? []
   }
 
-  const list = async (): Promise<void> => {
+  const list = oneAtATime(async () => {
     const asOf = clock()
     try {
       await readList(asOf)
@@ -184,9 +185,14 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
       }
       lastError = error
     }
+  })
+
+  const listRegularly = async (): Promise<void> => {
+    const begun = clock()
+    await list()
     if (stopped) return
-    const pauseMs = lastError === undefined ? Math.max(listIntervalMs - (clock() - asOf), 0) : listIntervalMs / 2
-    timer = setTimeout(list, pauseMs).unref()
+    const pauseMs = lastError === undefined ? Math.max(listIntervalMs - (clock() - begun), 0) : listIntervalMs / 2
+    timer = setTimeout(listRegularly, pauseMs).unref()
   }
 
   const read = async (id: string): Promise<Key | undefined> => {
@@ -204,6 +210,13 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const lookUp = async (id: string): Promise<Key | undefined> => {
     // The key may be known from an expired list, or be new. In an outage the call fails at once instead of waiting.
     requireAnswer()
+    // All keys are too old at once when the machine was suspended.
+    if (cached.has(id) && !isFresh(listAsOf)) {
+      await list()
+      requireAnswer()
+      const key = get(id)
+      if (key !== undefined) return key
+    }
     const same = recent.get(id)
     if (same !== undefined && same.until >= clock()) return same.found
     const second = Math.floor(clock() / 1_000)
@@ -218,7 +231,7 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     return lookup.found
   }
 
-  await list()
+  await listRegularly()
   return {
     get,
     lookUp,

@@ -8,6 +8,7 @@ import type { Interceptor } from "../rpc/interceptor.js"
 import { access } from "../rpc/interceptors/auth.js"
 import type { Store } from "../store/store.js"
 import { isLoopback } from "../util/address.js"
+import { elapsedTime } from "../util/elapsed-time.js"
 import { causeOf } from "./database.js"
 import { followFile, readGiven } from "./followed-files.js"
 
@@ -20,7 +21,7 @@ export async function openAccess(
   configuration: Configuration,
   { store, log }: { store: Store; log: Logger },
 ): Promise<{ interceptor: Interceptor; stop(): void }> {
-  const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: () => performance.now(), now: store.now })
+  const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: elapsedTime(), now: store.now })
   const { apiKeys, apiKeysFile: path } = configuration
   const give = (keys: StaticKeys) => keyring.setStaticKeys(keys.map((key) => new Key(key)))
   if (apiKeys !== undefined) give(parseStaticKeys(apiKeys))

@@ -68,6 +68,7 @@ import { tokenService } from "../services/token.js"
 import { userService } from "../services/user.js"
 import { verificationTokenService } from "../services/verification-token.js"
 import type { Store } from "../store/store.js"
+import { elapsedTime } from "../util/elapsed-time.js"
 import type { Instruments } from "./instruments.js"
 import { sessionCaches } from "./session-caches.js"
 
@@ -132,7 +133,7 @@ export function createService(options: ServiceOptions): Router {
     register(AuthenticatorService, authenticatorService(store)),
     register(
       TokenService,
-      tokenService({ tokens, secretsOf, secureCookie, longestAge: longestAges(store.sessionPolicies, clock) }),
+      tokenService({ tokens, secretsOf, secureCookie, longestAge: longestAges(store.sessionPolicies, elapsedTime()) }),
     ),
     register(IntrospectionService, introspectionService(asking)),
     register(Authorization, authorizationService(asking)),

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "pino"
 import type { Store } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
+import { elapsedTime } from "../util/elapsed-time.js"
 import { cleanupRound } from "./round.js"
 
 /** Observes a cleaner. */
@@ -46,6 +47,8 @@ const releaseMs = 1_000
  */
 export function startCleaner({ store, log, observer, intervalMs, keepMs }: CleanerOptions): Cleaner {
   const holder = randomUUID()
+  /** Others let the lease expire while this machine is suspended. */
+  const elapsed = elapsedTime()
   const stopping = new AbortController()
   const { signal } = stopping
   let renewed = 0
@@ -54,7 +57,7 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
 
   async function acquire(): Promise<boolean> {
     isHeld = await store.leases.acquire({ signal }, { name: lease, holder, ms: 2 * intervalMs })
-    renewed = performance.now()
+    renewed = elapsed()
     observer?.lease(isHeld)
     return isHeld
   }
@@ -73,7 +76,7 @@ export function startCleaner({ store, log, observer, intervalMs, keepMs }: Clean
         total[table] = (total[table] ?? 0) + count
         observer?.deleted(table, count)
       },
-      mayGoOn: async () => performance.now() - renewed < intervalMs / 2 || acquire(),
+      mayGoOn: async () => elapsed() - renewed < intervalMs / 2 || acquire(),
     })
     const ms = performance.now() - begun
     observer?.ended(ms)

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals"
+import { afterAll, beforeAll, beforeEach, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import type { Caller, TokenRefreshStore } from "../store/store.js"
 import type { Account, RefreshableAccount, UserAccountKey } from "../store/types.js"
@@ -213,6 +213,19 @@ test("of one provider, 32 accounts are refreshed at the same time", async () => 
   held.resolve()
   expect(new Set(await Promise.all(calls)).size).toBe(100)
   expect(await other).toBe("new r of two u")
+})
+
+test("a lease that was acquired during a suspension of the machine, as its clocks say, is renewed before it is used", async () => {
+  const held = Promise.withResolvers<void>()
+  gate = held.promise
+  const refreshed = get("one", stored("one", "u"))
+  await until(() => begun === 1)
+  const time = Date.now
+  const clock = jest.spyOn(Date, "now").mockImplementation(() => time() + 60_000)
+  held.resolve()
+  expect(await refreshed).toBe("new r of one u")
+  clock.mockRestore()
+  expect([begun, received.length]).toEqual([2, 1])
 })
 
 test("1,000 calls may wait for one provider of a tenant; others are not affected, and later calls may wait again", async () => {

@@ -36,7 +36,7 @@ export interface AccessTokensOptions {
   log: Logger
   /** The time in milliseconds since 1970. */
   now: () => number
-  /** A clock for durations, in milliseconds. */
+  /** The monotonic clock, in milliseconds. */
   clock: () => number
   /** The longest pause between two checks of an account that is refreshed, in milliseconds. Default: 1000. */
   maxPauseMs?: number

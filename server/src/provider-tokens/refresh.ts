@@ -5,6 +5,7 @@ import { Failure } from "../errors/failure.js"
 import { StoreError, type StoreErrorReason } from "../errors/store-error.js"
 import type { TokenRefreshStore } from "../store/store.js"
 import type { Account, RefreshableAccount } from "../store/types.js"
+import { elapsedTime } from "../util/elapsed-time.js"
 import { errorOf, failedOf } from "./failed.js"
 import type { ErrorKind, Provider } from "./provider.js"
 import type { ProviderLoad } from "./provider-load.js"
@@ -44,7 +45,7 @@ export interface TokenRefreshOptions {
   log: Logger
   /** The time in milliseconds since 1970. */
   now: () => number
-  /** A clock for durations, in milliseconds. */
+  /** The monotonic clock, in milliseconds. */
   clock: () => number
   maxPauseMs: number
   /** Aborts when the refreshes have to end. */
@@ -88,6 +89,8 @@ const temporaryErrors: ReadonlySet<StoreErrorReason> = new Set([
 /** Creates the refresh, which asks the provider only while it holds the account's lease. */
 export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
   const { tokenRefreshes, log, now, clock, maxPauseMs, stopped } = options
+  /** Others let the lease expire while this machine is suspended. */
+  const elapsed = elapsedTime()
 
   async function refresh(target: RefreshTarget, { load, waitingCall }: RefreshOptions): Promise<Account | undefined> {
     const holder = randomUUID()
@@ -101,12 +104,12 @@ export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
       try {
         if (lease === undefined && waitingCall() === undefined) throw cancelled()
         if (lease === undefined) load.checkPause()
-        const start = clock()
+        const start = elapsed()
         const begun = await tokenRefreshes.begin(target, read, { holder, ms })
         if (begun === null) throw new Failure("ACCOUNT_NOT_FOUND")
         if (begun.taken) {
           // After a delay too little of the lease is left, and the database may have been unavailable to every holder.
-          const isLate = clock() - start > leaseMarginMs - reserveMs
+          const isLate = elapsed() - start > leaseMarginMs - reserveMs
           const holdMs = lease?.holdMs ?? (mayStillStore(begun.unreleasedMs) ? takeoverMs : 0)
           if (lease === undefined || isLate) lease = { usableAt: clock() + holdMs, holdMs }
           if (clock() >= lease.usableAt && !isLate) {

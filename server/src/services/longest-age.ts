@@ -16,7 +16,7 @@ const readMs = 1_000
  */
 export type LongestAge = (tenant: string) => Promise<number | undefined>
 
-/** @param clock a clock for durations, in milliseconds. */
+/** @param clock a clock for durations, in milliseconds, that also advances while the machine is suspended. */
 export function longestAges(policies: Pick<SessionPolicyStore, "get">, clock: () => number): LongestAge {
   const ageOf = oncePer((tenant: string) => {
     let found: { maxAge: number | undefined; until: number } | undefined

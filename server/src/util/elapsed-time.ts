@@ -7,7 +7,7 @@ const suspensionMs = 50
  * wall clock that is set forward counts as well, and then durations end too early. The clock may be late by
  * `suspensionMs`.
  */
-export function elapsedTime(monotonic = () => performance.now(), timeOfDay: () => number = Date.now): () => number {
+export function elapsedTime(monotonic = () => performance.now(), timeOfDay = () => Date.now()): () => number {
   const begun = monotonic()
   let ahead = timeOfDay() - begun
   let stoodStill = 0

@@ -1,0 +1,59 @@
+import { globSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { expect, test } from "@jest/globals"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+/** The files that read the wall clock, and for what. It may be set at any time, so no duration may be measured by it. */
+const wallClock: Record<string, string> = {
+  "client/src/pipeline/transport.ts": "reveals that the process was suspended",
+  "client/src/session-cache/caching.ts": "the expiry of a session",
+  "client/src/session-cache/clock.ts": "reveals that the machine was suspended",
+  "client/src/session-cache/shared.ts": "the expiry of a session",
+  "client/src/transport/grpc.ts":
+    "the deadline of a call, which grpc-js takes as a time of day and turns into a duration at once",
+  "client/src/transport/suspension.ts": "reveals that the process was suspended",
+  "console/src/page/text.ts": "a time that is shown",
+  "console/src/page/views/user-filters.ts": "a filter by stored times",
+  "server/src/auth/static-keys.ts": "the expiry of a key of the configuration, when it is read",
+  "server/src/cli/administration/audit.ts": "a filter by stored times",
+  "server/src/cli/commands/doctor.ts": "the validity of a certificate",
+  "server/src/cli/commands/tenants.ts": "a time that is stored",
+  "server/src/config/values.ts": "an expiry that is stored",
+  "server/src/doctor/database.ts": "is compared with the clock of the database",
+  "server/src/events/feed.ts": "the default of the clock of an observer",
+  "server/src/import/peer/origin.ts": "a time that is stored",
+  "server/src/logging/audit-log.ts": "a time that is shown and stored",
+  "server/src/store/sql/bulk/addresses.ts": "a time that is stored",
+  "server/src/store/sql/bulk/bulk.ts": "a time that is stored",
+  "server/src/store/sql/database-time.ts": "is compared with the clock of the database",
+  "server/src/transport/tls/certificate.ts": "the validity of a certificate",
+  "server/src/util/elapsed-time.ts": "reveals that the machine was suspended",
+  "token/src/jwe/lru.ts": "the idle time of what can be derived again, in runtimes that need not have another clock",
+  "token/src/token-module.ts": "the time of issue and the expiry of a token",
+}
+
+/** The files with a clock that also advances while the machine is suspended, for what ends elsewhere meanwhile. */
+const elapsed: Record<string, string> = {
+  "client/src/session-cache/shared.ts": "the lease of a client's cache",
+  "server/src/bootstrap/auth.ts": "how long keys are used without a read",
+  "server/src/bootstrap/service.ts": "how long a session policy is used without a read",
+  "server/src/bootstrap/session-caches.ts": "the report of a process about its clients",
+  "server/src/cleanup/cleaner.ts": "the lease of the cleanup",
+  "server/src/events/feed.ts": "the time without a read after which events may have been deleted",
+  "server/src/provider-tokens/refresh.ts": "the lease of a refresh",
+}
+
+test.each([
+  ["the wall clock is read", /\bDate\.now\b|\bnew Date\(\)/, wallClock],
+  ["a clock that jumps ahead is used", /\belapsedTime\(\)/, elapsed],
+])("%s only where that is right; durations are those of performance.now()", (_, reading, known) => {
+  const files = globSync("{server,client,token,console}/src/**/*.ts", { cwd: root })
+    .filter((file) => !/\.test\.ts$|\/conformance\//.test(file))
+    .filter((file) => {
+      const code = readFileSync(`${root}/${file}`, "utf8").replace(/^\s*(\/\*\*|\*|\/\/).*$/gm, "")
+      // Not where it is declared.
+      return reading.test(code.replace(/function elapsedTime\(\)/, ""))
+    })
+  expect(files.sort()).toEqual(Object.keys(known).sort())
+})
