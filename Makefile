@@ -53,7 +53,7 @@ bench: build bench-install ## compare with other adapters, and update docs/perfo
 	$(shell command -v taskset >/dev/null && echo taskset -c 1) node bench/token.ts $(ARGS)
 	node bench/wire.ts $(ARGS)
 
-bench-import: build bench-install ## measure an import that is killed twice; ARGS="--users 1000000 --url mysql://…"
+bench-import: build bench-install ## measure an import of many users; ARGS="--users 1000000 --url mysql://…"
 	node bench/import.ts $(ARGS)
 
 bench-cleanup: build bench-install ## measure calls while expired sessions are deleted

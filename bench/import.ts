@@ -1,6 +1,6 @@
-// Imports many users from a database of Prisma, kills the import twice, catches up twice, and compares the result by
-// SQL. Prints the durations, and that of a plain copy by mysqldump and mysql for comparison. Both programs must be on
-// the path. The user of the URL must be allowed to create databases. They are dropped at the end.
+// Imports many users from a database of Prisma: into one database, and again without and with changes, and into another
+// one with an import that is killed twice and run again. Compares the results by SQL. Prints the durations, and that of a
+// plain copy by mysqldump and mysql for comparison. Both programs must be on the path. The user of the URL must be allowed to create databases. They are dropped at the end.
 //
 //   node bench/import.ts [--users 1000000] [--changes 1000] [--url mysql://root@127.0.0.1:3306/] [--live] [--keep]
 //
@@ -8,9 +8,6 @@
 
 import { execFile } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { mkdtempSync, rmSync, statSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { parseArgs, promisify } from "node:util"
 import { createConnection } from "mysql2/promise"
 import { type Run, runCommand } from "./import/run.ts"
@@ -28,44 +25,43 @@ const { values } = parseArgs({
 const [users, changes] = [Number(values.users), Number(values.changes)]
 const server = new URL(values.url)
 const name = `authwire_import_${randomBytes(4).toString("hex")}`
-const [source, target, copied] = [`${name}_source`, `${name}_target`, `${name}_copied`]
-const folder = mkdtempSync(join(tmpdir(), "authwire-bench-import-"))
-const checkpoint = join(folder, "checkpoint")
+const [source, target, killed, copied] = [`${name}_source`, `${name}_target`, `${name}_killed`, `${name}_copied`]
 const at = (database: string) => new URL(`/${database}`, server).href
 const connection = await createConnection({ uri: server.href, multipleStatements: false, timezone: "Z" })
-const environment = {
-  AUTHWIRE_DATABASE_URL: at(target),
-  AUTHWIRE_SOURCE_URL: at(source),
-  AUTH_SECRET: "a-secret-of-this-measurement-and-of-nobody-else",
-}
-const importing = ["import", "--from=prisma", "--apply", `--checkpoint=${checkpoint}`]
+const importing = ["import", "--from=prisma", "--apply", "--delete"]
 const say = (line: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`)
 
 try {
-  for (const database of [source, target, copied]) await connection.query(`CREATE DATABASE ${database}`)
+  for (const database of [source, target, killed, copied]) await connection.query(`CREATE DATABASE ${database}`)
   await connection.changeUser({ database: source })
   await timed(`making ${users} people with an account and a session each`, () => fillSource(connection, users))
   await timed("plain copy: mysqldump | mysql", plainCopy)
-  await runCommand(["migrate", "up"], environment)
-  show("import, killed while it wrote users", await run(importing, has("users", users / 2)))
-  show("import, killed while it wrote sessions", await run(importing, has("sessions", users / 3)))
-  show("import, to its end", await run(importing))
-  await compare()
-  say(`the checkpoint has ${Math.round(statSync(checkpoint).size / 2 ** 20)} MiB`)
-  show("catching up, nothing has changed", await run([...importing, "--delete"]))
+  for (const database of [target, killed]) await run(database, ["migrate", "up"])
+  show("first import", await run(target, importing))
+  await compare(target)
+  show("second import, nothing has changed", await run(target, importing))
+  show("import, killed while it wrote users", await run(killed, importing, has("users", users / 2)))
+  show("import, killed while it wrote sessions", await run(killed, importing, has("sessions", users / 3)))
+  show("import, to its end", await run(killed, importing))
+  await compare(killed)
   await timed(`${changes} people come, twice as many sessions change, some people go`, () =>
     changeSource(connection, users, changes),
   )
-  show("catching up", await run([...importing, "--delete"]))
-  await compare()
+  show("third import", await run(target, importing))
+  await compare(target)
 } finally {
   if (!values.keep)
-    for (const database of [source, target, copied]) await connection.query(`DROP DATABASE IF EXISTS ${database}`)
+    for (const database of [source, target, killed, copied])
+      await connection.query(`DROP DATABASE IF EXISTS ${database}`)
   await connection.end()
-  rmSync(folder, { recursive: true })
 }
 
-function run(args: readonly string[], isEnough?: () => Promise<boolean>) {
+function run(database: string, args: readonly string[], isEnough?: () => Promise<boolean>) {
+  const environment = {
+    AUTHWIRE_DATABASE_URL: at(database),
+    AUTHWIRE_SOURCE_URL: at(source),
+    AUTH_SECRET: "a-secret-of-this-measurement-and-of-nobody-else",
+  }
   return runCommand(args, environment, { tellsLive: values.live, ...(isEnough && { isEnough }) })
 }
 
@@ -83,7 +79,7 @@ async function plainCopy() {
 
 function has(table: string, enough: number) {
   return async () => {
-    const [rows] = await connection.query(`SELECT COUNT(*) AS n FROM ${target}.${table}`)
+    const [rows] = await connection.query(`SELECT COUNT(*) AS n FROM ${killed}.${table}`)
     return Number((rows as { n: number }[])[0]?.n) >= enough
   }
 }
@@ -101,7 +97,7 @@ function show(what: string, { seconds, cpuSeconds, peakMib, memoryMib, liveMib, 
   process.stdout.write(output.replaceAll(/^/gm, "    "))
 }
 
-async function compare() {
+async function compare(target: string) {
   for (const [table, counts] of Object.entries(await compareBySql(connection, source, target))) {
     const [there = 0, here = 0, equal = 0] = counts
     say(`${table}: ${there} in the source, ${here} in Authwire, ${equal} of them equal`)

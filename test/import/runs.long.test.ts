@@ -101,6 +101,28 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(709)
   })
 
+  test("a second run compares every row: it finds no difference, or what something else has changed in Authwire", async () => {
+    await fillForeignTables(at.source, 0, 1200)
+    const changes = ["UPDATE users SET name = 'Changed' WHERE id = '7'", "DELETE FROM accounts WHERE user_id = '1100'"]
+    for (const [added, changed, of] of [
+      [1200, 0, "everything"],
+      [0, 0, "nothing"],
+      [0, 1, "both changes"],
+    ] as const) {
+      const { stdout, stderr, code } = await authwire("--apply", "--delete")
+      const accounts = added + changed
+      expect([of, stdout]).toEqual([
+        of,
+        expect.stringMatching(new RegExp(`^users +${added} +${changed} +0\naccounts +${accounts} +0 +0$`, "m")),
+      ])
+      expect(stderr).toBe("every row was compared: source and target are equal\n")
+      expect(code).toBe(0)
+      if (of === "nothing") for (const change of changes) await at.database.query(change)
+    }
+    for (const table of ["users", "accounts", "sessions"]) expect(await count(table)).toBe(1200)
+    expect(await count("users", "name = 'Person 7'")).toBe(1)
+  })
+
   if (target === "postgres") {
     test("lists stay lists, with nested lists and nulls, and bytes become Base64", async () => {
       await fillForeignTables(at.source, 0, 1)

@@ -98,11 +98,6 @@ export const commandOptions = {
     help: "The file to which every row with a finding is written, as one JSON object per line.",
     commands: ["import", "doctor"],
   },
-  checkpoint: {
-    value: text("FILE"),
-    help: "The file in which a run with --apply records, as digests, what it has copied and compared. The next run with the same file copies only what has changed since. Requires MySQL or MariaDB as the target database.",
-    commands: ["import"],
-  },
   adapterUrl: {
     flag: false,
     variable: "AUTHWIRE_URL",

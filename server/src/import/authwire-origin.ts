@@ -12,7 +12,6 @@ export function authwireOrigin(
   const tables = bulk(database, { tenant, encryptionKeys, withoutRevoked: true })
   return {
     notes: [],
-    layout: "authwire",
     count: (name) => tables[name].count(),
     async *pages<N extends BulkName>(name: N): AsyncGenerator<Page<BulkRows[N]>> {
       for await (const rows of tables[name].pages()) {
@@ -24,7 +23,7 @@ export function authwireOrigin(
             faults: [],
             conversions: [],
           }))
-        yield { length: rows.length, source: undefined, items }
+        yield { length: rows.length, items }
       }
     },
     sessionPolicy: () => sessionPolicyStore(database).get({ tenant }),

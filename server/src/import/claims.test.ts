@@ -15,11 +15,11 @@ function originOf(rows: Rows): Origin {
         : { ...item, row, faults: [] }
     })
   return {
-    ...{ notes: [], layout: "", close: async () => {} },
+    ...{ notes: [], close: async () => {} },
     count: async (name) => itemsOf(name).length,
     async *pages(name) {
       const all = itemsOf(name)
-      if (all.length > 0) yield { length: all.length, source: undefined, items: () => all }
+      if (all.length > 0) yield { length: all.length, items: () => all }
     },
   }
 }
@@ -91,7 +91,7 @@ test.each<[string, Rows, Holders, boolean, string[], number]>([
     // The gate of a copy, the lookups of a comparison and the numbers agree.
     const gate = checked.gate(name)
     for await (const page of originOf(rows).pages(name)) {
-      const admitted = page.items(false).filter((item) => gate(item) !== undefined)
+      const admitted = page.items(false).filter((item) => gate(item, false) !== undefined)
       expect(admitted).toHaveLength(accepted)
       for (const { row } of page.items(false)) {
         if (row === undefined) continue

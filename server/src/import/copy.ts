@@ -10,8 +10,8 @@ import {
   failsBy,
 } from "../store/sql/index.js"
 import { ahead } from "./ahead.js"
-import type { Check, CheckedPage } from "./check.js"
-import type { Origin, Page } from "./item.js"
+import type { Check } from "./check.js"
+import type { Origin } from "./item.js"
 
 /** The numbers of rows in which a table of the database differs from the importable rows. */
 export interface Differences {
@@ -41,10 +41,7 @@ export interface Copy {
   write(): Promise<void>
   /** The differences that `write` has removed, also if it failed. */
   readonly written: AllDifferences
-  /**
-   * Compares every row again and writes nothing. Sets the state of the identical `sound` pages of the check to
-   * `copied`.
-   */
+  /** Compares every row again and writes nothing. */
   compare(): Promise<AllDifferences>
 }
 
@@ -81,26 +78,16 @@ export function copy(
     }
   }
 
-  /** The pages of the check whose rows can all be imported, by digest. */
-  const sound = Object.fromEntries(
-    bulkNames.map((name) => [name, new Map(check.pages(name).map((page) => [page.digest, page]))]),
-  ) as Record<BulkName, Map<string, CheckedPage>>
-
-  /** Yields the importable rows of each page that has to be copied. */
+  /** Yields the importable rows of each page. */
   async function* pages<N extends BulkName>(name: N) {
     const admit = check.gate(name)
-    for await (const page of ahead(origin.pages(name, check.ranges(name)))) {
-      const known = soundPage(name, page)
-      const items = page.items(known !== undefined)
-      const rows = known === undefined ? items.map(admit) : items.map(({ row }) => row)
-      yield { rows: rows.filter((row) => row !== undefined), known, verify: page.verify }
+    for await (const page of ahead(origin.pages(name))) {
+      const isSound = check.isSound(name, page)
+      const rows = page.items(isSound).map((item) => admit(item, isSound))
+      // A page that has not changed since the check was verified there.
+      yield { rows: rows.filter((row) => row !== undefined), verify: isSound ? undefined : page.verify }
       onRows(page.length)
     }
-  }
-
-  function soundPage(name: BulkName, { source }: Page<unknown>): CheckedPage | undefined {
-    const page = source && sound[name].get(source.digest)
-    return page?.state === "sound" ? page : undefined
   }
 
   async function* differencesOf<N extends BulkName>(name: N) {
@@ -121,19 +108,16 @@ export function copy(
 
   async function comparePages<N extends BulkName>(name: N): Promise<Pick<Differences, "missing" | "changed">> {
     const differences = { missing: 0, changed: 0 }
-    for await (const { rows, known, verify } of pages(name)) {
-      // A page that has not changed since the check was verified there.
-      if (known === undefined) await verify?.()
+    for await (const { rows, verify } of pages(name)) {
+      await verify?.()
       const { missing, changed } = await target[name].differences(rows)
       differences.missing += missing.length
       differences.changed += changed.length
-      if (known !== undefined && missing.length + changed.length === 0) known.state = "copied"
     }
     return differences
   }
 
   async function deleteSurplus<N extends BulkName>(name: N) {
-    if (!check.mayHaveSurplus(name)) return
     for await (const keys of target[name].keys()) {
       const surplus = keys.filter((key) => !check.has(name, key) && !isKept(name, key))
       await target[name].delete(surplus)

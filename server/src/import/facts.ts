@@ -3,33 +3,14 @@ import { closeSync, openSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
-import { deserialize, serialize } from "node:v8"
 import { orStartError } from "../errors/start-error.js"
 import { type BulkName, bulkNames } from "../store/sql/index.js"
 import { openSqlite } from "./sqlite.js"
 
-/** Digests of the importable rows of a page. They are kept instead of the rows. */
-export interface PageFacts {
-  keys: BigInt64Array
-  /** Only for users: the addresses, and the ids after folding (see `foldedDigest`). */
-  addresses: BigInt64Array
-  foldedIds: BigInt64Array
-  /** Only for rows that belong to users: the user of each row. */
-  owners: BigInt64Array
-}
-
-/** The facts of a page that are stored in a file. */
-export interface StoredFacts {
-  /** The number of rows of the page that can be imported. */
-  readonly rows: number
-  /** Throws StartError. */
-  read(): PageFacts
-}
-
 /** The size of the memory for pages of the temporary database, in KiB. */
 const memoryKib = 16 * 1024
 
-/** The facts of all pages, in a temporary SQLite file. */
+/** Digests of what is known of all rows, in a temporary SQLite file. */
 export class Facts {
   readonly keys: Readonly<Record<BulkName, KeySet>>
   /**
@@ -38,18 +19,14 @@ export class Facts {
    */
   readonly skipped: Readonly<Record<BulkName, KeySet>>
   readonly addresses: KeySet
+  /** The ids of users after folding (see `foldedDigest`). */
   readonly foldedIds: KeySet
   /** Users that have an account or an authenticator. */
   readonly owners: KeySet
   readonly #database: DatabaseSync
-  readonly #insert: StatementSync
-  readonly #select: StatementSync
 
   constructor(folder = tmpdir()) {
     this.#database = attempt(() => openTemporary(folder))
-    this.#database.exec("CREATE TABLE pages (number INTEGER PRIMARY KEY, facts BLOB)")
-    this.#insert = this.#database.prepare("INSERT INTO pages (facts) VALUES (?)")
-    this.#select = this.#database.prepare("SELECT facts FROM pages WHERE number = ?")
     const keySets = (kind: string) =>
       Object.fromEntries(bulkNames.map((name) => [name, new KeySet(this.#database, `${kind}_${name}`)])) as Record<
         BulkName,
@@ -60,27 +37,6 @@ export class Facts {
     this.addresses = new KeySet(this.#database, "addresses")
     this.foldedIds = new KeySet(this.#database, "folded_ids")
     this.owners = new KeySet(this.#database, "owners")
-  }
-
-  add(name: BulkName, { keys, addresses, foldedIds, owners }: PageFacts): void {
-    this.keys[name].add(keys)
-    this.addresses.add(addresses)
-    this.foldedIds.add(foldedIds)
-    if (name === "accounts" || name === "authenticators") this.owners.add(owners)
-  }
-
-  /** Stores the facts of a page. */
-  store(facts: PageFacts): StoredFacts {
-    const { lastInsertRowid } = attempt(() => this.#insert.run(serialize(facts)))
-    return this.#stored(lastInsertRowid, facts.keys.length)
-  }
-
-  // Not a part of `store`, because its result would retain the facts.
-  #stored(number: number | bigint, rows: number): StoredFacts {
-    return {
-      rows,
-      read: () => deserialize((attempt(() => this.#select.get(number)) as { facts: Uint8Array }).facts) as PageFacts,
-    }
   }
 
   /** Discards all facts. */
@@ -104,7 +60,7 @@ export class KeySet {
     this.#insert = database.prepare(`INSERT INTO ${table} SELECT value FROM json_each(?)`)
   }
 
-  add(digests: BigInt64Array): void {
+  add(digests: readonly bigint[]): void {
     if (digests.length > 0) attempt(() => this.#insert.run(`[${digests}]`))
   }
 

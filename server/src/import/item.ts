@@ -31,20 +31,12 @@ export interface Fault {
   detail: string
 }
 
-/** A part of a table: the rows after one key, up to and including another key, in the order of the database. */
-export interface Range {
-  /** The exclusive lower bound; undefined for the first row. */
-  after: readonly unknown[] | undefined
-  /** The inclusive upper bound; undefined for the last row. */
-  upTo: readonly unknown[] | undefined
-}
-
 /** Rows that were read together. */
 export interface Page<Row> {
   /** The number of rows. */
   readonly length: number
-  /** The range of the rows and the digest of all their values. Undefined if the origin cannot provide them. */
-  readonly source: { range: Range; digest: string } | undefined
+  /** The digest of all values of the rows. Without it, the rows are checked whenever they are read. */
+  readonly digest?: string
   /** @param isSound - Whether a page with this digest was read before without faults. Its rows are then not checked. */
   items(isSound: boolean): Item<Row>[]
   /**
@@ -58,14 +50,9 @@ export interface Page<Row> {
 export interface Origin {
   /** Messages about the database as a whole. */
   readonly notes: readonly string[]
-  /** Identifies how rows are read. Data recorded about pages is valid only for the same layout. */
-  readonly layout: string
   count(name: BulkName): Promise<number>
-  /**
-   * Reads the rows of a table or of some of its ranges, one page at a time. The order is always the same. A range has
-   * one page unless it has grown.
-   */
-  pages<N extends BulkName>(name: N, ranges?: readonly Range[]): AsyncIterable<Page<BulkRows[N]>>
+  /** Reads the rows of a table, one page at a time. The order is always the same. */
+  pages<N extends BulkName>(name: N): AsyncIterable<Page<BulkRows[N]>>
   /** Returns the session policy of the tenant. Undefined if such a database has none. */
   readonly sessionPolicy?: () => Promise<SessionPolicy>
   close(): Promise<void>

@@ -48,10 +48,3 @@ export function differencesReport(differences: AllDifferences, headings: [string
     }),
   )
 }
-
-/** Reports how many of the rows that an earlier run recorded are unchanged. */
-export function rememberedReport(check: Check, total: number): string {
-  const copied = bulkNames.flatMap((name) => check.pages(name).filter(({ state }) => state === "copied"))
-  const rows = copied.reduce((sum, { facts }) => sum + facts.rows, 0)
-  return `--checkpoint: ${rows} of ${total} rows are unchanged since an earlier run copied and compared them\n`
-}

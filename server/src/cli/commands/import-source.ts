@@ -86,7 +86,7 @@ function ofSource(error: StartError): StartError {
 export async function checkOrigin(
   origin: Origin,
   report: string | undefined,
-  options: Pick<CheckOptions, "remembered" | "target">,
+  options: Pick<CheckOptions, "target">,
 ): Promise<{ check: Check; rows: Record<string, number>; total: number }> {
   const rows: Record<string, number> = {}
   for (const name of bulkNames) rows[name] = await origin.count(name)

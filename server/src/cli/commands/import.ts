@@ -2,12 +2,11 @@ import { encryptionKeys } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import type { Configuration } from "../../config/configuration.js"
 import type { Check } from "../../import/check.js"
-import { type Checkpoint, type Compared, checkpoint } from "../../import/checkpoint.js"
 import { copy } from "../../import/copy.js"
 import type { Origin } from "../../import/item.js"
 import { type PolicyDifference, policyDifference } from "../../import/session-policy.js"
-import { bulk, bulkNames, createCipher, type Database, holders } from "../../store/sql/index.js"
-import { checkReport, differencesReport, policyReport, rememberedReport } from "./import-report.js"
+import { bulk, bulkNames, type Database, holders } from "../../store/sql/index.js"
+import { checkReport, differencesReport, policyReport } from "./import-report.js"
 import { bulkTimeoutMs, checkOrigin, openOrigin } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
 import { withProgress } from "./progress.js"
@@ -45,43 +44,32 @@ async function importFrom(
   output: CommandOutput,
 ): Promise<number> {
   const { print, say } = output
-  const noted = openCheckpoint(configuration, origin, database)
+  const { check, rows, total } = await checkOrigin(origin, configuration.report, {
+    target: { holders: holders(database, configuration.tenant), deletes: configuration.delete },
+  })
   try {
-    const before = await withStartError("--checkpoint", async () => noted?.read())
-    const remembered = typeof before === "object" ? before : undefined
-    const { check, rows, total } = await checkOrigin(origin, configuration.report, {
-      remembered,
-      target: { holders: holders(database, configuration.tenant), deletes: configuration.delete },
-    })
-    try {
-      const policy = await policyDifference(origin, { database, tenant: configuration.tenant })
-      print(checkReport(origin, check, rows))
-      if (policy !== undefined) print(policyReport(policy))
-      if (before === "stale")
-        say("--checkpoint: the file does not match the databases any more, so all rows are compared\n")
-      if (remembered !== undefined) say(rememberedReport(check, total))
-      const { errors } = check.findings
-      if (errors > 0 && !configuration.skip) {
-        const [faulty, them] = errors === 1 ? ["1 row has an error", "it"] : [`${errors} rows have errors`, "them"]
-        say(`${faulty}: correct ${them} in the source, or skip ${them} with --skip; nothing was written\n`)
-        return 1
-      }
-      const parts = { origin, database, check, total, noted, policy }
-      if (!configuration.apply) {
-        await preview(parts, configuration, output)
-        say("dry run: nothing was written; use --apply to write\n")
-        return 0
-      }
-      return await withStartError(
-        "import",
-        () => write(parts, configuration, output),
-        "; rows that were written are kept, and the command can be run again",
-      )
-    } finally {
-      check.close()
+    const policy = await policyDifference(origin, { database, tenant: configuration.tenant })
+    print(checkReport(origin, check, rows))
+    if (policy !== undefined) print(policyReport(policy))
+    const { errors } = check.findings
+    if (errors > 0 && !configuration.skip) {
+      const [faulty, them] = errors === 1 ? ["1 row has an error", "it"] : [`${errors} rows have errors`, "them"]
+      say(`${faulty}: correct ${them} in the source, or skip ${them} with --skip; nothing was written\n`)
+      return 1
     }
+    const parts = { origin, database, check, total, policy }
+    if (!configuration.apply) {
+      await preview(parts, configuration, output)
+      say("dry run: nothing was written; use --apply to write\n")
+      return 0
+    }
+    return await withStartError(
+      "import",
+      () => write(parts, configuration, output),
+      "; rows that were written are kept, and the command can be run again",
+    )
   } finally {
-    noted?.close()
+    check.close()
   }
 }
 
@@ -90,7 +78,6 @@ interface Parts {
   database: Database
   check: Check
   total: number
-  noted: Checkpoint | undefined
   policy: PolicyDifference | undefined
 }
 
@@ -128,20 +115,16 @@ async function write(
   configuration: Configuration<"import">,
   { print, say }: CommandOutput,
 ): Promise<number> {
-  const { noted, policy } = parts
   const { work, phase } = copying(parts, configuration)
   try {
     // First, so that the sessions are never without it.
-    await policy?.write()
+    await parts.policy?.write()
     await phase("writing  ", work.write)
   } finally {
     // Also if the copy failed.
     print(`\n${differencesReport(work.written, ["added", "changed", "deleted"])}`)
   }
-  const { found, obstacle } = await phase("comparing", async (): Promise<Compared> => {
-    return noted === undefined ? { found: await work.compare() } : noted.write(parts.check, work.compare)
-  })
-  if (obstacle !== undefined) say(`--checkpoint: nothing was recorded, because ${obstacle}\n`)
+  const found = await phase("comparing", work.compare)
   const all = Object.values(found)
   const differ = all.some(({ missing, changed }) => missing + changed !== 0)
   const hasMore = all.some(({ surplus }) => surplus !== 0)
@@ -165,12 +148,4 @@ function exceptSkipped({ skipped }: Check): string {
   return count === 1
     ? ", except for 1 row of the source that was skipped"
     : `, except for ${count} rows of the source that were skipped`
-}
-
-function openCheckpoint(configuration: Configuration<"import">, origin: Origin, database: Database) {
-  const { checkpoint: file, tenant } = configuration
-  if (file === undefined) return undefined
-  const keys = encryptionKeys(configuration)
-  const target = bulk(database, { tenant, encryptionKeys: keys })
-  return checkpoint({ file, origin, target, cipher: createCipher(keys) })
 }

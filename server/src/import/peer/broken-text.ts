@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer"
 
-/** A text that is not valid UTF-8. It is a plain object, because checkpoints store keys. */
+/** A text that is not valid UTF-8. */
 export interface BrokenText {
   brokenText: Uint8Array
 }

@@ -21,7 +21,7 @@ describeServers(
         const source = await mysqlSource(parseDatabaseUrl(database.url) as ServerLocation)
         try {
           const table = await source.describe("user")
-          const { rows } = await source.page(table, { after: undefined, upTo: undefined }, 100)
+          const { rows } = await source.page(table, undefined, 100)
           const read = jsonReader(table.columns[1]?.type ?? "")
           expect(rows.map(([, data]) => read(data, "Z"))).toEqual(values)
         } finally {

@@ -80,12 +80,12 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
     count: async (name) => Number((await rows(`SELECT COUNT(*) AS n FROM ${quote(name)}`))[0]?.n),
     isUnique: async (name, columns) => (await rows(repeatedStatement(quote(name), columns.map(quote)))).length === 0,
 
-    async page(table, range, limit) {
+    async page(table, after, limit) {
       const numbered = table.key.map((name) => isNumbered(table, name))
       const keys = table.key.map((name, index) => (numbered[index] ? `CAST(${quote(name)} AS UNSIGNED)` : quote(name)))
       const select = [...table.columns.map((column) => quote(column.name)), ...keys]
       const read = async (expressions: string[]) => {
-        const page = { select: expressions, from: quote(table.name), range, limit }
+        const page = { select: expressions, from: quote(table.name), after, limit }
         const { sql, parameters } = pageStatement(dialect, table, page)
         return (await connection.query<RowDataPacket[][]>({ sql, rowsAsArray: true, typeCast }, parameters))[0]
       }

@@ -197,10 +197,6 @@ describe("columns that the contract does not define", () => {
       `session: ${what} are stored in extra: device`,
       `session: ${what} are not imported: accessToken`,
     ])
-    // A checkpoint of other decisions is not used.
-    const layouts = [{}, { private: { users: ["nickname"] } }, { keep: { users: ["totp_secret"] } }]
-    const all = await Promise.all(layouts.map(async (mapping) => (await originOf(columns, [], mapping)).layout))
-    expect(new Set(all).size).toBe(3)
   })
 
   test.each([

@@ -3,7 +3,7 @@ import { serialize } from "node:v8"
 import type { Peer } from "../../config/origins.js"
 import { StartError } from "../../errors/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
-import { type Item, keyDigest, labelOf, type Origin, type Page, type Range } from "../item.js"
+import { type Item, keyDigest, labelOf, type Origin, type Page } from "../item.js"
 import { convert } from "./convert.js"
 import { kindOfType } from "./kinds.js"
 import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
@@ -23,8 +23,6 @@ export interface PeerOptions {
 }
 
 const pageSize = 1000
-
-const everything: Range = { after: undefined, upTo: undefined }
 
 /** Returns an origin that reads the tables of an adapter. Throws StartError if required tables are missing. */
 export async function peerOrigin(source: Source, { peer, mapping, tenant }: PeerOptions): Promise<Origin> {
@@ -67,21 +65,15 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
 
   return {
     notes,
-    // Everything that determines how a cell is converted.
-    layout: JSON.stringify([tenant, mapping.timezone, Object.fromEntries(plans)]),
 
     async count(name) {
       const plan = plans.get(name)
       return plan === undefined ? 0 : source.count(plan.table.name)
     },
 
-    async *pages<N extends BulkName>(
-      name: N,
-      ranges: readonly Range[] = [everything],
-    ): AsyncGenerator<Page<BulkRows[N]>> {
+    async *pages<N extends BulkName>(name: N): AsyncGenerator<Page<BulkRows[N]>> {
       const plan = plans.get(name)
-      if (plan === undefined) return
-      for (const range of ranges) yield* pagesOf(name, plan, range)
+      if (plan !== undefined) yield* pagesOf(name, plan)
     },
 
     close: () => source.close(),
@@ -97,18 +89,10 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
     throw new StartError(`--url: ${table.name} has no unique key to read it by${key.length > 0 ? obstacle : ""}`)
   }
 
-  async function* pagesOf<N extends BulkName>(
-    name: N,
-    plan: Plan,
-    { after, upTo }: Range,
-  ): AsyncGenerator<Page<BulkRows[N]>> {
+  async function* pagesOf<N extends BulkName>(name: N, plan: Plan): AsyncGenerator<Page<BulkRows[N]>> {
     const { table, columns } = plan
-    // A range that was one page is read with one statement, even if it has grown a little.
-    const limit = upTo === undefined ? pageSize : 2 * pageSize
-    for (let from = after; ; ) {
-      const { rows, digests } = await source.page(table, { after: from, upTo }, limit)
-      const isLast = rows.length < limit
-      const range = { after: from, upTo: isLast ? upTo : rows.at(-1)?.slice(table.columns.length) }
+    for (let after: unknown[] | undefined; ; ) {
+      const { rows, digests } = await source.page(table, after, pageSize)
       const verify = async () => {
         const there = await digests()
         const index = rows.findIndex((cells, n) => rowDigest(columns, cells) !== there[n])
@@ -124,13 +108,13 @@ export async function peerOrigin(source: Source, { peer, mapping, tenant }: Peer
       else {
         yield {
           length: rows.length,
-          source: { range, digest: hash("sha256", serialize(rows), "base64") },
+          digest: hash("sha256", serialize(rows), "base64"),
           items: (isSound) => rows.map((cells) => itemOf(name, plan, cells, isSound)),
           verify,
         }
       }
-      if (isLast) return
-      from = range.upTo
+      if (rows.length < pageSize) return
+      after = rows.at(-1)?.slice(table.columns.length)
     }
   }
 

@@ -98,10 +98,10 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
     isUnique: async (name, columns) =>
       (await rows(repeatedStatement(qualified(name), columns.map(dialect.quote)))).length === 0,
 
-    async page(table, range, limit) {
+    async page(table, after, limit) {
       const select = [...table.columns.map(({ name }) => selected(name)), ...table.key.map(dialect.quote)]
       const read = (expressions: string[]) => {
-        const page = { select: expressions, from: qualified(table.name), range, limit }
+        const page = { select: expressions, from: qualified(table.name), after, limit }
         const { sql, parameters } = pageStatement(dialect, table, page)
         return rows(sql, parameters)
       }

@@ -8,7 +8,6 @@ import { rowDigest } from "./row-digest.js"
 import type { Source } from "./source.js"
 
 const later = endsAfterEach()
-const everything = { after: undefined, upTo: undefined }
 
 const keysOfServers = {
   "enum('b', 'a', 'c')": ["'b'", "'a'", "'c'"],
@@ -46,7 +45,7 @@ describe.each(databaseTargets())("a source on %s", (target) => {
     const table = await source.describe("things")
     const read: string[] = []
     for (let after: unknown[] | undefined; read.length < 4; ) {
-      const [cells] = (await source.page(table, { after, upTo: undefined }, 1)).rows
+      const [cells] = (await source.page(table, after, 1)).rows
       if (cells === undefined) break
       read.push(String(cells[0]))
       after = cells.slice(table.columns.length)
@@ -69,7 +68,7 @@ describe.each(databaseTargets())("a source on %s", (target) => {
     return source
   }
   const idsIn = async (source: Source) =>
-    (await source.page(await source.describe("things"), everything, 10)).rows.map(([id]) => Number(id))
+    (await source.page(await source.describe("things"), undefined, 10)).rows.map(([id]) => Number(id))
 
   test("has one state: what the application commits meanwhile is not seen, and can be committed", async () => {
     const database = await prepared()
@@ -104,7 +103,7 @@ describe.each(databaseTargets())("a source on %s", (target) => {
       const column = { name: "id", type: "int", maxLength: undefined, folds: false }
       const table = { name: "trap", columns: [column], key: ["id"] }
       const rejection = target === "postgres" ? "25006" : "ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION"
-      await expect(source.page(table, everything, 1)).rejects.toMatchObject({ code: rejection })
+      await expect(source.page(table, undefined, 1)).rejects.toMatchObject({ code: rejection })
       expect(await database.query("SELECT id FROM things")).toHaveLength(2)
       // Without the source's transaction, the view does write.
       await database.query("SELECT id FROM trap")
@@ -141,7 +140,7 @@ if (databaseTargets().includes("sqlite")) {
     const table = await source.describe("things")
     for (let id = 0; id < 20; id++) {
       await database.query("INSERT INTO things VALUES (?)", [id])
-      const { rows, digests } = await source.page(table, everything, 100)
+      const { rows, digests } = await source.page(table, undefined, 100)
       expect(rows).toHaveLength(id + 1)
       await database.query("UPDATE things SET id = id - 100 WHERE id = ?", [id])
       // The digests are those of the state that was read.
@@ -169,7 +168,7 @@ if (databaseTargets().includes("postgres")) {
     const idIn = async (url: string) => {
       const source = await openSource(url)
       later(() => source.close())
-      const [[id] = []] = (await source.page(await source.describe("things"), everything, 1)).rows
+      const [[id] = []] = (await source.page(await source.describe("things"), undefined, 1)).rows
       return Number(id)
     }
 

@@ -1,5 +1,3 @@
-import type { Range } from "../item.js"
-
 /** A column of a peer's table. */
 export interface SourceColumn {
   name: string
@@ -30,8 +28,8 @@ export interface Source {
   count(table: string): Promise<number>
   /** Whether the columns are unique together and never null in a table or view. */
   isUnique(table: string, columns: readonly string[]): Promise<boolean>
-  /** Returns the first rows of a range of the table, ordered by the key. */
-  page(table: SourceTable, range: Range, limit: number): Promise<SourcePage>
+  /** Returns the first rows of the table, or those after a key, ordered by the key. */
+  page(table: SourceTable, after: readonly unknown[] | undefined, limit: number): Promise<SourcePage>
   close(): Promise<void>
 }
 
@@ -59,33 +57,29 @@ interface PageStatement {
   select: readonly string[]
   /** The quoted name of the table. */
   from: string
-  range: Range
+  /** The key after which the rows begin; undefined for the first row. */
+  after: readonly unknown[] | undefined
   limit: number
 }
 
-/** Returns a statement for the first rows of a range of a table, ordered by its key. */
+/** Returns a statement for the first rows of a table, or those after a key, ordered by the key. */
 export function pageStatement(
   { quote, parameter }: Dialect,
   { key }: SourceTable,
-  { select, from, range, limit }: PageStatement,
+  { select, from, after, limit }: PageStatement,
 ): { sql: string; parameters: unknown[] } {
-  const { after, upTo } = range
   const keys = key.map(quote)
   const parameters: unknown[] = []
-  // Spelled out, because MySQL does not use the index for (a, b) > (?, ?).
-  const beyond = (values: readonly unknown[], sign: "<" | ">", last: string) => {
+  const beyond = (values: readonly unknown[]) => {
     const bound = (index: number) => parameter(parameters.push(values[index]), values[index])
+    // Spelled out, because MySQL does not use the index for (a, b) > (?, ?).
     const conditions = keys.map((column, index) => {
       const before = keys.slice(0, index).map((one, n) => `${one} = ${bound(n)}`)
-      return `(${[...before, `${column} ${index === keys.length - 1 ? last : sign} ${bound(index)}`].join(" AND ")})`
+      return `(${[...before, `${column} > ${bound(index)}`].join(" AND ")})`
     })
-    return `(${conditions.join(" OR ")})`
+    return ` WHERE ${conditions.join(" OR ")}`
   }
-  const conditions = [
-    ...(after === undefined ? [] : [beyond(after, ">", ">")]),
-    ...(upTo === undefined ? [] : [beyond(upTo, "<", "<=")]),
-  ]
-  const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`
+  const where = after === undefined ? "" : beyond(after)
   return {
     sql: `SELECT ${select.join(", ")} FROM ${from}${where} ORDER BY ${keys.join(", ")} LIMIT ${limit}`,
     parameters,

@@ -76,13 +76,13 @@ export async function sqliteSource(path: string): Promise<Source> {
     count: async (name) => Number(rows(`SELECT COUNT(*) AS n FROM ${quote(name)}`)[0]?.n),
     isUnique: async (name, columns) => rows(repeatedStatement(quote(name), columns.map(quote))).length === 0,
 
-    async page(table, range, limit) {
+    async page(table, after, limit) {
       // The driver would change a text that is not UTF-8. So it gets bytes, and for each row the types of the cells.
       const all = [...table.columns.map((column) => quote(column.name)), ...table.key.map(quote)]
       const bytes = all.map((cell) => `CASE typeof(${cell}) WHEN 'text' THEN CAST(${cell} AS BLOB) ELSE ${cell} END`)
       const types = all.map((cell) => `substr(typeof(${cell}), 1, 1)`).join(" || ")
       const read = (select: string[]) => {
-        const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), range, limit })
+        const { sql, parameters } = pageStatement(dialect, table, { select, from: quote(table.name), after, limit })
         return cells(sql, parameters)
       }
       const written = table.columns.map(({ name }) => writtenAs(quote(name)))

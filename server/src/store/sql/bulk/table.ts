@@ -4,7 +4,6 @@ import { bytesOf } from "../query/page.js"
 import { type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import type { Table } from "../schema/table.js"
-import { fingerprintOf } from "./fingerprint.js"
 
 /** The rows that are missing from the database or differ from it. */
 export interface Difference<Row> {
@@ -19,8 +18,6 @@ export interface BulkTable<Row> {
   pages(): AsyncIterable<Row[]>
   /** Returns the keys like `pages`: rows that contain only the key, and their user if they belong to one. */
   keys(): AsyncIterable<Row[]>
-  /** Returns a text that changes if any row changes; undefined if the engine cannot compute it. */
-  fingerprint(): Promise<string | undefined>
   /** Compares these rows, which must have different keys, with those in the database. */
   differences(rows: readonly Row[]): Promise<Difference<Row>>
   /**
@@ -172,7 +169,6 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
 
     pages: rowPages,
     keys: keyPages,
-    fingerprint: fingerprintOf(database, table, { tenant, apart }),
 
     async differences(rows) {
       const stored = new Map<string, Row>()

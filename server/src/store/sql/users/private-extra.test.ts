@@ -67,16 +67,14 @@ describe.each(databaseTargets())("private properties of users on %s", (target) =
     expect(await store().users.getPrivateExtra(anyone, id)).toBeNull()
   })
 
-  test("are compared, changed and removed in bulk, and the fingerprint shows a change", async () => {
+  test("are compared, changed and removed in bulk", async () => {
     const id = await write(newId())
     expect(await users().differences([rowOf(id)])).toEqual({ missing: [], changed: [] })
     for (const row of [rowOf(id, '{"passwordHash":"new"}'), { ...rowOf(id), privateExtra: undefined }]) {
-      const before = await users().fingerprint()
       expect((await users().differences([row])).changed).toEqual([row])
       await users().write({ missing: [], changed: [row] })
       expect(await users().differences([row])).toEqual({ missing: [], changed: [] })
       expect(await store().users.getPrivateExtra(anyone, id)).toEqual(JSON.parse(row.privateExtra ?? "{}"))
-      if (before !== undefined) expect(await users().fingerprint()).not.toBe(before)
     }
     expect(await cellOf(id)).toBeNull()
   })
