@@ -96,8 +96,9 @@ describeServer("a server that does not read", (target) => {
     const database = await createDatabase(target)
     const server = await startServer({ databaseUrl: database.url })
     const proxy = await tcpProxy(Number(new URL(server.grpcUrl).port))
-    // The wall clock is constant, so that a busy machine does not look like one that was suspended.
-    const client = pipelineClient({ url: `http://127.0.0.1:${proxy.port}`, wallClock: () => 0 })
+    // The wall clock is constant, so that a busy machine does not look like one that was suspended. There, the rounds may
+    // also take longer than a check of the connection may.
+    const client = pipelineClient({ url: `http://127.0.0.1:${proxy.port}`, wallClock: () => 0, checkMs: 600_000 })
     await client.adapter.getUser("nobody")
     proxy.hang()
     // Keeps the stream in use. Without a call it would end after a moment, which a busy machine may need between the rounds.
