@@ -72,13 +72,10 @@ describe("the HTTP listener", () => {
     ])("a call with %s is told which there are", async (_, headers, body) => {
       const answer = await ask({ method: "POST", path, headers, ...(body && { body }) })
       expect(answer.status).toBe(415)
-      expect(answer.headers["content-type"]).toBe("application/json")
-      expect(JSON.parse(answer.body)).toEqual({
-        code: "invalid_argument",
-        message: expect.stringContaining(
-          "GetUser is a unary method: its content-type must be one of application/json, application/proto,",
-        ),
-      })
+      expect(answer.headers["content-type"]).toBe("text/plain; charset=utf-8")
+      expect(answer.body).toContain(
+        "GetUser is a unary method: its content-type must be one of application/json, application/proto,",
+      )
     })
 
     test.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])(

@@ -19,7 +19,7 @@ import type { OpenMethods } from "../limits/open-methods.js"
 import { RequestBody } from "../limits/request-body.js"
 import { usageOf } from "../limits/request-usage.js"
 import { acceptedEncoding } from "../listener/compression.js"
-import { mediaType, typesOverHttp } from "../listener/content-type.js"
+import { isOfConnect, mediaType, typesOverHttp } from "../listener/content-type.js"
 import { foreignName, namesLoopback } from "../listener/loopback-names.js"
 import { clampTimeouts } from "../listener/timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
@@ -38,6 +38,7 @@ import { withoutForeignErrors } from "./foreign-errors.js"
 import { callOf, callOptions, follow, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
 import { UnparsedJson } from "./unparsed-json.js"
 
+const json = { "content-type": "application/json" }
 const plainText = { "content-type": "text/plain; charset=utf-8" }
 
 type Handler = ConnectRouter["handlers"][number]
@@ -118,9 +119,10 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     }
     const { name, methodKind } = found.method.desc
     const kind = methodKind === "unary" ? "unary" : "streaming"
-    // The format of Connect's errors, for developers who try out the API.
     const message = `${name} is a ${kind} method: its content-type must be one of ${types.join(", ")}`
-    exchange.reject(415, { "content-type": "application/json" }, JSON.stringify({ code: "invalid_argument", message }))
+    // A client of Connect shows its own format. The code is the one that Connect has for 415.
+    if (isOfConnect(type)) exchange.reject(415, json, JSON.stringify({ code: "unknown", message }))
+    else exchange.reject(415, plainText, `${message}\n`)
   }
 
   return {

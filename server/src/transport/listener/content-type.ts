@@ -17,6 +17,11 @@ export function typesOverHttp({ methodKind }: DescMethod): readonly string[] {
   return [`${prefix}json`, `${prefix}proto`, ...grpcTypesOverHttp]
 }
 
+/** Returns whether a media type is one of the protocol of Connect, for any method. */
+export function isOfConnect(type: string | undefined): boolean {
+  return /^application\/(connect\+)?(json|proto)$/.test(type ?? "")
+}
+
 /**
  * Returns the media type in a `content-type` header, in lower case and without its parameters. None of them matters,
  * except for a charset: undefined if it is not UTF-8, or if there is no header.
