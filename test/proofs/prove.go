@@ -63,7 +63,10 @@ func proveEngines(ctx context.Context, names string, duration time.Duration, at 
 
 // prove makes calls, follows the feed and injects faults, all at the same time, on a deployment of its own.
 func prove(ctx context.Context, duration time.Duration, at deployment.Options, calls workload.Options, tally *workload.Tally, w io.Writer) (proof, error) {
-	fmt.Fprintf(w, "\n%s, seed %d, for %v\n", at.Engine, calls.Seed, duration)
+	// With odd seeds, a write is a transaction with an entry of the audit log.
+	auditStore := [2]string{"log", "database"}[calls.Seed&1]
+	at.Environment = []string{"AUTHWIRE_AUDIT_STORE=" + auditStore}
+	fmt.Fprintf(w, "\n%s, seed %d, audit store %s, for %v\n", at.Engine, calls.Seed, auditStore, duration)
 	result := proof{engine: at.Engine, failed: true}
 	d, err := deployment.Start(ctx, at)
 	if err != nil {

@@ -19,6 +19,8 @@ type Options struct {
 	Root string
 	// Replicas is the number of replicas. SQLite has one.
 	Replicas int
+	// Environment has further variables of the replicas, each NAME=VALUE.
+	Environment []string
 	// DatabaseURL names the members of a running group, for the engine `group`: mysql://root@h1:3306,h2:3306,h3:3306/.
 	DatabaseURL string
 	// Command kills and starts a member of the group. {action} is kill or rejoin, {n} the number of the host in the URL.

@@ -48,7 +48,7 @@ func newReplica(number int, folder string, options Options, database *Database) 
 	replica.Process = &Process{
 		name:    fmt.Sprintf("replica %d", number),
 		command: []string{"node", "--import", preload, command(options.Root), "serve", "--grpc-addr=" + address, "--http-addr=off", "--log-level=warn"},
-		env:     append(environment(database.url(hosts)), "AUTHWIRE_PROOFS_CLOCK="+replica.clock),
+		env:     append(environment(database.url(hosts)), append(options.Environment, "AUTHWIRE_PROOFS_CLOCK="+replica.clock)...),
 		folder:  folder,
 		log:     filepath.Join(folder, fmt.Sprintf("replica-%d.log", number)),
 		ready:   func(ctx context.Context) error { return serving(ctx, address) },
