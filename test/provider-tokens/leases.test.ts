@@ -78,6 +78,7 @@ describe(`on ${target}`, () => {
       log: pino({ level: "silent" }),
       now: Date.now,
       clock: () => clockMs,
+      elapsed: () => clockMs,
       // The clock of the tests does not shorten the pauses.
       maxPauseMs: 100,
     })

@@ -10,8 +10,8 @@ const wallClock: Record<string, string> = {
   "client/src/session-cache/caching.ts": "the expiry of a session",
   "client/src/session-cache/clock.ts": "reveals that the machine was suspended",
   "client/src/session-cache/shared.ts": "the expiry of a session",
-  "client/src/transport/grpc.ts":
-    "the deadline of a call, which grpc-js takes as a time of day and turns into a duration at once",
+  "client/src/transport/checked-client.ts": "the deadline of a call, which grpc-js takes as a time of day",
+  "client/src/transport/grpc.ts": "the deadline of a call, which grpc-js takes as a time of day",
   "client/src/transport/suspension.ts": "reveals that the process was suspended",
   "console/src/page/text.ts": "a time that is shown",
   "console/src/page/views/user-filters.ts": "a filter by stored times",
@@ -37,11 +37,11 @@ const wallClock: Record<string, string> = {
 const elapsed: Record<string, string> = {
   "client/src/session-cache/shared.ts": "the lease of a client's cache",
   "server/src/bootstrap/auth.ts": "how long keys are used without a read",
+  "server/src/bootstrap/server.ts": "the lease of a refresh of tokens",
   "server/src/bootstrap/service.ts": "how long a session policy is used without a read",
   "server/src/bootstrap/session-caches.ts": "the report of a process about its clients",
   "server/src/cleanup/cleaner.ts": "the lease of the cleanup",
   "server/src/events/feed.ts": "the time without a read after which events may have been deleted",
-  "server/src/provider-tokens/refresh.ts": "the lease of a refresh",
 }
 
 test.each([

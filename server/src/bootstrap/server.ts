@@ -19,6 +19,7 @@ import type { Listener, ListenerOptions } from "../transport/listener/listener.j
 import { openMetricsListener } from "../transport/metrics.js"
 import { CertificateError, type CertificateFiles, watchCertificate } from "../transport/tls/certificate.js"
 import type { Address } from "../util/address.js"
+import { elapsedTime } from "../util/elapsed-time.js"
 import { openAccess } from "./auth.js"
 import type { Addresses } from "./banner.js"
 import { openProviders, openTenantSecrets } from "./followed-files.js"
@@ -82,7 +83,8 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     const audit = openAudit(configuration, log, entries)
     const providers = openProviders(configuration, { log, env: process.env })
     stops.push(providers.stop)
-    const refreshes = accessTokens({ tokenRefreshes: store.tokenRefreshes, providers, log, now: store.now, clock })
+    const clocks = { now: store.now, clock, elapsed: elapsedTime() }
+    const refreshes = accessTokens({ tokenRefreshes: store.tokenRefreshes, providers, log, ...clocks })
     // The answer of a provider is stored even if no call waits for it any more.
     stops.push(() => refreshes.stop(graceMs))
     const feed = eventFeed({

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, jest, test } from "@jest/globa
 import { pino } from "pino"
 import type { Caller, TokenRefreshStore } from "../store/store.js"
 import type { Account, RefreshableAccount, UserAccountKey } from "../store/types.js"
+import { elapsedTime } from "../util/elapsed-time.js"
 import { type AccessTokens, accessTokens } from "./access-tokens.js"
 import type { Provider } from "./provider.js"
 
@@ -114,6 +115,7 @@ beforeEach(() => {
     log: pino({ enabled: false }),
     now: () => now,
     clock: () => performance.now(),
+    elapsed: elapsedTime(),
   })
 })
 
@@ -284,6 +286,7 @@ test("a call gives up if the tokens keep changing without a valid one", async ()
     log: pino({ enabled: false }),
     now: () => now,
     clock: () => performance.now(),
+    elapsed: elapsedTime(),
   })
   await expect(changing.get({ tenant: "one" }, key, { minValidityMs: 0 }, nobodyAsked)).rejects.toMatchObject({
     reason: "CONFLICT",

@@ -38,6 +38,8 @@ export interface AccessTokensOptions {
   now: () => number
   /** The monotonic clock, in milliseconds. */
   clock: () => number
+  /** The same, but it also advances while the machine is suspended. */
+  elapsed: () => number
   /** The longest pause between two checks of an account that is refreshed, in milliseconds. Default: 1000. */
   maxPauseMs?: number
 }

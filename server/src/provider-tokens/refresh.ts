@@ -5,7 +5,6 @@ import { Failure } from "../errors/failure.js"
 import { StoreError, type StoreErrorReason } from "../errors/store-error.js"
 import type { TokenRefreshStore } from "../store/store.js"
 import type { Account, RefreshableAccount } from "../store/types.js"
-import { elapsedTime } from "../util/elapsed-time.js"
 import { errorOf, failedOf } from "./failed.js"
 import type { ErrorKind, Provider } from "./provider.js"
 import type { ProviderLoad } from "./provider-load.js"
@@ -47,6 +46,8 @@ export interface TokenRefreshOptions {
   now: () => number
   /** The monotonic clock, in milliseconds. */
   clock: () => number
+  /** The clock of the lease, which others let expire: it also advances while the machine is suspended. */
+  elapsed: () => number
   maxPauseMs: number
   /** Aborts when the refreshes have to end. */
   stopped: AbortSignal
@@ -88,9 +89,7 @@ const temporaryErrors: ReadonlySet<StoreErrorReason> = new Set([
 
 /** Creates the refresh, which asks the provider only while it holds the account's lease. */
 export function tokenRefresh(options: TokenRefreshOptions): TokenRefresh {
-  const { tokenRefreshes, log, now, clock, maxPauseMs, stopped } = options
-  /** Others let the lease expire while this machine is suspended. */
-  const elapsed = elapsedTime()
+  const { tokenRefreshes, log, now, clock, elapsed, maxPauseMs, stopped } = options
 
   async function refresh(target: RefreshTarget, { load, waitingCall }: RefreshOptions): Promise<Account | undefined> {
     const holder = randomUUID()

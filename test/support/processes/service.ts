@@ -39,6 +39,7 @@ export function openService(store: Store, { configuration, ...options }: Options
       log: pino({ level: "silent" }),
       now: Date.now,
       clock: () => performance.now(),
+      elapsed: () => performance.now(),
     }),
     configuration: {
       reflection: "on",
