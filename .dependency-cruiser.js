@@ -38,7 +38,7 @@ export default {
     wall("database-in-interface", "^server/src/store/[^/]+$", `${databaseDrivers}|^server/src/store/sql/`),
     wall(
       "database-outside-of-store",
-      "^server/src/(?!(store|import|doctor|config|bootstrap|cli|cluster|metrics)/)",
+      "^server/src/(?!(store|import|doctor|config|bootstrap|cli|metrics)/)",
       `${databaseDrivers}|^server/src/store/sql/`,
     ),
   ],

@@ -3,7 +3,7 @@
  * .dependency-cruiser.js, and the picture in CONTRIBUTING.md, which scripts/pages.js draws, are made from this list.
  */
 export const floors: readonly { about: string; folders: readonly string[] }[] = [
-  { about: "what a person starts", folders: ["cli", "cluster", "bootstrap"] },
+  { about: "what a person starts", folders: ["cli", "bootstrap"] },
   {
     about: "options, tools and what is observed",
     folders: ["config", "import", "doctor", "logging", "tracing", "metrics"],

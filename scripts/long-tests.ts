@@ -19,7 +19,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/adapter/outages.long.test.ts": ["client/src/sessions/**", "server/src/health/**"],
   "test/auth/outage.long.test.ts": ["server/src/auth/**"],
   "test/cli/connection-strings.long.test.ts": ["server/src/store/sql/engine/url/**", "server/src/import/peer/open.ts"],
-  "test/cli/drain-delay.long.test.ts": ["server/src/cluster/**", "server/src/health/**"],
+  "test/cli/drain-delay.long.test.ts": ["server/src/bootstrap/server.ts", "server/src/health/**"],
   "test/adapter/nextjs-session.long.test.ts": ["client/src/nextjs.ts", "client/src/sessions/**"],
   "test/backup/*.long.test.ts": ["docs/backup.md", "server/src/store/sql/schema/migrations/**"],
   "test/conformance/*.long.test.ts": [
@@ -53,7 +53,6 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/resource-limits/a*.long.test.ts": ["server/src/transport/limits/**"],
   "test/resource-limits/endless-messages.long.test.ts": ["server/src/transport/limits/**"],
   "test/resource-limits/idle-connections.long.test.ts": ["server/src/transport/listener/**"],
-  "test/resource-limits/stopped-worker.long.test.ts": ["server/src/cluster/**"],
   "test/resource-limits/unread-sockets.long.test.ts": ["server/src/transport/closing/**"],
   "test/runtimes/*.long.test.ts": ["test/runtimes/**", "client/src/edge.ts", "client/src/transport/fetch.ts"],
   "test/security/read-only.long.test.ts": ["server/src/health/**", "server/src/store/sql/cluster/**"],
@@ -70,7 +69,6 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   ],
   "test/tracing/*.long.test.ts": ["server/src/tracing/**", "client/src/transport/trace.ts"],
   "test/upgrade/*.long.test.ts": ["server/src/store/sql/schema/**", "proto/**", "scripts/{earlier,releases.ts}"],
-  "test/workers/*.long.test.ts": ["server/src/cluster/**"],
 }
 
 const git = (...args: string[]) => execFileSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })

@@ -5,8 +5,8 @@ import {
   testOnServer,
 } from "@authwire/test-support/databases/databases.js"
 import { migrate } from "@authwire/test-support/databases/migrate.js"
+import { logOf } from "@authwire/test-support/processes/log.js"
 import { run, type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
-import { logOf, workersOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 
@@ -109,41 +109,33 @@ describe("expired rows", () => {
   })
 })
 
-describe("several replicas with workers", () => {
-  testOnServer(
-    "one worker of one replica deletes rows, and when it is killed another takes over",
-    async (_, target) => {
-      const database = await createDatabase(target)
-      const start = () => startServer({ databaseUrl: database.url, args: [...args, "--workers=2"] })
-      const replicas = await Promise.all([start(), start()])
-      const held = async () => {
-        const texts = await Promise.all(
-          replicas.map(async (server) => {
-            const url = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
-            return (await fetch(url)).text()
-          }),
-        )
-        return texts.flatMap((text, replica) =>
-          [...text.matchAll(/^authwire_cleanup_lease_held\{worker="(\d)"\} 1$/gm)].map(([, worker]) => [
-            replica,
-            Number(worker),
-          ]),
-        )
-      }
-      await until(async () => (await held()).length > 0)
-      const [holder] = await holders(database)
-      const [[replica, worker]] = (await held()) as [[number, number]]
-      await fill(database, times)
-      await until(async () => (await left(database, "sessions")).length === 3)
-      expect(await held()).toEqual([[replica, worker]])
-      expect(await holders(database)).toEqual([holder])
+describe("several replicas", () => {
+  testOnServer("one of them deletes rows, and when it is killed another takes over", async (_, target) => {
+    const database = await createDatabase(target)
+    const start = () => startServer({ databaseUrl: database.url, args })
+    const replicas = await Promise.all([start(), start()])
+    const held = async () => {
+      const texts = await Promise.all(
+        replicas.map(async (server) => {
+          const url = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
+          return (await fetch(url)).text()
+        }),
+      )
+      return texts.flatMap((text, replica) => (/^authwire_cleanup_lease_held 1$/m.test(text) ? [replica] : []))
+    }
+    await until(async () => (await held()).length > 0)
+    const [holder] = await holders(database)
+    const [replica] = (await held()) as [number]
+    await fill(database, times)
+    await until(async () => (await left(database, "sessions")).length === 3)
+    expect(await held()).toEqual([replica])
+    expect(await holders(database)).toEqual([holder])
 
-      process.kill(workersOf(replicas[replica] as ServerProcess).get(worker) as number, "SIGKILL")
-      await until(async () => (await holders(database))[0] !== holder)
-      await database.query("UPDATE sessions SET expires = ?", [at(database, -9 * day)])
-      await until(async () => (await left(database, "sessions")).length === 0)
-      for (const server of replicas) await server.stop()
-      await database.drop()
-    },
-  )
+    await replicas[replica]?.stop("SIGKILL")
+    await until(async () => (await holders(database))[0] !== holder)
+    await database.query("UPDATE sessions SET expires = ?", [at(database, -9 * day)])
+    await until(async () => (await left(database, "sessions")).length === 0)
+    for (const server of replicas) await server.stop()
+    await database.drop()
+  })
 })

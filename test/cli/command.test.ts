@@ -34,6 +34,22 @@ describe("authwire", () => {
     expect(stdout).toMatch(/^pending /)
   })
 
+  test.each([
+    ["mysql://user:hunter2@127.0.0.1:1/authwire", /at mysql:\/\/user@127\.0\.0\.1:1\/authwire \(ECONNREFUSED\)/],
+    [
+      "mysql://user:hunter2@127.0.0.1:1,127.0.0.1:2/authwire",
+      /at mysql:\/\/user@127.* 127\.0\.0\.1:1: ECONNREFUSED; 127\.0\.0\.1:2: ECONNREFUSED\)/,
+    ],
+    // A password that is not escaped is parsed as the path of the URL.
+    ["mysql://127.0.0.1:1/hunter2@db:3306/authwire", /at mysql:\/\/127\.0\.0\.1@db:3306\/authwire \(ECONNREFUSED\)/],
+  ])("serve with an unreachable database at %s: one line without the password, exit code 1", async (url, expected) => {
+    const { code, stdout, stderr } = await run(["serve"], { AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: url })
+    expect(stderr).toMatch(/^authwire: cannot open the database .*\n$/)
+    expect(stderr).toMatch(expected)
+    expect(stderr).not.toContain("hunter2")
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" })
+  })
+
   test("pending migrations: one line, exit code 1; migrate status, up and down; then it serves", async () => {
     const env = {
       AUTH_SECRET: testSecret,

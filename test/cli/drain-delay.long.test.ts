@@ -1,8 +1,9 @@
 import { createAuthwireClient } from "@authwire/client"
+import { healthAnswers } from "@authwire/test-support/connections/health.js"
 import { readyBalancer } from "@authwire/test-support/connections/ready-balancer.js"
-import { createDatabase, serviceDatabase, testOnServer } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { logOf } from "@authwire/test-support/processes/log.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
-import { healthAnswers, logOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 
@@ -21,9 +22,8 @@ async function call(url: string): Promise<unknown> {
   }
 }
 
-// Both tests at the same time, because they wait for the delay.
 describe("SIGTERM with --drain-delay-ms", () => {
-  test.concurrent(`behind a balancer that checks readiness: no call fails: the replica serves until the balancer has noticed that it is not ready`, async () => {
+  test(`behind a balancer that checks readiness: no call fails: the replica serves until the balancer has noticed that it is not ready`, async () => {
     const databases = [await createDatabase(target), await createDatabase(target)]
     const servers = await Promise.all(databases.map(({ url }) => startServer({ databaseUrl: url, args: [delay] })))
     const [leaving, staying] = servers as [ServerProcess, ServerProcess]
@@ -46,18 +46,4 @@ describe("SIGTERM with --drain-delay-ms", () => {
     expect(await staying.stop("SIGKILL")).toBeNull()
     for (const database of databases) await database.drop()
   })
-
-  testOnServer(
-    "and two workers: both workers serve and report that they are not ready, then both exit",
-    async (_, engine) => {
-      const database = await createDatabase(engine)
-      const server = await startServer({ databaseUrl: database.url, args: [delay, "--workers=2"] })
-      const stopped = server.stop("SIGTERM")
-      await until(stopping(server))
-      await until(async () => (await healthAnswers(server, 2)).every((answer) => answer === "NOT_SERVING"))
-      for (let calls = 0; calls < 6; calls++) expect(await call(server.grpcUrl)).toBeNull()
-      expect(await stopped).toBe(0)
-      await database.drop()
-    },
-  )
 })

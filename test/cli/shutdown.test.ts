@@ -3,6 +3,7 @@ import { AuthwireError, createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { createDatabase, describeServer, serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 
 const transports = ["grpc", "http"] as const
@@ -108,5 +109,46 @@ describeServer("SIGTERM while a call waits for a lock", (target) => {
     client.close()
     agent.destroy()
     await database.drop()
+  })
+
+  async function begin(args: string[]) {
+    const database = await createDatabase(target)
+    const server = await startServer({ databaseUrl: database.url, args })
+    const client = createAuthwireClient({ url: server.grpcUrl, timeoutMs: 20_000 })
+    await database.query("BEGIN")
+    await database.query(
+      "INSERT INTO users (tenant, id, email_key, extra) VALUES ('default', 'other', 'ada@example.com', '{}')",
+    )
+    const creating = Promise.allSettled([
+      client.adapter.createUser({ id: "ada", email: "ada@example.com", emailVerified: null }),
+    ])
+    await client.adapter.getUser("nobody")
+    return {
+      server,
+      async end() {
+        await database.query("ROLLBACK")
+        const [outcome] = await creating
+        client.close()
+        await database.drop()
+        return outcome
+      },
+    }
+  }
+  const unavailable = { status: "rejected", reason: { code: "UNAVAILABLE" } }
+
+  test("after the grace period the call ends with UNAVAILABLE, exit code 0", async () => {
+    const { server, end } = await begin(["--shutdown-grace-ms=100"])
+    expect(await server.stop("SIGTERM")).toBe(0)
+    expect(await end()).toMatchObject(unavailable)
+  })
+
+  test("a second signal ends the process at once", async () => {
+    const { server, end } = await begin(["--shutdown-grace-ms=600000"])
+    process.kill(server.pid, "SIGTERM")
+    await until(async () => server.log().includes("stopping"))
+    // null because the signal killed it.
+    expect(await server.stop("SIGTERM")).toBeNull()
+    expect(server.log()).not.toContain("CreateUser")
+    expect(await end()).toMatchObject(unavailable)
   })
 })

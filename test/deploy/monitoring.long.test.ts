@@ -55,10 +55,12 @@ describeServer("on a server", (target) => {
       started.defer(() => collector.close())
       const database = await createDatabase(target)
       started.defer(() => database.drop())
+      const other = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"] })
+      started.defer(async () => void (await other.stop()))
       const server = await startServer({
         databaseUrl: database.url,
         keys: true,
-        args: ["--metrics-addr=127.0.0.1:0", "--workers=2", "--cleanup-interval=1s", "--cleanup-keep=0"],
+        args: ["--metrics-addr=127.0.0.1:0", "--cleanup-interval=1s", "--cleanup-keep=0"],
         env: {
           OTEL_TRACES_EXPORTER: "otlp",
           OTEL_TRACES_SAMPLER: "always_on",
@@ -66,14 +68,7 @@ describeServer("on a server", (target) => {
         },
       })
       started.defer(async () => void (await server.stop()))
-      // Separate connections, which are distributed to the two workers.
-      const clients = Array.from({ length: 4 }, () =>
-        createAuthwireClient({
-          url: server.grpcUrl,
-          apiKey: server.apiKey,
-          headers: { "x-client": crypto.randomUUID() },
-        }),
-      )
+      const clients = [server, other].map(({ grpcUrl: url, apiKey }) => createAuthwireClient({ url, apiKey }))
       started.defer(() => {
         for (const { close } of clients) close()
       })
@@ -85,15 +80,15 @@ describeServer("on a server", (target) => {
         const text = await (await fetch(metricsUrl)).text()
         return new Set([...text.matchAll(/^(\w+)(?:\{| )/gm)].map(([, name]) => name))
       }
-      // Many concurrent writes of one row, until writes of the two workers conflict.
+      // Many concurrent writes of one row, until writes of two processes conflict.
       await until(async () => {
         const writes = clients.flatMap(({ adapter }) =>
-          Array.from({ length: 20 }, () => adapter.updateUser({ id, name: "x" })),
+          Array.from({ length: 40 }, () => adapter.updateUser({ id, name: "x" })),
         )
         await Promise.all(writes)
         return (await exported()).has("authwire_database_retries_total")
       })
-      // Creates an expired row, and waits until a worker deletes it.
+      // Creates an expired row, and waits until the service deletes it.
       const expired = { identifier: "u@example.com", token: "expired", expires: new Date(0) }
       await first?.adapter.createVerificationToken(expired)
       await until(async () => (await exported()).has("authwire_cleanup_deleted_rows_total"))

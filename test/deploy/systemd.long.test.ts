@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { check, hasSystemdAnalyze, root } from "@authwire/test-support/machine/deploy.js"
 import { beforeAll, describe, expect, test } from "@jest/globals"
 
-const text = readFileSync(`${root}/deploy/systemd/authwire.service`, "utf8")
+const text = readFileSync(`${root}/deploy/systemd/authwire@.service`, "utf8")
 
 test("the unit is ordered after the unit of each database server, so that it also ends before that server", () => {
   const after = /^After=(.*)$/m.exec(text)?.[1]?.split(" ")
@@ -11,10 +11,10 @@ test("the unit is ordered after the unit of each database server, so that it als
 })
 
 const withSystemd = hasSystemdAnalyze() ? describe : describe.skip
-withSystemd("deploy/systemd/authwire.service", () => {
+withSystemd("deploy/systemd/authwire@.service", () => {
   let file: string
   beforeAll(() => {
-    file = join(mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "unit-")), "authwire.service")
+    file = join(mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "unit-")), "authwire@.service")
   })
   /** Writes the unit, with the path of the command in this repository. */
   const write = (unit: string) => {

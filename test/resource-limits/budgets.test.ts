@@ -13,11 +13,11 @@ test("S-46: docs/limits.md is made from the limits of the code, and has each of 
 })
 
 test("S-47: the shared limits leave others as much as a key may have, and follow the options", () => {
-  for (const { worker, tenant, key, inTurns } of Object.values<SharedLimit>(sharedLimits)) {
+  for (const { process, tenant, key, inTurns } of Object.values<SharedLimit>(sharedLimits)) {
     expect(tenant).toBeGreaterThanOrEqual(key)
-    expect(worker - tenant).toBeGreaterThanOrEqual(inTurns ? Math.floor(worker / 10) : Math.min(key, worker / 4))
+    expect(process - tenant).toBeGreaterThanOrEqual(inTurns ? Math.floor(process / 10) : Math.min(key, process / 4))
   }
-  expect(sharedLimits.connections.worker).toBe(Number(options.maxConnections.default))
-  expect(sharedLimits.activeCalls.worker).toBe(Number(options.maxActiveCalls.default))
-  expect(sharedLimits.databaseConnections.worker).toBe(Number(options.databasePoolSize.default))
+  expect(sharedLimits.connections.process).toBe(Number(options.maxConnections.default))
+  expect(sharedLimits.activeCalls.process).toBe(Number(options.maxActiveCalls.default))
+  expect(sharedLimits.databaseConnections.process).toBe(Number(options.databasePoolSize.default))
 })

@@ -120,8 +120,8 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
   },
   activeCalls: {
     start() {
-      const { worker } = sharedLimits.activeCalls
-      const limit = concurrencyLimit({ maxCalls: worker, now: () => 0 })
+      const { process } = sharedLimits.activeCalls
+      const limit = concurrencyLimit({ maxCalls: process, now: () => 0 })
       // A call of another owner has its place at once, although many wait.
       return (owner) => {
         const waiting = limit.enter(owner, endOfTest.signal)
@@ -132,7 +132,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
   },
   databaseConnections: {
     start() {
-      const permits = connectionPermits(queue(1_000), sharedLimits.databaseConnections.worker)
+      const permits = connectionPermits(queue(1_000), sharedLimits.databaseConnections.process)
       return (owner) => {
         const acquired = permits.acquire("read", { owner, signal: endOfTest.signal })
         return Promise.race([acquired.catch(() => false), nextTurn(false)])
@@ -160,7 +160,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
 describe("of two tenants", () => {
   test.each(Object.entries<SharedLimit>(sharedLimits))(
     "S-47: one that takes all it gets of %s, with many keys, leaves the other one its share",
-    async (name, { worker, tenant, key }) => {
+    async (name, { process, tenant, key }) => {
       const { step = 1, start } = attempts[name as keyof typeof sharedLimits]
       const attempt = await start()
       const isTaken = async (owner: Owner) => {
@@ -173,7 +173,7 @@ describe("of two tenants", () => {
       let taken = 0
       for (let n = 0; n < 20; n++) while (await isTaken({ tenant: "greedy", keyId: `greedy ${n}` })) taken += step
       expect(taken).toBe(tenant)
-      const share = Math.min(key, worker - tenant)
+      const share = Math.min(key, process - tenant)
       for (let had = 0; had < share; had += step) expect(await isTaken({ tenant: "other", keyId: "other" })).toBe(true)
     },
   )

@@ -1,10 +1,10 @@
 import { createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
-import { createDatabase, type DatabaseTarget, describeServer } from "@authwire/test-support/databases/databases.js"
+import { healthAnswers } from "@authwire/test-support/connections/health.js"
+import { createDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { unreadPipe } from "@authwire/test-support/machine/unread-pipe.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
-import { healthAnswers } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
 import { describe, expect, test } from "@jest/globals"
 
@@ -19,8 +19,8 @@ const linesOf = (text: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line))
 
 /** Starts a server whose standard error is not read. */
-async function startUnread(options: Partial<Parameters<typeof startServer>[0]>, target: DatabaseTarget = "sqlite") {
-  const database = await createDatabase(target)
+async function startUnread(options: Partial<Parameters<typeof startServer>[0]>) {
+  const database = await createDatabase("sqlite")
   later(database.drop)
   const pipe = unreadPipe()
   later(async () => pipe.close())
@@ -92,22 +92,5 @@ describe("S-49: standard error is a pipe that is not read", () => {
     const audited = () => linesOf(pipe.read()).filter(({ event }) => event === "audit")
     await until(() => audited().length + Number(lost()?.lines) === count)
     await until(() => linesOf(pipe.read()).some(({ msg }) => String(msg).startsWith("lines of the audit log are lost")))
-  })
-})
-
-describeServer("two workers whose standard error is not read", (target) => {
-  test("calls and health checks are answered, no line is incomplete, and the service stops", async () => {
-    const { pipe, server, http } = await startUnread({ args: ["--workers=2"] }, target)
-    const clients = Array.from({ length: 4 }, () => createAuthwireClient({ url: server.grpcUrl }))
-    for (const { close } of clients) later(async () => close())
-    await Promise.all(clients.map(({ adapter }) => callers(4_000, () => adapter.getUser("nobody"))))
-    await callers(100, () => http.adapter.getUser("nobody"))
-    expect(new Set(await healthAnswers(server, 4))).toEqual(serving)
-    const losses = () => linesOf(pipe.read()).filter(({ msg }) => String(msg).startsWith("lines of the log are lost"))
-    await until(() => losses().length > 0)
-    const reading = setInterval(pipe.read, 10)
-    later(async () => clearInterval(reading))
-    expect(await server.stop()).toBe(0)
-    expect(linesOf(pipe.read()).at(-1)).toMatchObject({ msg: "stopped" })
   })
 })

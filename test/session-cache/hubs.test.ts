@@ -180,7 +180,7 @@ test("a hub that is created again writes the same row with a higher version, and
 })
 
 test("streams are counted over all tenants: per key, per tenant, and in total", () => {
-  const { hubs, open } = playing({ key: 2, tenant: 3, worker: 5 })
+  const { hubs, open } = playing({ key: 2, tenant: 3, process: 5 })
   const one = open("a", "1")
   open("a", "1")
   expect(() => open("a", "1")).toThrow("the API key has reached the limit of streams for session caches")
@@ -198,7 +198,7 @@ test("streams are counted over all tenants: per key, per tenant, and in total", 
 })
 
 test("a key may open as many streams as have ended, however often its streams end", () => {
-  const { open } = playing({ key: 2, tenant: 9, worker: 9 })
+  const { open } = playing({ key: 2, tenant: 9, process: 9 })
   for (let round = 0; round < 3; round++) {
     const streams = [open("a", "1"), open("a", "1")]
     expect(() => open("a", "1")).toThrow("the API key has")

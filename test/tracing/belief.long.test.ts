@@ -1,5 +1,5 @@
 import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, describeServer, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Collector, startCollector } from "@authwire/test-support/machine/collector.js"
 import { freePort } from "@authwire/test-support/machine/free-port.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
@@ -113,19 +113,6 @@ test("without a trace of the caller, the sampler decides, and the log has the id
   expect(traced.length).toBeLessThan(145)
   const logged = linesOf(server, "GetUser").flatMap(({ trace_id }) => trace_id ?? [])
   expect(logged.toSorted()).toEqual(traced.toSorted())
-})
-
-describeServer("on a server", (target) => {
-  test("each worker sends its own spans, with its number", async () => {
-    await database.drop()
-    database = await createDatabase(target)
-    server = await start({ OTEL_TRACES_SAMPLER: "always_on" }, ["--workers=2"])
-    for (let round = 0; round < 4; round++) await callBy(server, server.apiKey, {})
-    expect(await server.stop()).toBe(0)
-    const served = collector.spans.filter(({ kind }) => kind === "server")
-    expect(served).toHaveLength(12)
-    expect(new Set(served.map(({ resource }) => resource["authwire.worker"]))).toEqual(new Set([1, 2]))
-  })
 })
 
 test.each(["fails", "hangs"] as const)(

@@ -1,3 +1,4 @@
+import { connection } from "@authwire/test-support/connections/health.js"
 import { outcome, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
 import type { RawOutcome } from "@authwire/test-support/connections/raw-calls.js"
 import { rawPipelineCalls } from "@authwire/test-support/connections/raw-pipeline-calls.js"
@@ -8,7 +9,6 @@ import {
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
-import { connection, workersOf } from "@authwire/test-support/processes/workers.js"
 import { until } from "@authwire/test-support/until.js"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -149,47 +149,5 @@ describeServer("on a server", (target) => {
     expect([carried("NOT_FOUND"), carried("RESOURCE_EXHAUSTED")]).toEqual([answered, sent - answered])
     expect(await server.stop()).toBe(0)
     await database.drop()
-  })
-})
-
-describeServer("two workers", (target) => {
-  let database: TestDatabase
-  let server: ServerProcess
-  beforeAll(async () => {
-    database = await createDatabase(target)
-    server = await startServer({ databaseUrl: database.url, args: [metrics, "--workers=2"] })
-  })
-  afterAll(async () => {
-    expect(await server.stop()).toBe(0)
-    await database.drop()
-  })
-
-  test("report the counts of both workers, each with its number", async () => {
-    await expectCalls(server)
-    const samples = await samplesOf(server)
-    for (const worker of ["1", "2"]) {
-      expect(sum(samples, "grpc_server_handled_total", { ...getUser, worker })).toBeGreaterThan(0)
-      expect(sum(samples, "authwire_database_up", { worker })).toBe(1)
-    }
-    expect(sum(samples, "authwire_workers")).toBe(2)
-  })
-
-  test("one stops: the other is reported immediately, and the replacement when it serves", async () => {
-    const before = await samplesOf(server)
-    const victim = workersOf(server).get(1) as number
-    // The worker neither responds nor exits, like one that hangs.
-    process.kill(victim, "SIGSTOP")
-    const without = await samplesOf(server)
-    expect(without.filter(({ labels }) => labels.worker === "1")).toEqual([])
-    const ofOther = { ...getUser, worker: "2" }
-    const counted = sum(before, "grpc_server_handled_total", ofOther)
-    expect(sum(without, "grpc_server_handled_total", ofOther)).toBe(counted)
-    process.kill(victim, "SIGKILL")
-    await until(() => workersOf(server).get(1) !== victim)
-    const after = await samplesOf(server)
-    expect(sum(after, "authwire_workers")).toBe(2)
-    expect(sum(after, "authwire_database_up", { worker: "1" })).toBe(1)
-    expect(sum(after, "grpc_server_handled_total", { ...getUser, worker: "1" })).toBe(0)
-    expect(sum(after, "grpc_server_handled_total", ofOther)).toBe(counted)
   })
 })

@@ -24,7 +24,7 @@ import { createPipelinePool } from "./pool.js"
 export interface PipelineOptions {
   /**
    * How many pipelines to open to each address, each on a connection of its own. One carries tens of thousands of calls
-   * a second; more spread the calls over several workers of the service, or over several replicas behind one address:
+   * a second; more spread the calls over several processes or replicas of the service behind one address:
    * as many as there are of these. From 1 to 64. Default: 1.
    */
   connections?: number | undefined

@@ -5,7 +5,7 @@ import { type Address, formatAddress, isLoopback } from "../util/address.js"
 export interface Addresses {
   grpc?: Address | undefined
   http?: Address | undefined
-  /** The address of `/metrics`. Undefined in workers. */
+  /** The address of `/metrics`. */
   metrics?: Address | undefined
 }
 

@@ -9,13 +9,10 @@ export interface Instruments {
   readonly tracing: Tracing | undefined
 }
 
-/** Opens them. If tracing is not enabled, its libraries are not even loaded. `worker`: its number, if there are several. */
-export async function openInstruments(
-  configuration: Configuration,
-  { log, worker }: { log: Logger; worker?: number },
-): Promise<Instruments> {
-  const metrics = configuration.metricsAddr && createMetrics(worker)
+/** Opens them. If tracing is not enabled, its libraries are not even loaded. */
+export async function openInstruments(configuration: Configuration, log: Logger): Promise<Instruments> {
+  const metrics = configuration.metricsAddr && createMetrics()
   if (configuration.traceExporter === "none") return { metrics, tracing: undefined }
   const { startTracing } = await import("../tracing/tracing.js")
-  return { metrics, tracing: startTracing(configuration, { log, metrics: metrics?.spans, worker }) }
+  return { metrics, tracing: startTracing(configuration, { log, metrics: metrics?.spans }) }
 }

@@ -4,10 +4,9 @@ import { startCleaner } from "../cleanup/cleaner.js"
 import type { Configuration } from "../config/configuration.js"
 import { StartError } from "../errors/start-error.js"
 import { eventFeed } from "../events/feed.js"
-import { monitorDatabase, type ReadinessSwitch } from "../health/readiness.js"
+import { monitorDatabase, readinessSwitch } from "../health/readiness.js"
 import { auditEntries } from "../logging/audit-entries.js"
 import { openAudit } from "../logging/audit-log.js"
-import { expose } from "../metrics/metrics.js"
 import { accessTokens } from "../provider-tokens/access-tokens.js"
 import type { Store } from "../store/store.js"
 import { openHttpListener } from "../transport/connect/http.js"
@@ -30,14 +29,11 @@ export interface ServeOptions {
   /** The store. It is closed at the end. */
   store: Store
   log: Logger
-  /** Record calls and the state of the database. The metrics are exposed at their address if this process has one. */
+  /** Record calls and the state of the database. */
   instruments: Instruments
-  /** The readiness that health and probes report. From `stopped` on it is permanently not ready. */
-  readiness: ReadinessSwitch
-  /** Called with whether the database answers and accepts writes, before the listeners open and at every change. */
-  onDatabase: (answers: boolean) => void
   /** Called once, when every listener is open. */
   onListening: (addresses: Addresses) => void
+  /** Resolves when the service is to stop. From then on it reports that it is not ready. */
   stopped: Promise<unknown>
 }
 
@@ -52,8 +48,9 @@ const idleFeedMs = 5_000
  * StartError if an external problem prevents the start.
  */
 export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {
-  const { store, log, readiness, instruments } = options
+  const { store, log, instruments } = options
   const { metrics, tracing } = instruments
+  const readiness = readinessSwitch()
   const clock = performance.now.bind(performance)
   const { shutdownGraceMs: graceMs } = configuration
   const listeners: Listener[] = []
@@ -67,7 +64,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       log,
       onChange: (answers) => {
         metrics?.database(answers)
-        options.onDatabase(answers)
+        readiness.set(answers)
       },
       onClock: (offsetMs, problem) => {
         metrics?.clockOffset(offsetMs)
@@ -116,6 +113,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
       openMethods: openMethods(),
       keyBudgets: keyBudgets(maxMessageBytes, maxConnections),
       loopbackNames: configuration.dev,
+      reusePort: configuration.reusePort,
       log,
       ...limits,
     }
@@ -131,14 +129,14 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     ) => {
       if (address === undefined) return undefined
       const listener = await opener({ ...common, address }).catch((error: unknown) => {
-        throw listenError(flag, address, error)
+        throw listenError(flag, address, error, configuration.reusePort && flag !== "--metrics-addr")
       })
       listeners.push(listener)
       return listener.address
     }
     const grpc = await open("--grpc-addr", configuration.grpcAddr, openGrpcListener)
     const http = await open("--http-addr", configuration.httpAddr, (one) => openHttpListener({ ...one, readiness }))
-    const read = async () => expose(metrics === undefined ? [] : [await metrics.values()])
+    const read = async () => (await metrics?.text()) ?? ""
     const metricsAddress = await open("--metrics-addr", configuration.metricsAddr, (one) =>
       openMetricsListener({ ...one, read }),
     )

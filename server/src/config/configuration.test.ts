@@ -42,14 +42,19 @@ describe("readConfiguration", () => {
       AUTH_SECRET_2: secret.toUpperCase(),
       SERVICE_AUTH_URL: "https://app.example.com",
     }
-    const flags = { grpcAddr: "[::1]:0", workers: "4", rateLimitOverrides: "UserService.GetUser=5", reflection: "off" }
+    const flags = {
+      grpcAddr: "[::1]:1",
+      reusePort: true,
+      rateLimitOverrides: "UserService.GetUser=5",
+      reflection: "off",
+    }
     expect(await readConfiguration("serve", flags, { ...environment, ...given })).toMatchObject({
       dev: false,
       migrate: true,
-      grpcAddr: { host: "::1", port: 0 },
+      grpcAddr: { host: "::1", port: 1 },
       httpAddr: undefined,
       metricsAddr: undefined,
-      workers: 4,
+      reusePort: true,
       reflection: "off",
       health: "on",
       auditLog: { file: "/var/log/audit" },
@@ -93,8 +98,6 @@ describe("readConfiguration", () => {
   test.each<[flags: object, variables: object, message: string]>([
     [{ migrate: "yes" }, {}, "--migrate: must be true or false"],
     [{}, { AUTHWIRE_MIGRATE: "TRUE" }, "AUTHWIRE_MIGRATE: must be true or false"],
-    [{ workers: "65" }, {}, "--workers: must be a whole number from 1 to 64"],
-    [{ workers: "1e1" }, {}, "--workers: must be a whole number from 1 to 64"],
     [{ health: "true" }, {}, "--health: must be one of on, off"],
     [
       {},
@@ -114,8 +117,10 @@ describe("readConfiguration", () => {
     [{ apiKeysFile: "x" }, { AUTHWIRE_API_KEYS: "[]" }, "AUTHWIRE_API_KEYS, --api-keys-file: only one of them"],
     [{}, { AUTHWIRE_ENCRYPTION_KEYS: "x" }, "AUTHWIRE_ENCRYPTION_KEYS: key 1 must be 32 bytes"],
     [{ rateLimitOverrides: "A.B=1" }, {}, "--rate-limit-overrides: there is no method A.B"],
-    [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--workers: must be 1 with SQLite"],
-    [{ workers: "2" }, { AUTHWIRE_DATABASE_URL: "file:x" }, "--workers: must be 1 with SQLite"],
+    [{ reusePort: true }, { AUTHWIRE_DATABASE_URL: "sqlite:x" }, "--reuse-port: needs a database server"],
+    [{}, { AUTHWIRE_REUSE_PORT: "1", AUTHWIRE_DATABASE_URL: "file:x" }, "AUTHWIRE_REUSE_PORT: needs a database server"],
+    [{ reusePort: true, grpcAddr: "127.0.0.1:0" }, {}, "--grpc-addr: with --reuse-port not port 0"],
+    [{ reusePort: true }, { AUTHWIRE_HTTP_ADDR: "[::1]:0" }, "AUTHWIRE_HTTP_ADDR: with --reuse-port not port 0"],
     [{ databaseUrl: "mysql://h/x?sslmode=require" }, {}, "--database-url: the database URL has an unknown parameter"],
     [{ databaseUrl: "mysql://u:p@h1,,h2/db" }, {}, "--database-url: the database URL contains an empty host"],
     [{ databaseReadUrl: "mysql://h1" }, {}, "--database-read-url: the database URL names no database"],

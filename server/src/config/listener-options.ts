@@ -19,7 +19,12 @@ export const listenerOptions = {
     isCommon: true,
     value: address(),
     default: "off",
-    help: "Address at which GET /metrics serves metrics of all workers for Prometheus: calls by method, listener and status, their durations, the database, the processes. It uses neither TLS nor an API key. It exposes numbers and no data of users. Port 0 picks a free one.",
+    help: "Address at which GET /metrics serves metrics for Prometheus: calls by method, listener and status, their durations, the database, the process. It uses neither TLS nor an API key. It exposes numbers and no data of users. Port 0 picks a free one.",
+  },
+  reusePort: {
+    value: boolean(),
+    default: "false",
+    help: "Listen with SO_REUSEPORT, so that several processes of one user serve at the same addresses; the kernel spreads new connections over them. On Linux, and with a database server. The metrics are not shared: each process needs an address of its own.",
   },
   tlsCert: {
     isCommon: true,
@@ -56,7 +61,7 @@ export const listenerOptions = {
   maxConnections: {
     value: integer(1, 1_000_000),
     default: "10000",
-    help: "The maximum number of concurrent connections at each listener, in each worker; further ones are closed at once.",
+    help: "The maximum number of concurrent connections at each listener, in each process; further ones are closed at once.",
   },
   handshakeTimeoutMs: {
     value: integer(100, 600_000),

@@ -22,7 +22,7 @@ export function checkRules(parsed: ParsedOptions): void {
     checkDatabasePassword,
     checkSecrets,
     checkAddresses,
-    checkWorkers,
+    checkReusePort,
     checkAuditLog,
     checkKeys,
     checkImport,
@@ -139,10 +139,16 @@ function checkAddresses(parsed: ParsedOptions): void {
   }
 }
 
-function checkWorkers(parsed: ParsedOptions): void {
-  const { workers = 1, databaseUrl } = parsed.values
-  if (workers === 1 || !isFile(databaseUrl)) return
-  throw wrong(parsed, "workers", "must be 1 with SQLite, because one process owns the file")
+function checkReusePort(parsed: ParsedOptions): void {
+  const { reusePort, databaseUrl } = parsed.values
+  if (reusePort !== true) return
+  if (isFile(databaseUrl)) {
+    throw wrong(parsed, "reusePort", "needs a database server, because with SQLite one process owns the file")
+  }
+  for (const name of ["grpcAddr", "httpAddr"] as const) {
+    if (parsed.values[name]?.port !== 0) continue
+    throw wrong(parsed, name, "with --reuse-port not port 0, for which each process would pick a port of its own")
+  }
 }
 
 function checkAuditLog(parsed: ParsedOptions): void {

@@ -1,14 +1,8 @@
 import type { OptionDefinition } from "./option.js"
 import { duration, integer, rates } from "./values.js"
 
-/** Workers, limits of calls, the deletion of expired rows, and the end of the service. */
+/** Limits of calls, the deletion of expired rows, and the end of the service. */
 export const serviceOptions = {
-  workers: {
-    isCommon: true,
-    value: integer(1, 64),
-    default: "1",
-    help: "The number of processes that serve behind the same addresses, at best one per core. Each has its own connection pool: the database gets up to this many times --database-pool-size connections, and two more per worker. With SQLite only 1, because one process owns the file.",
-  },
   maxDeadlineMs: {
     value: integer(10, 3_600_000),
     default: "30000",
@@ -22,12 +16,12 @@ export const serviceOptions = {
   maxActiveCalls: {
     value: integer(1, 1_000_000),
     default: "256",
-    help: "The maximum number of calls that each worker processes at the same time; a tenant gets at most nine tenths of them, and an API key eight. Further calls wait for up to half a second, and tenants and their keys take turns; then the calls are rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
+    help: "The maximum number of calls that each process serves at the same time; a tenant gets at most nine tenths of them, and an API key eight. Further calls wait for up to half a second, and tenants and their keys take turns; then the calls are rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
   },
   rateLimit: {
     value: integer(0, 1_000_000_000),
     default: "20000",
-    help: "Calls per second that an API key may make of one method, in each worker of each replica; further calls are rejected with RESOURCE_EXHAUSTED. 0: no limit.",
+    help: "Calls per second that an API key may make of one method, in each process; further calls are rejected with RESOURCE_EXHAUSTED. 0: no limit.",
   },
   rateLimitOverrides: {
     value: rates(),
@@ -37,7 +31,7 @@ export const serviceOptions = {
   tokenCacheSize: {
     value: integer(0, 1_000_000),
     default: "1000",
-    help: "The number of decrypted tokens that each worker caches, so that a token that is read again is not decrypted again. The cache takes at most 4 KiB times this number; the least recently used tokens are evicted first. Secrets and expiry are checked at every use. 0: no cache.",
+    help: "The number of decrypted tokens that each process caches, so that a token that is read again is not decrypted again. The cache takes at most 4 KiB times this number; the least recently used tokens are evicted first. Secrets and expiry are checked at every use. 0: no cache.",
   },
   provisionalSignUp: {
     value: duration("1s", "1d"),
@@ -47,7 +41,7 @@ export const serviceOptions = {
   cleanupInterval: {
     value: duration("1s", "1d"),
     default: "5m",
-    help: "The interval at which expired rows are deleted, in small batches and by one worker of one replica at a time. If that worker ends, another one takes over within three times the interval. 0: never; use authwire cleanup instead.",
+    help: "The interval at which expired rows are deleted, in small batches and by one process at a time. If it ends, another one takes over within three times the interval. 0: never; use authwire cleanup instead.",
   },
   cleanupKeep: {
     value: duration("1s", "365d"),

@@ -18,7 +18,7 @@ const oldest = { mysql: [8, 4], mariadb: [10, 11], postgres: [15, 0] } as const
 const maxClockSkewMs = 1000
 /** The size of the largest row: three encrypted tokens of 128 KiB, and the other columns. */
 const minPacketBytes = 4 * 1024 * 1024
-/** The connections of one worker with the default of `--database-pool-size`. */
+/** The connections of one process with the default of `--database-pool-size`. */
 const minConnections = 12
 
 /** Checks an open database. Throws StoreError if it does not answer. */
@@ -72,7 +72,7 @@ const rules: Readonly<Record<string, Rule>> = {
   },
   max_connections: {
     least: minConnections,
-    wrong: `must be at least ${minConnections}: --database-pool-size and 2 more for each worker`,
+    wrong: `must be at least ${minConnections}: --database-pool-size and 2 more for each process`,
   },
   transaction_read_only: { is: "off", wrong: "must be off: this server accepts no writes" },
   server_encoding: { is: "UTF8", wrong: "must be UTF8: other encodings cannot represent all characters" },

@@ -13,14 +13,14 @@ const warn = 40
 /**
  * Creates the log, on standard error: one JSON object per line, or text for people. Lines are written whole, so that
  * several processes can share the output. A slow reader never blocks the service: see boundedLines.
- *
- * @param worker The number of this worker if there are several. It becomes a field of every line.
  */
-export function createLog(
-  { logLevel: level, logFormat: format }: { logLevel: string; logFormat: "json" | "text" },
-  worker?: number,
-): Logger {
-  const base = worker === undefined ? null : { worker }
+export function createLog({
+  logLevel: level,
+  logFormat: format,
+}: {
+  logLevel: string
+  logFormat: "json" | "text"
+}): Logger {
   const lines = boundedLines(standardError(), {
     onLost: (count) => log.error({ lines: count }, "lines of the log are lost: it could not be written"),
   })
@@ -30,7 +30,7 @@ export function createLog(
     lastLevel: 0,
     write: (line: string) => lines.write(pretty === undefined ? line : pretty(line), destination.lastLevel >= warn),
   }
-  const log = pino({ level, base, timestamp: pino.stdTimeFunctions.isoTime }, destination)
+  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   return log
 }
 

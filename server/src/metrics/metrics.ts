@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf"
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client"
 import type { CleanupObserver } from "../cleanup/cleaner.js"
 import type { Reason } from "../errors/failure.js"
 import { statusName } from "../errors/status.js"
@@ -10,9 +10,6 @@ import { cleanupMetrics } from "./cleanup.js"
 import { type DatabaseMetrics, databaseMetrics } from "./database.js"
 import { eventMetrics } from "./events.js"
 import { loadGauges, type SetLoad } from "./loads.js"
-
-/** The metrics of one process, in the form that processes exchange. */
-export type MetricValues = object[]
 
 /** Counts the exported spans. */
 export interface SpanMetrics {
@@ -39,7 +36,8 @@ export interface Metrics {
   readonly limit: SetLoad<LimitLoad>
   /** Sets the number of clients that follow changes for their session caches, and of leases to use such caches. */
   readonly sessionCaches: SetLoad<{ streams: number; leases: number }>
-  values(): Promise<MetricValues>
+  /** Returns the text that Prometheus scrapes. */
+  text(): Promise<string>
 }
 
 /** Bucket limits in seconds: from a lookup on the same machine to the longest that a call may take. */
@@ -47,10 +45,8 @@ const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 
 const types = { unary: "unary", client_streaming: "client_stream", server_streaming: "server_stream" } as const
 
-/** @param worker the number of this process, if several serve: a label of every metric. */
-export function createMetrics(worker?: number): Metrics {
+export function createMetrics(): Metrics {
   const registry = new Registry()
-  if (worker !== undefined) registry.setDefaultLabels({ worker: String(worker) })
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
   // The names are those of the gRPC ecosystem, so that its dashboards work.
@@ -158,22 +154,6 @@ export function createMetrics(worker?: number): Metrics {
     spans: { exported: (count, isTaken) => spans.inc({ outcome: isTaken ? "ok" : "failed" }, count) },
     limit,
     sessionCaches,
-    async values() {
-      // No two processes have the same labels, so values are never added up. Metrics that have no sum can stay.
-      return (await registry.getMetricsAsJSON()).map((metric) => ({ ...metric, aggregator: "sum" }))
-    },
+    text: () => registry.metrics(),
   }
-}
-
-/** Returns the number of serving workers as metrics of the primary process. */
-export async function workersMetric(count: number): Promise<MetricValues> {
-  const registry = new Registry()
-  const help = "The number of processes that serve calls."
-  new Gauge({ name: "authwire_workers", help, registers: [registry] }).set(count)
-  return registry.getMetricsAsJSON()
-}
-
-/** Returns the text that Prometheus scrapes, with the metrics of one or several processes. */
-export function expose(values: readonly MetricValues[]): Promise<string> {
-  return AggregatorRegistry.aggregate([...values]).metrics()
 }

@@ -35,8 +35,6 @@ export interface Tracing {
 export interface TracingOptions {
   log: Logger
   metrics: SpanMetrics | undefined
-  /** The number of this worker, if there are several. */
-  worker?: number | undefined
 }
 
 /**
@@ -67,7 +65,7 @@ export interface TraceSettings {
  * Starts to record spans. The exporter and the detector read the other variables of OpenTelemetry from the environment:
  * the URL of the collector, headers, certificates, and attributes of the service.
  */
-export function startTracing(configuration: TraceSettings, { log, metrics, worker }: TracingOptions): Tracing {
+export function startTracing(configuration: TraceSettings, { log, metrics }: TracingOptions): Tracing {
   const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
   const exporter = reportingExporter(exporterOf(configuration), { log, metrics })
   const provider = new TracerProvider({
@@ -76,7 +74,6 @@ export function startTracing(configuration: TraceSettings, { log, metrics, worke
       "service.version": version,
       "service.instance.id": randomUUID(),
       "process.pid": process.pid,
-      ...(worker !== undefined && { "authwire.worker": worker }),
     }).merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] })),
     sampler: samplerOf(configuration),
     spanLimits,

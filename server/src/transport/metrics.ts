@@ -52,7 +52,7 @@ export async function openMetricsListener(options: MetricsListenerOptions): Prom
       answer(500, "metrics could not be read; see the log\n")
     }
   })
-  const listener = await listen(server, options)
+  const listener = await listen(server, { ...options, reusePort: false })
   return {
     address: listener.address,
     stopAccepting: listener.stop,

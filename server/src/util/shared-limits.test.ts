@@ -17,8 +17,8 @@ describe.each(budgets)("the limit of %s", (_, limit) => {
   const sum = (all: readonly number[]) => all.reduce((total, one) => total + one, 0)
 
   test.each([1, 3])("is shared with a tenant that takes all it gets with 100 keys, %i times as large", (factor) => {
-    const { worker, tenant, key, reserve = 0 } = scaled(limit, factor)
-    const shares = sharesOf({ worker, tenant, key, reserve })
+    const { process, tenant, key, reserve = 0 } = scaled(limit, factor)
+    const shares = sharesOf({ process, tenant, key, reserve })
     const step = Math.max(1, key / 64)
     const greedy = takeAll(shares, "greedy", step)
     expect(Math.max(...greedy)).toBeLessThanOrEqual(key)
@@ -26,7 +26,7 @@ describe.each(budgets)("the limit of %s", (_, limit) => {
     expect(sum(greedy)).toBeGreaterThan(tenant - step)
 
     const other = shares({ tenant: "other", keyId: "other" })
-    const left = Math.min(key, worker - tenant)
+    const left = Math.min(key, process - tenant)
     // Until then new work of the other tenant begins, and what it has begun may take the rest.
     expect(other.take(left - reserve - 1)).toBe(true)
     expect(other.isTight).toBe(false)

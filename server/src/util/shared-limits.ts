@@ -3,11 +3,11 @@ import type { Owner } from "./owner.js"
 import type { Rate } from "./pacer.js"
 
 /**
- * A limit of a worker that all API keys share, with the largest share of one tenant, and of one key. What one tenant
- * leaves is at least the whole limit of one key, or a quarter of the worker's if that is less. If calls wait in turns, it is a tenth.
+ * A limit of a process that all API keys share, with the largest share of one tenant, and of one key. What one tenant
+ * leaves is at least the whole limit of one key, or a quarter of the process's if that is less. If calls wait in turns, it is a tenth.
  */
 export interface SharedLimit {
-  readonly worker: number
+  readonly process: number
   readonly tenant: number
   readonly key: number
   /**
@@ -27,39 +27,39 @@ const MiB = 1024 * 1024
  *
  * @param round Rounds what is left to others. Math.floor leaves nothing of a limit below ten to other tenants.
  */
-export function sharesInTurns(worker: number, round: (part: number) => number = Math.ceil): SharedLimit {
-  const without = (part: number) => Math.max(1, worker - round(worker * part))
-  return { worker, tenant: without(0.1), key: without(0.2), inTurns: true }
+export function sharesInTurns(process: number, round: (part: number) => number = Math.ceil): SharedLimit {
+  const without = (part: number) => Math.max(1, process - round(process * part))
+  return { process, tenant: without(0.1), key: without(0.2), inTurns: true }
 }
 
-/** All limits of a worker that API keys share. docs/limits.md is made from them. */
+/** All limits of a process that API keys share. docs/limits.md is made from them. */
 export const sharedLimits = {
   /**
-   * Connections over which a call with a valid key was made. The worker's number is that of `--max-connections` for each
+   * Connections over which a call with a valid key was made. The process's number is that of `--max-connections` for each
    * listener, and the others follow it. Connections without such a call have no tenant, and end soon.
    */
-  connections: { worker: 10_000, tenant: 7_500, key: 7_500 },
+  connections: { process: 10_000, tenant: 7_500, key: 7_500 },
   /** Open streams of HTTP/2 and requests of HTTP/1.1. Each takes about 8 KiB of memory. */
-  streams: { worker: 8_192, tenant: 6_144, key: 2_048 },
+  streams: { process: 8_192, tenant: 6_144, key: 2_048 },
   /** Among them, pipelines. A client needs one, which carries any number of calls. Its calls and its bytes count apart. */
-  pipelines: { worker: 4_096, tenant: 3_072, key: 1_024 },
+  pipelines: { process: 4_096, tenant: 3_072, key: 1_024 },
   /**
    * Bytes of requests that are incomplete or whose calls are still active. Larger in proportion if the largest message
    * requires more for a key.
    */
-  requestBytes: { worker: 128 * MiB, tenant: 96 * MiB, key: 16 * MiB, reserve: 8 * MiB },
+  requestBytes: { process: 128 * MiB, tenant: 96 * MiB, key: 16 * MiB, reserve: 8 * MiB },
   /** Bytes of answers that clients have not received yet. */
-  answerBytes: { worker: 256 * MiB, tenant: 192 * MiB, key: 64 * MiB, reserve: 32 * MiB },
-  /** Active calls of TokenService, and as many of all other services. The worker's number is that of `--max-active-calls`. */
+  answerBytes: { process: 256 * MiB, tenant: 192 * MiB, key: 64 * MiB, reserve: 32 * MiB },
+  /** Active calls of TokenService, and as many of all other services. The process's number is that of `--max-active-calls`. */
   activeCalls: sharesInTurns(256, Math.floor),
-  /** Database connections in use. The worker's number is that of `--database-pool-size`. */
+  /** Database connections in use. The process's number is that of `--database-pool-size`. */
   databaseConnections: sharesInTurns(10),
   /** Streams of events. Each may buffer 1,000 events. */
-  eventStreams: { worker: 512, tenant: 384, key: 64 },
+  eventStreams: { process: 512, tenant: 384, key: 64 },
   /** Streams of clients that cache sessions. */
-  cacheStreams: { worker: 2_000, tenant: 1_000, key: 500 },
+  cacheStreams: { process: 2_000, tenant: 1_000, key: 500 },
   /** Sessions whose `last_seen` waits to be written. Further ones are recorded when they are used again. */
-  lastSeen: { worker: 1_000, tenant: 500, key: 500 },
+  lastSeen: { process: 1_000, tenant: 500, key: 500 },
 } as const satisfies Record<string, SharedLimit>
 
 /**
@@ -73,22 +73,22 @@ export const cacheMessages = {
 
 /** Returns the limit in which one of the numbers is `factor` times as large, and so are all others. */
 export function scaled(limit: SharedLimit, factor: number): SharedLimit {
-  const { worker, tenant, key, reserve = 0 } = limit
+  const { process, tenant, key, reserve = 0 } = limit
   const times = (value: number) => Math.ceil(value * factor)
-  return { worker: times(worker), tenant: times(tenant), key: times(key), reserve: times(reserve) }
+  return { process: times(process), tenant: times(tenant), key: times(key), reserve: times(reserve) }
 }
 
-/** Returns the budget of a key, which is a part of that of its tenant, which is a part of that of the worker. */
+/** Returns the budget of a key, which is a part of that of its tenant, which is a part of that of the process. */
 export type Shares = (owner: Owner) => Budget
 
 /** Creates the budgets of a limit. They are bounded by the number of keys and tenants that have made a call. */
-export function sharesOf({ worker, tenant, key, reserve = 0 }: SharedLimit): Shares {
-  const ofWorker = new Budget(worker, worker - reserve, "the service")
+export function sharesOf({ process, tenant, key, reserve = 0 }: SharedLimit): Shares {
+  const ofProcess = new Budget(process, process - reserve, "the service")
   const tenants = new Map<string, { budget: Budget; keys: Map<string | undefined, Budget> }>()
   return (owner) => {
     let ofTenant = tenants.get(owner.tenant)
     if (ofTenant === undefined) {
-      ofTenant = { budget: new Budget(tenant, tenant - reserve, "the tenant", ofWorker), keys: new Map() }
+      ofTenant = { budget: new Budget(tenant, tenant - reserve, "the tenant", ofProcess), keys: new Map() }
       tenants.set(owner.tenant, ofTenant)
     }
     let ofKey = ofTenant.keys.get(owner.keyId)

@@ -73,15 +73,6 @@ export async function createUser(
   return Object.assign(new URL(database.url), user).href
 }
 
-/** Sets the maximum number of concurrent connections of a user. 0: no limit. */
-export async function limitConnections(database: TestDatabase, user: string, count: number): Promise<void> {
-  await database.query(
-    database.target === "postgres"
-      ? `ALTER ROLE "${user}" CONNECTION LIMIT ${count === 0 ? -1 : count}`
-      : `ALTER USER '${user}'@'%' WITH MAX_USER_CONNECTIONS ${count}`,
-  )
-}
-
 /** Drops a user, and on PostgreSQL the objects in its database. */
 export async function dropUser(database: TestDatabase, name: string): Promise<void> {
   if (database.target === "postgres") {

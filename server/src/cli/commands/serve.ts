@@ -4,30 +4,25 @@ import { openMigratedDatabase, storeOf } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import { openInstruments } from "../../bootstrap/instruments.js"
 import { runServer } from "../../bootstrap/server.js"
-import { serveWithWorkers } from "../../cluster/primary.js"
 import type { Configuration } from "../../config/configuration.js"
-import { readinessSwitch } from "../../health/readiness.js"
 import { createLog } from "../../logging/logger.js"
 import { formatAddress } from "../../util/address.js"
 import { stopSignal } from "./stop-signal.js"
 
 /**
- * `authwire serve`: does the work that must happen only once, then serves until the process gets a signal, in this
- * process or in several. Throws StartError if an external problem prevents the start.
+ * `authwire serve`: serves until the process gets a signal. Throws StartError if an external problem prevents the start.
  *
- * @returns The exit code: 1 if a worker did not end successfully.
+ * @returns The exit code.
  */
 export async function serve(configuration: Configuration): Promise<number> {
   // Not with CommandOutput, because the service does not depend on whether its addresses can be printed.
   const print = (text: string) => void process.stdout.write(text)
   const signaled = stopSignal()
-  const { dev, workers, tlsCert } = configuration
+  const { dev, tlsCert } = configuration
   const log = createLog(configuration)
   for (const doubt of configuration.doubts) log.warn(doubt)
   const complete = withDevSecret(configuration)
-  // Each worker has instruments of its own.
-  const instruments =
-    workers === 1 ? await openInstruments(complete, { log }) : { metrics: undefined, tracing: undefined }
+  const instruments = await openInstruments(complete, log)
   const store = storeOf(await openMigratedDatabase(complete, log, instruments), complete)
   try {
     await requireKeys(configuration, { store, log })
@@ -36,8 +31,10 @@ export async function serve(configuration: Configuration): Promise<number> {
     throw error
   }
   let closeConsole = async () => {}
-  const common = {
+  await runServer(complete, {
+    store,
     log,
+    instruments,
     async onListening(addresses: Addresses) {
       const tls = tlsCert !== undefined
       try {
@@ -52,19 +49,10 @@ export async function serve(configuration: Configuration): Promise<number> {
       const facts = { signal, drain_delay_ms: drainDelayMs, grace_ms: shutdownGraceMs }
       log.info(facts, "stopping: finishing the active calls")
     }),
-  }
-  let endedWell = true
-  if (workers === 1) {
-    const readiness = readinessSwitch()
-    await runServer(complete, { ...common, store, readiness, instruments, onDatabase: readiness.set })
-  } else {
-    // Each worker opens a store of its own.
-    await store.close()
-    endedWell = await serveWithWorkers(complete, common)
-  }
+  })
   await closeConsole()
   log.info("stopped")
-  return endedWell ? 0 : 1
+  return 0
 }
 
 /**

@@ -136,7 +136,7 @@ export interface KeyBudgets {
 export function keyBudgets(maxMessageBytes: number, maxConnections: number): KeyBudgets {
   const { connections, streams, pipelines, requestBytes, answerBytes } = sharedLimits
   const shares: Record<keyof KeyBudget, Shares> = {
-    connections: sharesOf(scaled(connections, maxConnections / connections.worker)),
+    connections: sharesOf(scaled(connections, maxConnections / connections.process)),
     streams: sharesOf(streams),
     pipelines: sharesOf(pipelines),
     requests: sharesOf(scaled(requestBytes, Math.max(1, (2.5 * maxMessageBytes) / requestBytes.key))),

@@ -23,12 +23,14 @@ const fullLogMs = 10_000
  */
 export async function listen(
   server: Server,
-  { address, maxConnections, log }: Pick<ListenerOptions, "address" | "maxConnections" | "log">,
+  {
+    address,
+    reusePort = false,
+    maxConnections,
+    log,
+  }: Pick<ListenerOptions, "address" | "reusePort" | "maxConnections" | "log">,
 ): Promise<OpenPort> {
   server.maxConnections = maxConnections
-  // Without this, the primary of Node's cluster would offer a connection that a worker drops to the other workers,
-  // endlessly if all are full. The types of Node do not have this documented option yet.
-  Object.assign(server, { dropMaxConnection: true })
   const once = atMostEvery(fullLogMs, () => performance.now())
   const facts = { address: formatAddress(address), max_connections: maxConnections }
   server.on("drop", () =>
@@ -47,7 +49,7 @@ export async function listen(
     server.once("error", reject)
     // Without a host Node listens on `::`, and falls back to 0.0.0.0.
     const host = address.host === "::" ? {} : { host: address.host }
-    server.listen({ port: address.port, ...host }, () => {
+    server.listen({ port: address.port, reusePort, ...host }, () => {
       server.off("error", reject)
       resolve()
     })

@@ -17,6 +17,8 @@ export interface Listener {
 export interface ListenerOptions {
   router: Router
   address: Address
+  /** Whether processes of the same user may listen at the same address (SO_REUSEPORT). Default: false. */
+  reusePort?: boolean
   /** Whether only requests that name a loopback host are answered; see namesLoopback. */
   loopbackNames: boolean
   /** The largest request, in bytes. A larger one is rejected with RESOURCE_EXHAUSTED. */
