@@ -1,7 +1,7 @@
 // Runs the conformance suite of the Connect project against a program of this folder.
 
 import { execFile, spawn } from "node:child_process"
-import { existsSync, mkdirSync } from "node:fs"
+import { mkdirSync } from "node:fs"
 import { dirname } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
@@ -58,8 +58,6 @@ export async function writeDescriptors(): Promise<void> {
 /** Runs all cases that the configuration of a subject asks for. The known failing ones must fail. */
 export async function runSuite({ name, mode, program: [file, ...rest] }: Subject): Promise<Report> {
   const lists = [`--conf=${folder}${name}.yaml`, `--known-failing=@${folder}${name}-known-failing.txt`]
-  const flaky = `${folder}${name}-known-flaky.txt`
-  if (existsSync(flaky)) lists.push(`--known-flaky=@${flaky}`)
   const command = [process.execPath, `${folder}${file}`, ...rest]
   const child = spawn("connectconformance", ["--mode", mode, "-v", ...lists, "--", ...command])
   const exit = new Promise<number | null>((resolve, reject) => child.once("error", reject).once("exit", resolve))
