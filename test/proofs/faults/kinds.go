@@ -72,11 +72,15 @@ func connections(of func(*deployment.Replica) []*deployment.Proxy) func(*run, in
 			r.say("connections of number %d held", number)
 			r.wait(second, 8*second)
 		case 2:
-			// What is requested meanwhile is done, but its answer is lost.
-			each((*deployment.Proxy).HoldAnswers)
-			r.say("answers of number %d lost", number)
-			r.wait(second/10, 2*second)
-			each((*deployment.Proxy).Cut)
+			r.say("answers of number %d lost, again and again", number)
+			for end := time.Now().Add(r.between(second, 4*second)); time.Now().Before(end) && r.Err() == nil; {
+				// What is requested meanwhile is done, but its answer is lost.
+				each((*deployment.Proxy).HoldAnswers)
+				r.wait(second/20, second/4)
+				each((*deployment.Proxy).Cut)
+				each((*deployment.Proxy).Release)
+				r.wait(second/10, second/2)
+			}
 		}
 		// Connections that were held continue, or are lost.
 		if r.IntN(2) == 0 {
