@@ -85,9 +85,9 @@ async function fill(): Promise<void> {
     const insert = (into: string, values: string) =>
       database.query(`INSERT INTO ${into} ${rows} SELECT ${values} FROM c`)
     await insert(
-      "users (tenant, id, extra, email, email_key, name, created, last_seen_day, disabled)",
+      "users (tenant, id, extra, email, email_key, name, name_key, created, last_seen_day, disabled)",
       `'default', CONCAT('u', ${user}), '{}', CONCAT('User', ${user}, '@Example.com'),` +
-        ` CONCAT('user', ${user}, '@example.com'), CONCAT('Ada ', ${user}, ' Lovelace'), NOW(3) - INTERVAL n SECOND,` +
+        ` CONCAT('user', ${user}, '@example.com'), CONCAT('Ada ', ${user}, ' Lovelace'), CONCAT('ada ', ${user}, ' lovelace'), NOW(3) - INTERVAL n SECOND,` +
         " CURRENT_DATE - INTERVAL n % 365 DAY," +
         " IF(n % 100 = 0, NOW(3), NULL)",
     )

@@ -36,18 +36,24 @@ const programs: Partial<Record<DatabaseTarget, string | undefined>> = {
   mysql: mysqlPrograms(),
   postgres: postgresPrograms(),
 }
-const canRun = (target: DatabaseTarget) =>
-  target === "sqlite" ? hasTool("sqlite3") : target !== "mysql" || programs.mysql !== undefined
-const targets = databaseTargets().filter(canRun)
-const describeEach = targets.length > 0 ? describe.each(targets) : describe.skip.each(databaseTargets())
+const canRun = (by: DatabaseTarget) => {
+  if (by === "postgres") return true
+  return by === "mysql" ? programs.mysql !== undefined : hasTool(by === "sqlite" ? "sqlite3" : "mariadb-dump")
+}
+/** Each database with those whose commands serve it. MariaDB's serve MySQL, too. */
+const all = databaseTargets().flatMap((target) =>
+  [target, ...(target === "mysql" ? ["mariadb" as const] : [])].map((by) => [target, by] as const),
+)
+const possible = all.filter(([, by]) => canRun(by))
+const describeEach = possible.length > 0 ? describe.each(possible) : describe.skip.each(all)
 
-describeEach("the commands of docs/backup.md on %s", (target) => {
+describeEach("the commands of docs/backup.md on %s, those for %s", (target, by) => {
   let folder: string
   let database: TestDatabase
   let server: ServerProcess
   let client: AuthwireClient
   let before: Person
-  const [backUp = "", restore = ""] = codeBelow(page, headings[target])
+  const [backUp = "", restore = ""] = codeBelow(page, headings[by])
   const [check = "", signOutAll = ""] = codeBelow(page, "After restoring")
   const [giveUp = "", rekey = ""] = codeBelow(page, "The encryption keys")
 
@@ -71,11 +77,11 @@ describeEach("the commands of docs/backup.md on %s", (target) => {
       AUTHWIRE_DATABASE_URL: database.url,
       ...libpqVariables(target, database.url),
     }
-    return runBlock(block.replaceAll(pattern, place()), folder, { ...given, ...env }, programs[target])
+    return runBlock(block.replaceAll(pattern, place()), folder, { ...given, ...env }, programs[by])
   }
   /** Executes the statements that a block passes to the program of MySQL. */
   const runStatements = async (block: string) => {
-    if (target === "mysql") return run(block)
+    if (by === "mysql") return run(block)
     const [, statements = ""] = /(?<=')(.*)(?=')|(?<=")(.*)(?=")/.exec(block)?.filter(Boolean) ?? []
     for (const statement of statements.split(";")) await database.query(statement)
   }

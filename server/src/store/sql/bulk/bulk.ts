@@ -12,6 +12,7 @@ import {
 import { newHandle } from "../sessions/session-keys.js"
 import { notRevoked } from "../sessions/session-rules.js"
 import { emailKey } from "../users/email-key.js"
+import { nameKey } from "../users/name-key.js"
 import { privateExtra } from "../users/private-extra.js"
 import { type BulkTable, bulkTable } from "./table.js"
 
@@ -53,7 +54,7 @@ export function bulk(database: Database, { tenant, encryptionKeys, withoutRevoke
     // `emailKey` is not among the selected columns.
     users: bulkTable(database, users, {
       tenant,
-      seal: (row) => timed({ ...row, privateExtra: ofUser.seal(row) }),
+      seal: (row) => timed({ ...row, nameKey: nameKey(row.name), privateExtra: ofUser.seal(row) }),
       open: (row) => ({ ...row, emailKey: emailKey(row.email), privateExtra: ofUser.open(row) }),
       hidden: ["created", "updated", ...disabledColumns],
       apart: ["privateExtra"],

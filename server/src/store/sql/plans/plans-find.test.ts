@@ -24,8 +24,8 @@ describe.each(databaseTargets())("plans of finding on %s", (target) => {
     const numbers = `FROM ${numbersTo(count)}`
     const at = "'2026-01-01 00:00:00.000'"
     for (const tenant of ["many", "more"]) {
-      await planned.tables.query(`INSERT INTO users (tenant, id, extra, email_key, name, created, last_seen_day, disabled)
-        SELECT '${tenant}', ${text("u")}, '{}', ${text("ada")}, ${text("Ada ")}, ${at}, ${at}, ${at} ${numbers}`)
+      await planned.tables.query(`INSERT INTO users (tenant, id, extra, email_key, name, name_key, created, last_seen_day, disabled)
+        SELECT '${tenant}', ${text("u")}, '{}', ${text("ada")}, ${text("Ada ")}, ${text("ada ")}, ${at}, ${at}, ${at} ${numbers}`)
       await planned.tables.query(`INSERT INTO accounts (tenant, provider, provider_account_id, user_id, type, extra)
         SELECT '${tenant}', CASE WHEN n % 2 = 0 THEN 'p' ELSE 'q' END, ${text("a")}, ${text("u")}, 'oauth', '{}' ${numbers}`)
       await planned.tables.query(`INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id, created, ip, impersonator)

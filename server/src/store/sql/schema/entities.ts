@@ -27,9 +27,6 @@ export function entities(engine: Engine) {
     updated: { name: "updated", select: false, ...timeOfInsert(), update: true },
   } as const
   const ofRefresh = { nullable: true, select: false }
-  const isServer = engine === "mysql" || engine === "mariadb"
-  /** MySQL and MariaDB compute it (see name-key.ts). TypeORM would need a table of its own to know that. */
-  const computed = { nullable: true, select: false, insert: false, update: false }
   const tenant = tenantColumn(types)
   return {
     users: new EntitySchema<UserRow>({
@@ -53,14 +50,13 @@ export function entities(engine: Engine) {
         disabledUntil: { name: "disabled_until", nullable: true, select: false, ...time() },
         disabledReason: { name: "disabled_reason", nullable: true, select: false, ...text() },
         lastSeenDay: { name: "last_seen_day", nullable: true, select: false, ...time() },
-        ...(isServer && { nameKey: { name: "name_key", ...computed, ...key(512) } }),
+        nameKey: { name: "name_key", nullable: true, select: false, ...key(512) },
       },
       indices: [
         { name: "users_email_key", unique: true, columns: ["tenant", "emailKey"] },
         { name: "users_created", columns: ["tenant", "created", "id"] },
         { name: "users_deleted", columns: ["deleted"] },
-        // The other engines index an expression, which entities cannot declare.
-        { name: "users_name_key", columns: ["tenant", ...(isServer ? ["nameKey"] : []), "id"], synchronize: isServer },
+        { name: "users_name_key", columns: ["tenant", "nameKey", "id"] },
         { name: "users_last_seen_day", columns: ["tenant", "lastSeenDay", "id"] },
         { name: "users_disabled", columns: ["tenant", "disabledSince", "id"] },
       ],

@@ -42,7 +42,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
   const isInnoDb = target === "mysql" || target === "mariadb"
   const schema = schemaOf(target)
   const tablesThere = async () => (await tableNames(empty)).filter((name) => name !== "authwire_migrations")
-  const differences = () => undeclaredParts(empty, database)
+  const differences = () => undeclaredParts(database)
 
   const revertAll = async () => {
     while ((await revertLastMigration(database)) !== undefined);

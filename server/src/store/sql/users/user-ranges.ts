@@ -5,10 +5,9 @@ import type { Database } from "../database.js"
 import { readList, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
-import type { Engine } from "../schema/column-types.js"
-import { nameKey, nameKeyCharacters } from "../schema/migrations/name-key.js"
 import type { UserRow } from "../schema/rows.js"
 import { emailKey } from "./email-key.js"
+import { nameKeyCharacters } from "./name-key.js"
 import { startOfDay } from "./start-of-day.js"
 import type { UserReader } from "./user-reader.js"
 
@@ -18,30 +17,24 @@ export const lastTime = new Date("9999-12-31T23:59:59.999Z")
 
 type Value = string | Date
 
-/** An order in which users are listed: by a value, then by their ids. */
+/** An order in which users are listed: by a property, then by their ids. */
 interface Order {
   /** The index that has the order. It begins with the tenant. */
   index: string
-  /** The SQL of the value. */
-  value: string
-  /** A property whose column has the type of the value. */
-  type: "created" | "emailKey" | "lastSeenDay" | "disabledSince"
+  property: "created" | "emailKey" | "nameKey" | "lastSeenDay" | "disabledSince"
   /** Whether no two users have the same value. */
   isUnique?: boolean
 }
 
 type OrderName = "created" | "emailPrefix" | "namePrefix" | "lastSeenDay" | "disabled"
 
-function orders(engine: Engine): Record<OrderName, Order> {
-  const name = engine === "postgres" || engine === "sqlite" ? nameKey[engine]("u.name") : "u.nameKey"
-  return {
-    created: { index: "users_created", value: "u.created", type: "created" },
-    emailPrefix: { index: "users_email_key", value: "u.emailKey", type: "emailKey", isUnique: true },
-    namePrefix: { index: "users_name_key", value: name, type: "emailKey" },
-    lastSeenDay: { index: "users_last_seen_day", value: "u.lastSeenDay", type: "lastSeenDay" },
-    // Users whose time has ended are among them.
-    disabled: { index: "users_disabled", value: "u.disabledSince", type: "disabledSince" },
-  }
+const orders: Record<OrderName, Order> = {
+  created: { index: "users_created", property: "created" },
+  emailPrefix: { index: "users_email_key", property: "emailKey", isUnique: true },
+  namePrefix: { index: "users_name_key", property: "nameKey" },
+  lastSeenDay: { index: "users_last_seen_day", property: "lastSeenDay" },
+  // Users whose time has ended are among them.
+  disabled: { index: "users_disabled", property: "disabledSince" },
 }
 
 /** The users whose value is at or after the first one and at or before the last one. */
@@ -63,13 +56,12 @@ interface Wanted {
 /** Creates the pages of ranges of users. */
 export function userRanges(database: Database, reader: UserReader, tokens: PageTokens) {
   const { users } = database.tables
-  const all = orders(database.engine)
-  const statements = Object.fromEntries(Object.entries(all).map(([name, order]) => [name, following(order)])) as Record<
-    OrderName,
-    Statement<Wanted>
-  >
+  const statements = Object.fromEntries(
+    Object.entries(orders).map(([name, order]) => [name, following(order)]),
+  ) as Record<OrderName, Statement<Wanted>>
 
-  function following({ index, value, type, isUnique = false }: Order): Statement<Wanted> {
+  function following({ index, property, isUnique = false }: Order): Statement<Wanted> {
+    const value = `u.${property}`
     // The condition is given in two forms, because SQLite finds the place in the index by the first and the servers
     // by the second. Without the hint, the servers read whole rows if most rows of the table are selected.
     const isAfter = `(${value}, u.id) > (:value, :id) AND (${value} > :value OR (${value} = :value AND u.id > :id))`
@@ -80,11 +72,12 @@ export function userRanges(database: Database, reader: UserReader, tokens: PageT
       .where(`u.tenant = :tenant AND ${value} <= :last AND ${isAfter}`)
       .orderBy("ordered_by")
       .limit(rowsPerStatement)
-    const toCell = (value: Value) => users.cell(type, value as UserRow[typeof type])
+    const toCell = (value: Value) => users.cell(property, value as UserRow[typeof property])
+    const isText = property === "emailKey" || property === "nameKey"
     return statement<UserRow, Wanted>(isUnique ? select : select.addOrderBy("u.id"), {
       tenant: ({ tenant }) => users.cell("tenant", tenant),
       last: ({ last }) => toCell(last),
-      value: ({ after: [value] }) => toCell(type === "emailKey" ? value : new Date(value)),
+      value: ({ after: [value] }) => toCell(isText ? value : new Date(value)),
       id: ({ after: [, id] }) => users.cell("id", id),
     })
   }
@@ -100,7 +93,7 @@ export function userRanges(database: Database, reader: UserReader, tokens: PageT
       table: users,
       itemOf: reader.listed,
       positionOf: (cells) => [
-        textOf(users.value(all[order].type, cells.at(-1) as Cell) as Value),
+        textOf(users.value(orders[order].property, cells.at(-1) as Cell) as Value),
         users.valueIn("id", cells),
       ],
     })

@@ -13,6 +13,7 @@ import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { UserRow } from "../schema/rows.js"
 import { emailKey } from "./email-key.js"
+import { nameKey } from "./name-key.js"
 import { privateExtra } from "./private-extra.js"
 import type { ProvisionalUsers } from "./provisional-users.js"
 import { userDeletion } from "./user-deletions.js"
@@ -196,7 +197,7 @@ export function userStore(
 }
 
 function rowOf({ tenant }: Caller, user: User): UserRow {
-  return { ...user, tenant, emailKey: emailKey(user.email) }
+  return { ...user, tenant, emailKey: emailKey(user.email), nameKey: nameKey(user.name) }
 }
 
 type TextField = Exclude<keyof UserPatch, "emailVerified" | "extra">

@@ -23,6 +23,7 @@ function tablesOf(dialect: Dialect) {
         disabled_reason: text,
         deleted: time,
         last_seen_day: time,
+        name_key: key(512),
       },
       key: ["tenant", "id"],
       unique: { users_email_key: ["tenant", "email_key"] },
@@ -31,6 +32,7 @@ function tablesOf(dialect: Dialect) {
         users_last_seen_day: ["tenant", "last_seen_day", "id"],
         users_disabled: ["tenant", "disabled", "id"],
         users_deleted: ["deleted"],
+        users_name_key: ["tenant", "name_key", "id"],
       },
     },
 
@@ -191,7 +193,7 @@ function statementsOf(dialect: Dialect, options?: { prefix: string; options: str
     ...Object.entries<TableSql>(tablesOf(dialect)).flatMap(([name, table]) =>
       createTable(dialect, name, table, options),
     ),
-    ...dialect.further(nameOf("users")),
+    ...dialect.further,
     `INSERT INTO ${nameOf("tenants")} (name, created) VALUES ('default', ${dialect.now})`,
     `INSERT INTO ${nameOf("event_head")} (name, sequence, history) VALUES ('events', 0, ${dialect.handle})`,
   ]

@@ -1,5 +1,3 @@
-import { addNameKey } from "./name-key.js"
-
 /** How a database writes the types and defaults of columns. */
 export interface Dialect {
   quote(name: string): string
@@ -26,13 +24,8 @@ export interface Dialect {
   readonly now: string
   /** 32 random hexadecimal digits. */
   readonly handle: string
-  /**
-   * Further statements for all tables: the index of the names of users, and triggers that set `changed` of API keys where
-   * the type alone does not.
-   *
-   * @param users the quoted name of the table of users.
-   */
-  further(users: string): readonly string[]
+  /** Further statements: triggers that set `changed` of API keys where the type alone does not. */
+  readonly further: readonly string[]
 }
 
 const exact = (type: string) => `${type} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
@@ -54,7 +47,7 @@ export const serverDialect: Dialect = {
   counted: "BIGINT AUTO_INCREMENT PRIMARY KEY",
   now: "CURRENT_TIMESTAMP(3)",
   handle: "(HEX(RANDOM_BYTES(16)))",
-  further: (users) => [`ALTER TABLE ${users} ${addNameKey.server}`],
+  further: [],
 }
 
 const quoted = (name: string) => `"${name}"`
@@ -79,8 +72,7 @@ export const sqliteDialect: Dialect = {
   counted: "integer PRIMARY KEY AUTOINCREMENT",
   now: sqliteNow,
   handle: "(hex(randomblob(16)))",
-  further: () => [
-    addNameKey.sqlite,
+  further: [
     `CREATE TRIGGER api_keys_inserted AFTER INSERT ON api_keys ${setChanged}`,
     `CREATE TRIGGER api_keys_updated AFTER UPDATE ON api_keys WHEN NEW.changed IS OLD.changed ${setChanged}`,
   ],
@@ -104,8 +96,7 @@ export const postgresDialect: Dialect = {
   counted: "bigserial PRIMARY KEY",
   now: "now()",
   handle: "upper(replace(gen_random_uuid()::text, '-', ''))",
-  further: () => [
-    addNameKey.postgres,
+  further: [
     "CREATE FUNCTION authwire_api_key_changed() RETURNS trigger LANGUAGE plpgsql AS" +
       " $$ BEGIN NEW.changed := clock_timestamp(); RETURN NEW; END $$",
     "CREATE TRIGGER api_keys_changed BEFORE INSERT OR UPDATE ON api_keys" +
