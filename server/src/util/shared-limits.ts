@@ -41,7 +41,7 @@ export const sharedLimits = {
   connections: { process: 10_000, tenant: 7_500, key: 7_500 },
   /** Open streams of HTTP/2 and requests of HTTP/1.1. Each takes about 8 KiB of memory. */
   streams: { process: 8_192, tenant: 6_144, key: 2_048 },
-  /** Among them, pipelines. A client needs one, which carries any number of calls. Its calls and its bytes count apart. */
+  /** Among them, pipelines. A client needs one, which takes about 16 KiB of memory. Its calls and their bytes count apart. */
   pipelines: { process: 4_096, tenant: 3_072, key: 1_024 },
   /**
    * Bytes of requests that are incomplete or whose calls are still active. Larger in proportion if the largest message
