@@ -3,7 +3,7 @@ import { type Authwire, startAuthwire } from "@authwire/test-support/processes/a
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 // What cannot be read in JSON is told by the path of the field and its rule, in every protocol. The kinds of fields are
-// tested in server/src/transport/connect/json-faults.test.ts.
+// tested in json-faults.test.ts.
 
 const createUser = "/authwire.v1.UserService/CreateUser"
 const watch = "/authwire.v1.EventService/Watch"

@@ -5,8 +5,8 @@ import { ServerReflection } from "@authwire/proto/reflection/v1"
 import { type DescField, type DescMessage, type DescService, type JsonValue, ScalarType } from "@bufbuild/protobuf"
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt"
 import { expect, test } from "@jest/globals"
-import { FieldRulesSchema, StringRulesSchema } from "../../../../gen/ts/src/buf/validate/validate_pb.js"
-import { jsonFaults } from "./json-faults.js"
+import { FieldRulesSchema, StringRulesSchema } from "../../gen/ts/src/buf/validate/validate_pb.js"
+import { jsonFaults } from "../../server/src/transport/connect/json-faults.js"
 
 const {
   CreateSessionRequestSchema: session,
