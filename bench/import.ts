@@ -94,7 +94,7 @@ function show(what: string, { seconds, cpuSeconds, peakMib, memoryMib, liveMib, 
   const alive = liveMib.length === 0 ? "" : `, alive ${liveMib.join(", ")}`
   const memory = `${peakMib} MiB at most (${memoryMib.join(", ")}${alive})`
   say(`${what}: ${seconds.toFixed(1)} s, ${cpuSeconds.toFixed(1)} s of the processor, ${memory}, exit code ${code}`)
-  process.stdout.write(output.replaceAll(/^/gm, "    "))
+  process.stdout.write(output.replaceAll(/^(?=.)/gm, "    "))
 }
 
 async function compare(target: string) {
