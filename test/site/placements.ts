@@ -44,6 +44,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     notRun("needs Docker; test/deploy/compose.long.test.ts checks the files and runs deploy/make-env"),
     notRun("needs a cluster of Kubernetes; test/deploy/chart.long.test.ts renders and checks the chart"),
     notRun("changes the machine; test/deploy/systemd.long.test.ts checks the unit"),
+    notRun("restarts services of the machine"),
     notRun("the server of PostgreSQL is the reader's"),
     notRun("variables of the service, with a command of another vendor"),
   ],
