@@ -73,6 +73,8 @@ describe("processes with --reuse-port", () => {
         })
         const before = staying.log().length
         expect(await leaving.stop()).toBe(0)
+        // It has answered its active calls itself.
+        expect(logOf(leaving).filter(({ msg, code }) => msg === "call" && code !== "OK")).toEqual([])
         const rounds = callers.map((caller) => caller.rounds)
         await until(() => {
           expect(failures).toEqual([])
