@@ -6,8 +6,16 @@ import { type Dialect, pageStatement, pagingKey, repeatedStatement, type Source 
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: (number) => `$${number}` }
 
-/** The form of values, and no end of the transaction while the target is written. */
-const settings = ["datestyle = 'ISO'", "bytea_output = 'hex'", "idle_in_transaction_session_timeout = 0"]
+/**
+ * The form of values, no end of the transaction while the target is written, and an error where a policy of row-level
+ * security would hide rows.
+ */
+const settings = [
+  "datestyle = 'ISO'",
+  "bytea_output = 'hex'",
+  "idle_in_transaction_session_timeout = 0",
+  "row_security = off",
+]
 
 /**
  * Opens a PostgreSQL database. The tables are those of the URL's `schema`, else of the first schema of the role's

@@ -61,6 +61,8 @@ function postgresEngine(
     // The same as on the other servers. A longer wait consists of retries, without a connection in between.
     lock_timeout: Math.min(1000, Math.ceil(statementTimeoutMs / 2)),
     idle_in_transaction_session_timeout: idleInTransactionMs,
+    // A policy of row-level security would hide rows, which would be reported as missing. So it makes every statement fail.
+    row_security: "off",
     // A plan must suit all values; see planAgeMs.
     plan_cache_mode: "force_generic_plan",
   })
@@ -186,7 +188,9 @@ function postgresEngine(
       withQueryRunner(async (runner) => {
         // A change of a large table has no time limit. Waiting for a lock is limited, because other transactions wait
         // behind it.
-        await runner.query("RESET ALL; SET statement_timeout = 0; SET timezone = 'UTC'; SET lock_timeout = '60s'")
+        await runner.query(
+          "RESET ALL; SET statement_timeout = 0; SET timezone = 'UTC'; SET lock_timeout = '60s'; SET row_security = off",
+        )
         await runner.query(`SELECT pg_advisory_lock(${schemaLock})`)
         await runner.query("SET lock_timeout = '5s'")
         // The lock is released when the connection ends.
