@@ -54,7 +54,7 @@ test("calls that are sent separately are logged once with the reason, until a pi
   }
   const line = (reason: string) => {
     const { host } = new URL(proxy.url)
-    return `[authwire][warn] ${host}: does not carry pipelines, so every call is sent separately (${reason})`
+    return `[authwire][warn] ${host}: rejects pipelines, so every call is sent separately (${reason})`
   }
   await call(10)
   expect(lines).toEqual([])

@@ -79,7 +79,7 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   const { address } = grpcServer(options)
   const pool = createPipelinePool({
     log: {
-      separateCalls: fallbackLog(address, "does not carry pipelines, so every call is sent separately"),
+      separateCalls: fallbackLog(address, "rejects pipelines, so every call is sent separately"),
       knownEndpoints: fallbackLog(address, "cannot be looked up, so the addresses found before are used"),
     },
     endpoints: () => endpointsOf(target, resolve),

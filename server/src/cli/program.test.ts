@@ -45,7 +45,7 @@ test.each(["serve", "migrate up", "keys create", "import", "export", "doctor"])(
 
 test("serve --help shows the common options, and says how to see all", async () => {
   const printed = await run("serve", "--help")
-  expect(printed.match(/^ {2}--[a-z-]+/gm)?.length).toBe(10)
+  expect(printed.match(/^ {2}--[a-z-]+/gm)?.length).toBe(9)
   expect(printed).toContain("AUTH_SECRET ")
   expect(printed).not.toContain("OTEL_")
   expect(printed).toMatch(/\nAll options: authwire serve --help all\n$/)
