@@ -25,6 +25,8 @@ const rejections: readonly RegExp[] = [
   /^DEADLINE_EXCEEDED /,
   /^INVALID_ARGUMENT /,
   /^INTERNAL Invalid grpc-timeout value/,
+  // A wrong content type, for which Connect has no other code.
+  /^UNKNOWN \w+ is a (unary|streaming) method: its content-type must be one of /,
   // Flags of a message, which gRPC wants to be INTERNAL.
   /^INTERNAL (the request has a compressed message|a message has unknown flags)/,
   /^CANCELLED /,

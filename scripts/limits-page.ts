@@ -99,7 +99,7 @@ ${head}
 | the same with HTTP/1.1 | connection | ${seconds(limits.lingerHttp1Ms)} | closed |
 | bytes of the rest of such a request that are read and discarded | rejected stream | ${bytes(limits.lingerBytes)} | no more is read |
 | the same with HTTP/1.1 | connection | ${bytes(limits.lingerHttp1Bytes)} | closed |
-| bytes of a request that is too large that are read and discarded before it is answered | admitted call | ${bytes(limits.tooLargeBytes)} | answered |
+| bytes of a request that is too large that are read and discarded before it is answered | admitted call | ${bytes(limits.tooLargeBytes)}, until it sends nothing for ${seconds(limits.tooLargeIdleMs)} | answered |
 | streams that linger at the same time | connection | ${count(limits.lingeringStreams)} | closed |
 
 ## Methods that need no key

@@ -77,6 +77,8 @@ export const limits = {
    * A client on Node that is answered while it still sends so much fails, and loses its connection.
    */
   tooLargeBytes: 64 * 1024 * 1024,
+  /** How long such a request may send nothing before it is answered, in milliseconds. */
+  tooLargeIdleMs: 1_000,
   /**
    * The idle timeout of an HTTP/2 connection that has no stream and has made no call with a valid key, in milliseconds.
    */

@@ -41,6 +41,19 @@ test("S-46: no more is read away than the limit, and nothing for a method that r
   expect(open.state.read).toBe(0)
 })
 
+test("a client that sends nothing more is answered without the rest", async () => {
+  const source = new Readable({ read() {} })
+  source.push(chunk)
+  const usage = new RequestUsage({
+    connection: new Connection(1, undefined),
+    isOpen: false,
+    lifetimeMs: undefined,
+    cut: () => {},
+  })
+  await new RequestBody(source, usage).readAway()
+  expect([source.readableEnded, source.isPaused()]).toEqual([false, true])
+})
+
 test("the end of a client that disconnects is awaited no longer", async () => {
   const { body, source } = bodyOf(Number.POSITIVE_INFINITY)
   source.pause()

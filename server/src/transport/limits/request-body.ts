@@ -42,23 +42,28 @@ export class RequestBody {
   }
 
   /**
-   * Reads the rest of a request that is too large and discards it, up to `limits.tooLargeBytes`. Reads nothing if the
-   * method requires no key.
+   * Reads the rest of a request that is too large and discards it, up to `limits.tooLargeBytes`, and until nothing arrives
+   * for `limits.tooLargeIdleMs`. Reads nothing if the method requires no key.
    */
   async readAway(): Promise<void> {
     this.discard()
     const source = this.#source
     if (this.#usage.isOpen || source.readableEnded || source.destroyed) return
     const { promise, resolve } = Promise.withResolvers<void>()
-    let left: number = limits.tooLargeBytes
-    source.on("data", (chunk: Buffer) => {
-      left -= chunk.length
-      if (left >= 0) return
+    const stop = () => {
       source.pause()
       resolve()
+    }
+    const idle = setTimeout(stop, limits.tooLargeIdleMs)
+    let left: number = limits.tooLargeBytes
+    source.on("data", (chunk: Buffer) => {
+      idle.refresh()
+      left -= chunk.length
+      if (left < 0) stop()
     })
     source.once("end", resolve).once("close", resolve).resume()
     await promise
+    clearTimeout(idle)
   }
 
   #read(): void {
