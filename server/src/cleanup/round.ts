@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
 import type { ExpiredStore } from "../store/store.js"
+import { firstTime } from "../store/times.js"
 import { restMs } from "../util/rest.js"
 
 export interface RoundOptions {
@@ -17,9 +18,6 @@ export interface RoundOptions {
   mayGoOn?: () => Promise<boolean>
 }
 
-// Earlier than any time that the database engines can store.
-const earliest = new Date("1000-01-01T00:00:00.000Z")
-
 /**
  * The pause after a batch, as a multiple of the batch's duration. Calls therefore have the database for most of the
  * time, and for longer the busier it is.
@@ -36,7 +34,7 @@ export async function cleanupRound(expired: ExpiredStore, options: RoundOptions)
   const now = (await expired.now(waiter)).getTime()
   for (const { table, keepMs = options.keepMs, deleteBatch } of expired.tables) {
     const before = new Date(now - keepMs)
-    let from = earliest
+    let from = firstTime
     for (;;) {
       const begun = performance.now()
       const deleted = await deleteBatch(waiter, { from, before, limit })

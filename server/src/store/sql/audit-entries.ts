@@ -1,16 +1,13 @@
 import type { AuditStore, Caller, Transaction } from "../store.js"
+import { firstTime, lastTime } from "../times.js"
 import type { AuditEntry, AuditFilter } from "../types.js"
 import type { Database } from "./database.js"
 import { readList, rowsPerStatement } from "./query/page.js"
 import type { PageTokens } from "./query/page-tokens.js"
 import { type Change, type Statement, statement } from "./query/statement.js"
 import type { AuditRow } from "./schema/rows.js"
-import { againIfTooMany } from "./sessions/too-many-sessions.js"
 import type { GroupTransaction } from "./transaction/group-commit.js"
-
-// The range of times that every engine supports.
-const first = new Date("1000-01-01T00:00:00.000Z")
-const last = new Date("9999-12-31T23:59:59.999Z")
+import { againIfUnprepared } from "./transaction/unprepared.js"
 
 /** The column that a list selects by; undefined: only the tenant. */
 type By = "subject" | "keyId" | "method" | undefined
@@ -90,18 +87,18 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
       }
       const { transaction } = caller
       if (transaction !== undefined) return inTransaction(transaction)
-      return againIfTooMany(() => database.together(caller, [], inTransaction))
+      return againIfUnprepared(() => database.together(caller, [], inTransaction))
     },
 
     async list(caller, filter, page) {
       const { tenant } = caller
       const { by, value } = selectionOf(filter)
-      const range = { tenant, by: value, since: filter.since ?? first }
+      const range = { tenant, by: value, since: filter.since ?? firstTime }
       const sql = database.reads(caller)
       return readList<AuditEntry, Position>(page, {
         tokens,
         name: ["audit entries", tenant, JSON.stringify(filter)],
-        first: [(filter.before ?? last).toISOString(), 0],
+        first: [(filter.before ?? lastTime).toISOString(), 0],
         read: (after) => sql.read(followings.get(by) as Statement<Range>, { ...range, after }),
         table: auditEntries,
         itemOf(cells) {

@@ -4,8 +4,8 @@ import type { Store } from "../store.js"
 import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./query/statement-error.js"
-import { againIfTooMany } from "./sessions/too-many-sessions.js"
 import type { GroupTransaction } from "./transaction/group-commit.js"
+import { againIfUnprepared } from "./transaction/unprepared.js"
 
 /** The reasons after which it is unknown what is stored. */
 const unknown: ReadonlySet<StoreErrorReason> = new Set([
@@ -61,7 +61,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
 
       for (;;) {
         try {
-          return await againIfTooMany(firstTime)
+          return await againIfUnprepared(firstTime)
         } catch (error) {
           if (caller.signal?.aborted || (error instanceof StoreError && unknown.has(error.reason))) throw error
           const answer = await kept()

@@ -1,9 +1,9 @@
 import type { SessionStore } from "../../store.js"
+import { firstTime, lastTime } from "../../times.js"
 import type { Database } from "../database.js"
 import { type Counted, countByCreation } from "../query/creation-count.js"
 import { examinedAtOnce } from "../query/page.js"
 import { policyIn } from "./session-policies.js"
-import { firstTime, lastTime } from "./session-ranges.js"
 import type { LivingSince, SessionRules } from "./session-rules.js"
 
 interface CountedLiving extends Counted, LivingSince {}

@@ -6,9 +6,9 @@ import type { Statements } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import type { ChangeOf } from "../schema/changes.js"
 import type { SessionRow, UserRow } from "../schema/rows.js"
+import { againIfUnprepared } from "../transaction/unprepared.js"
 import { sessionNumbers } from "./session-numbers.js"
 import { policyIn } from "./session-policies.js"
-import { againIfTooMany } from "./too-many-sessions.js"
 
 export interface SessionInserts {
   /**
@@ -64,7 +64,7 @@ export function sessionInserts(
       if (limited.get(caller.tenant)?.maxSessions !== undefined) await numbers.prune(caller, userId)
       return work()
     }
-    return caller.transaction === undefined ? againIfTooMany(run) : run()
+    return caller.transaction === undefined ? againIfUnprepared(run) : run()
   }
 
   const insert: SessionInserts["insert"] = async (caller, row, userName) => {

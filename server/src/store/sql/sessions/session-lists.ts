@@ -1,4 +1,5 @@
 import type { SessionStore } from "../../store.js"
+import { firstTime } from "../../times.js"
 import type { ListedSession } from "../../types.js"
 import type { Database } from "../database.js"
 import { readList } from "../query/page.js"
@@ -6,7 +7,7 @@ import type { PageTokens } from "../query/page-tokens.js"
 import type { Cell } from "../query/statement.js"
 import { ofPresentUser } from "../schema/deleted-users.js"
 import { policyIn } from "./session-policies.js"
-import { beginning, endAt, firstTime, type Position, sessionRanges } from "./session-ranges.js"
+import { beginning, endAt, type Position, sessionRanges } from "./session-ranges.js"
 import { endOf, type SessionRules } from "./session-rules.js"
 
 /** The columns that lists select in addition to `columns`. */

@@ -7,8 +7,8 @@ import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Statements, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
 import { alone } from "../transaction/alone.js"
+import { Unprepared } from "../transaction/unprepared.js"
 import { type LivingSince, sessionRules } from "./session-rules.js"
-import { TooManySessions } from "./too-many-sessions.js"
 
 /** The most sessions that one statement deletes, as in session-revocations.ts. */
 const sessionsAtOnce = 1000
@@ -38,7 +38,7 @@ export interface SessionNumbers {
   /**
    * Makes room for one more session of a user in a transaction: deletes the oldest ones, or throws SESSION_LIMIT_REACHED. It locks
    * the user's row until the transaction ends, so of concurrent transactions each counts the sessions of the others. Throws
-   * TooManySessions if the user has too many sessions to be counted by one statement: `prune` has to come first.
+   * Unprepared if the user has too many sessions to be counted by one statement: `prune` has to come first.
    */
   makeRoom(sql: Statements, caller: Caller, userId: string, policy: SessionPolicy): Promise<void>
 }
@@ -112,7 +112,8 @@ export function sessionNumbers(
       if (maxSessions === undefined) return
       const ofUser = { tenant: caller.tenant, userId }
       await sql.read(users.byKeyForUpdate, { tenant: caller.tenant, id: userId })
-      if ((await sql.read(tooMany, ofUser)).length > 0) throw new TooManySessions()
+      if ((await sql.read(tooMany, ofUser)).length > 0)
+        throw new Unprepared("the user has too many sessions to count them at once")
       const [last] = await sql.read(livingAt(maxSessions - 1), { ...ofUser, ...rules.since(policy, clock()) })
       if (last === undefined) return
       if (atLimit === "reject_new")

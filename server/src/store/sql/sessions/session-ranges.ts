@@ -1,3 +1,4 @@
+import { lastTime } from "../../times.js"
 import type { SessionFilter } from "../../types.js"
 import type { Database } from "../database.js"
 import { examinedAtOnce, rowsPerStatement } from "../query/page.js"
@@ -6,10 +7,6 @@ import { ofPresentUser } from "../schema/deleted-users.js"
 import type { SessionRow } from "../schema/rows.js"
 import { noCommonIndex } from "../users/user-ranges.js"
 import type { LivingSince, SessionRules } from "./session-rules.js"
-
-/** The range of times that every engine supports. All sessions were created within it. */
-export const firstTime = new Date("1000-01-01T00:00:00.000Z")
-export const lastTime = new Date("9999-12-31T23:59:59.999Z")
 
 /** A position in the order of a list, which is descending. */
 export type Position = [created: string, id: string]

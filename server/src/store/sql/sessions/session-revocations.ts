@@ -1,4 +1,5 @@
 import type { Caller, SessionStore } from "../../store.js"
+import { lastTime } from "../../times.js"
 import type { KeptSessions, ListedSession } from "../../types.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
@@ -34,7 +35,7 @@ interface OfUser {
 const all: Omit<OfUser, "tenant" | "userId"> = {
   keptId: "",
   keptHash: Buffer.alloc(32),
-  before: { created: new Date("9999-12-31T23:59:59.999Z"), id: "" },
+  before: { created: lastTime, id: "" },
 }
 
 export interface SessionRevocations

@@ -1,3 +1,4 @@
+import { firstTime } from "../../times.js"
 import type { SessionPolicy } from "../../types.js"
 import type { Database } from "../database.js"
 import type { Cell } from "../query/statement.js"
@@ -33,9 +34,6 @@ export interface SessionRules {
   readonly parameters: Readonly<Record<keyof LivingSince, (values: LivingSince) => Cell>>
   since(policy: SessionPolicy, now: number): LivingSince
 }
-
-// The first time that every engine supports.
-const first = new Date("1000-01-01T00:00:00.000Z")
 
 /** Returns a value of the policy, or of the row of a provider, for the tenant of the sessions with this alias. */
 const valueIn = (column: string, alias: string, provider = "''") =>
@@ -89,7 +87,7 @@ export function sessionRules({ tables: { sessions, sessionPolicies: policies } }
       usedSince: ({ usedSince }) => lastSeen(usedSince),
     },
     since({ maxAge, idleTimeout }, now) {
-      const before = (ms: number | undefined) => (ms === undefined ? first : new Date(now - ms))
+      const before = (ms: number | undefined) => (ms === undefined ? firstTime : new Date(now - ms))
       return { now: new Date(now), createdSince: before(maxAge), usedSince: before(idleTimeout) }
     },
   }

@@ -1,6 +1,7 @@
 import type { ObjectLiteral } from "typeorm"
 import { oncePer } from "../../../util/once-per.js"
 import type { Caller, ExpiredRows, UserStore } from "../../store.js"
+import { firstTime } from "../../times.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Statement, type Statements, statement } from "../query/statement.js"
@@ -103,9 +104,6 @@ function linksTo({ tables: { verificationTokens } }: Database) {
   }
 }
 
-// Earlier than any time of a row. A comparison finds the rows with a time by the index on every engine.
-const earliest = new Date("1000-01-01T00:00:00.000Z")
-
 /**
  * Creates the deletion of what marked users have left. Their rows count, whatever time the mark has. A batch may end in
  * the middle of a user. The user's own row is the last one.
@@ -121,11 +119,12 @@ export function deletedUsers(database: Database): ExpiredRows {
       .selectFrom("u")
       .withDeleted()
       .select("u.tenant, u.id, u.deleted")
+      // A comparison finds the rows with a time by the index on every engine.
       .where("u.deleted >= :earliest")
       .orderBy("u.deleted")
       .limit(1)
     if (database.engine !== "sqlite") select.setLock("pessimistic_write").setOnLocked("skip_locked")
-    return statement<UserRow, unknown>(select, { earliest: () => users.cell("deleted", earliest) })
+    return statement<UserRow, unknown>(select, { earliest: () => users.cell("deleted", firstTime) })
   }
 
   /** Deletes at most `limit` rows of one user. Returns null if there is none, otherwise their number and the mark. */
@@ -151,7 +150,7 @@ export function deletedUsers(database: Database): ExpiredRows {
     async deleteBatch(waiter, { limit }) {
       let count = 0
       let first: Date | undefined
-      let last = earliest
+      let last = firstTime
       while (count < limit) {
         const deleted = await database.transaction(waiter, [], (sql) => deleteSome(sql, limit, limit - count))
         if (deleted === null) break

@@ -1,5 +1,6 @@
 import { StoreError } from "../../../errors/store-error.js"
 import type { Caller } from "../../store.js"
+import { firstTime, lastTime } from "../../times.js"
 import type { ListedUser, PageRequest, UserFilter } from "../../types.js"
 import type { Database } from "../database.js"
 import { readList, rowsPerStatement } from "../query/page.js"
@@ -10,10 +11,6 @@ import { emailKey } from "./email-key.js"
 import { nameKeyCharacters } from "./name-key.js"
 import { startOfDay } from "./start-of-day.js"
 import type { UserReader } from "./user-reader.js"
-
-/** The range of times that every engine supports. All users were created within it. */
-export const firstTime = new Date("1000-01-01T00:00:00.000Z")
-export const lastTime = new Date("9999-12-31T23:59:59.999Z")
 
 type Value = string | Date
 
