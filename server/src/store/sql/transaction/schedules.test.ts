@@ -184,7 +184,8 @@ const isDuplicate = ({ steps }: Unit) => steps.some(({ failure }) => failure ===
 const writesOf = ({ steps }: Unit) => steps.flatMap(({ kind }, index) => (kind === "read" ? [] : [index]))
 
 test("random schedules: no two units of one row at once, all or nothing, and everybody is answered", async () => {
-  let shared = 0
+  let played = 0
+  let sharing = 0
   await fc.assert(
     fc.asyncProperty(schedule, async (plan) => {
       const database = simulatedDatabase(plan)
@@ -223,7 +224,8 @@ test("random schedules: no two units of one row at once, all or nothing, and eve
         if (outcome !== "ok" && isKnown && one.form !== "alone" && one.leavesAt === undefined)
           expect(written).toEqual([])
       }
-      shared += database.shared()
+      played++
+      if (database.shared() > 0) sharing++
       // The next transaction begins at once.
       database.end()
       commitTogetherAlone(units)
@@ -235,6 +237,6 @@ test("random schedules: no two units of one row at once, all or nothing, and eve
     }),
     { numRuns: 300, endOnFailure: true, interruptAfterTimeLimit: 60_000 },
   )
-  // Otherwise it would show little.
-  expect(shared).toBeGreaterThan(100)
+  // Otherwise it would show little. Two schedules of five share a transaction: most others have something that rolls it back.
+  expect(sharing / played).toBeGreaterThan(1 / 20)
 }, 120_000)
