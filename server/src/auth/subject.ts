@@ -2,56 +2,54 @@ import { audit_fields as auditFieldsOption, subject as subjectOption } from "@au
 import { type DescMessage, type DescMethod, getOption, type Message } from "@bufbuild/protobuf"
 import { hashSecret } from "./api-key.js"
 
-/** Returns the id of the user that a call is about, or several ids; undefined if the message has none. */
-export type Subject = (message: Message) => string | readonly string[] | undefined
+/** Finds something in the messages of a call. A call that has failed has no response, and one that was rejected no request either. */
+type Find<T> = (request: Message | undefined, answer: Message | undefined) => T
 
 /**
- * Returns where the user that a call is about is named (option `subject`): in the request or, if it has no such field,
- * in the response. Returns undefined for a method that is about no user. Throws if the option names a field that is in
- * neither.
+ * Returns what finds the users that a call of a method is about (option `subject`), in the form of `shownSubject`. Those of a list are
+ * only the ones that the call has processed. Throws if the option names a field that is in neither message.
  */
-export function subjectOf(method: DescMethod): { in: "request" | "answer"; find: Subject } | undefined {
+export function subjectsOf(method: DescMethod): Find<string[]> {
   const path = getOption(method, subjectOption)
-  if (path === "") return undefined
-  const { in: where, find } = pathOf(method, path)
-  return { in: where, find: (message) => textsOf(find(message)) }
+  if (path === "") return () => []
+  const find = valueAt(method, path)
+  return (request, answer) => {
+    const found = [find(request, answer)].flat().filter((id) => typeof id === "string" && id !== "") as string[]
+    const processed = answer !== undefined && "processed" in answer ? Number(answer.processed) : found.length
+    return found.slice(0, processed).map(shownSubject)
+  }
 }
 
-/** A further field of a call's entry in the audit log (option `audit_fields`). */
-export interface AuditField {
-  in: "request" | "answer"
-  name: string
-  /** Returns a text as `shownSubject` does, a number unchanged, and undefined for no value or 0. */
-  find(message: Message): string | number | undefined
+/**
+ * Returns what finds the further fields of a call in the audit (option `audit_fields`): texts as `shownSubject` returns them, and
+ * numbers except 0. Throws as `subjectsOf` does.
+ */
+export function auditFieldsOf(method: DescMethod): Find<Record<string, string | number> | undefined> {
+  const fields = getOption(method, auditFieldsOption).map((path) => ({
+    name: path.replaceAll(".", "_"),
+    find: valueAt(method, path),
+  }))
+  return (request, answer) => {
+    const values = fields.map(({ name, find }) => [name, shown(find(request, answer))] as const)
+    const known = values.filter((value): value is [string, string | number] => value[1] !== undefined)
+    return known.length === 0 ? undefined : Object.fromEntries(known)
+  }
 }
 
-/** Returns the further audit log fields of a method. Throws if the option names a field that does not exist. */
-export function auditFieldsOf(method: DescMethod): AuditField[] {
-  return getOption(method, auditFieldsOption).map((path) => {
-    const { in: where, find } = pathOf(method, path)
-    return { in: where, name: path.replaceAll(".", "_"), find: (message) => shown(find(message)) }
-  })
-}
-
-function pathOf(method: DescMethod, path: string) {
+/** Returns what finds the value at a path of the request or, if that has no such field, of the response. */
+function valueAt(method: DescMethod, path: string): Find<unknown> {
   const steps = path.split(".")
   const inRequest = localPath(method.input, steps)
   const names = inRequest ?? localPath(method.output, steps)
   if (names === undefined) throw new Error(`${method.parent.typeName}/${method.name}: nothing is at ${path}`)
-  const find = (message: Message) => {
-    let value: unknown = message
+  return (request, answer) => {
+    let value: unknown = inRequest === undefined ? answer : request
     for (const name of names) {
       if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined
       value = (value as Record<string, unknown>)[name]
     }
     return value
   }
-  return { in: inRequest === undefined ? ("answer" as const) : ("request" as const), find }
-}
-
-function textsOf(value: unknown): string | string[] | undefined {
-  if (Array.isArray(value)) return value.filter((one) => typeof one === "string")
-  return typeof value === "string" && value !== "" ? value : undefined
 }
 
 function shown(value: unknown): string | number | undefined {

@@ -5,8 +5,8 @@ import type { Configuration } from "../config/configuration.js"
 import { StartError } from "../errors/start-error.js"
 import { eventFeed } from "../events/feed.js"
 import { monitorDatabase, readinessSwitch } from "../health/readiness.js"
-import { auditEntries } from "../logging/audit-entries.js"
 import { openAudit } from "../logging/audit-log.js"
+import { auditTable } from "../logging/audit-table.js"
 import { accessTokens } from "../provider-tokens/access-tokens.js"
 import type { Store } from "../store/store.js"
 import { openHttpListener } from "../transport/connect/http.js"
@@ -75,7 +75,7 @@ export async function runServer(configuration: Configuration, options: ServeOpti
     stops.push(access.stop)
     const secrets = openTenantSecrets(configuration, log)
     stops.push(secrets.stop)
-    const entries = configuration.auditStore === "database" ? auditEntries(store.audit, log) : undefined
+    const entries = configuration.auditStore === "database" ? auditTable(store.audit, log) : undefined
     stops.push(() => entries?.stop())
     const audit = openAudit(configuration, log, entries)
     const providers = openProviders(configuration, { log, env: process.env })

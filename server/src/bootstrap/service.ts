@@ -211,12 +211,11 @@ export function createService(options: ServiceOptions): Router {
     interceptors: [
       rates,
       ...(spans === undefined ? [] : [spans.interceptor]),
-      ...(audit === undefined ? [] : [audit.interceptor]),
       validation(),
       awaitCaches(caches.confirmed),
       hideProviderTokens(),
       idempotency(store),
-      ...(audit === undefined ? [] : [audit.entries]),
+      ...(audit === undefined ? [] : [audit.interceptor]),
     ],
     maxDeadlineMs: configuration.maxDeadlineMs,
     pauseAfter,

@@ -1,7 +1,7 @@
 import { constants, openSync } from "node:fs"
 import type { Logger } from "pino"
 import { orStartError } from "../errors/start-error.js"
-import { type Audit, type AuditEntryStore, audit } from "../rpc/interceptors/audit.js"
+import { type Audit, type AuditLines, type AuditTable, audit } from "../rpc/interceptors/audit.js"
 import { boundedLines } from "./bounded-lines.js"
 import { standardError } from "./logger.js"
 
@@ -13,19 +13,20 @@ export interface AuditLogOptions {
 }
 
 /**
- * Opens the audit log, and passes entries to `store` if it is given; returns undefined if both are off. Each line is written whole at the end of the file, even if other
- * processes write to it. Throws StartError if the file cannot be opened.
+ * Opens the audit log, and creates the audit of it and of `table`; returns undefined if there is neither. Each line is written whole at
+ * the end of the file, even if other processes write to it. Throws StartError if the file cannot be opened.
  */
-export function openAudit(
-  { auditLog, auditLogFailure }: AuditLogOptions,
-  log: Logger,
-  store?: AuditEntryStore,
-): Audit | undefined {
-  if (auditLog === "off") return store === undefined ? undefined : audit({ write() {}, store, now: Date.now })
+export function openAudit(options: AuditLogOptions, log: Logger, table: AuditTable | undefined): Audit | undefined {
+  const lines = openLines(options, log)
+  return lines === undefined && table === undefined ? undefined : audit({ lines, table, now: Date.now })
+}
+
+function openLines({ auditLog, auditLogFailure }: AuditLogOptions, log: Logger): AuditLines | undefined {
+  if (auditLog === "off") return undefined
   const { file } = auditLog
   const lines = boundedLines(file === undefined ? standardError() : open(file), {
     onLost: (count) => {
-      record.lost(count)
+      lines.write(lineOf({ time: new Date(Date.now()), event: "audit-lost", lines: count }))
       log.error({ lines: count }, "lines of the audit log are lost: it could not be written")
     },
     onFailure: (error) => {
@@ -33,11 +34,23 @@ export function openAudit(
       else log.error({ err: error }, "the audit log cannot be written")
     },
   })
-  const common = { write: lines.write, store, now: Date.now }
-  const record = audit(
-    auditLogFailure === "drop" ? common : { ...common, writeOfWrite: lines.keep, mayWrite: () => !lines.isBlocked },
-  )
-  return record
+  const rejects = auditLogFailure === "reject"
+  return {
+    get isBlocked() {
+      return rejects && lines.isBlocked
+    },
+    write({ created, method, keyId, subject, fields, code, reason, requestId, traceId, count }, tenant, isWrite) {
+      const who = { key: keyId, tenant, method: method === "" ? undefined : method, subject, ...fields }
+      const outcome = { code, reason, request_id: requestId, trace_id: traceId, count }
+      const line = lineOf({ time: created, event: "audit", ...who, ...outcome })
+      if (rejects && isWrite) lines.keep(line)
+      else lines.write(line)
+    },
+  }
+}
+
+function lineOf(properties: Record<string, unknown>): string {
+  return `${JSON.stringify(properties)}\n`
 }
 
 // Without O_NONBLOCK, opening or writing a pipe would block the service until a process reads it.

@@ -31,8 +31,18 @@ export type Admission = (call: Call) => Promise<void> | undefined
 /** Throws if a request violates a rule. */
 export type Check = (request: Message) => void
 
-/** Records a call that has ended, with its failure if it failed. The times are those of the clock for durations. */
-export type CallEnded = (call: Call, failure: Failure | undefined, begun: number, end: number) => void
+/**
+ * Records a call that has ended, with its failure if it failed. The times are those of the clock for durations. A unary call has a
+ * request if its handler was called, and an answer if it succeeded.
+ */
+export type CallEnded = (
+  call: Call,
+  failure: Failure | undefined,
+  begun: number,
+  end: number,
+  request?: Message,
+  answer?: Message,
+) => void
 
 /** Observes every call. */
 export interface Observer {

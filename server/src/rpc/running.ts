@@ -56,6 +56,7 @@ export function runUnary<I, O>(
     const begun = clock()
     /** The owner under which the call counts in the concurrency limit now. */
     let enteredAs: Owner | undefined
+    let request: Message | undefined
     try {
       const admitting = admit(call)
       if (admitting !== undefined) await admitting
@@ -76,19 +77,20 @@ export function runUnary<I, O>(
         if (again !== undefined) await again
         enteredAs = owner
       }
-      const request = decode(input as I)
+      request = decode(input as I)
       // The bytes are not kept for the duration of the call.
       input = undefined
       // A call ends at its deadline even if its handler cannot stop at once. The handler's result is then discarded, and its
       // transaction ends by itself.
-      const answer = encode(await orAborted(unary(request, call), call.signal))
-      ended(call, undefined, begun, clock())
-      return answer
+      const answer = await orAborted(unary(request, call), call.signal)
+      const encoded = encode(answer)
+      ended(call, undefined, begun, clock(), request, answer)
+      return encoded
     } catch (error) {
       const failure = toFailure(error)
       const pauses = enteredAs === undefined && call.isCounted && isByLimit(failure)
       if (pauses) await pauseAfter(rejectionMs.unary)
-      ended(call, failure, begun, clock())
+      ended(call, failure, begun, clock(), request)
       throw failure
     } finally {
       if (enteredAs !== undefined) limit?.leave(enteredAs)

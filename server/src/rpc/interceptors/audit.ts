@@ -3,7 +3,7 @@ import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { parseKey } from "../../auth/api-key.js"
 import { anyScope, scopeOf } from "../../auth/scopes.js"
-import { auditFieldsOf, shownSubject, subjectOf } from "../../auth/subject.js"
+import { auditFieldsOf, subjectsOf } from "../../auth/subject.js"
 import { codeOf, Failure, type Reason } from "../../errors/failure.js"
 import { statusName } from "../../errors/status.js"
 import type { AuditStore } from "../../store/store.js"
@@ -11,39 +11,42 @@ import type { AuditEntry } from "../../store/types.js"
 import type { Call } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
 
-/** The audit log: one line for each write and each rejected call, without the contents of requests and responses. */
+/** The audit: an entry for each write and each rejected call, without the contents of requests and responses. */
 export interface Audit {
-  /** Finds the users that writes are about, and rejects writes while they are not allowed. */
+  /** Rejects writes while they are not allowed, and stores their entries with them. Inside of everything that opens a transaction. */
   readonly interceptor: Interceptor
-  /** Stores entries together with the writes. Inside of everything that opens a transaction. Does nothing without `store`. */
-  readonly entries: Interceptor
   /** Returns the function that records each finished call of a method, and its failure if any. Runs once per method. */
   of(method: DescMethod): CallEnded
   /** Records a call that was rejected before it began. Its caller is unknown, because it was not authenticated. */
   rejected(method: DescMethod, failure: Failure, requestId: string): void
-  /** Writes the number of lines that were lost, at the position where they are missing. */
-  lost(lines: number): void
-  /** Writes the summaries that are still pending. */
+  /** Records the summaries that are still pending. */
   flush(): void
 }
 
 export interface AuditOptions {
-  /** Writes one line, including its line break. */
-  write: (line: string) => void
-  /** Writes the line of a write that was admitted. Default: `write`. */
-  writeOfWrite?: (line: string) => void
-  /** Returns whether calls that write are admitted. Default: always. */
-  mayWrite?: () => boolean
-  /** Stores entries, too. Default: lines only. */
-  store?: AuditEntryStore | undefined
+  lines: AuditLines | undefined
+  table: AuditTable | undefined
   /** The time in milliseconds since 1970. */
   now: () => number
 }
 
-/** Where entries are stored. */
-export interface AuditEntryStore extends Pick<AuditStore, "together"> {
+/** The log, with a line for each entry. */
+export interface AuditLines {
+  /** Whether calls that write are rejected, because their lines could be lost. */
+  readonly isBlocked: boolean
+  /**
+   * Writes the line of an entry.
+   *
+   * @param tenant Undefined for a call that was not authenticated.
+   * @param isWrite Whether the call was a write that was not rejected.
+   */
+  write(entry: AuditEntry, tenant: string | undefined, isWrite: boolean): void
+}
+
+/** The table, with a row for each entry of a tenant. */
+export interface AuditTable extends Pick<AuditStore, "together"> {
   /** Stores an entry of a call that has ended, later. It may be lost. */
-  keep(tenant: string, entry: AuditEntry): void
+  keep(entry: AuditEntry, tenant: string): void
 }
 
 const rejections: ReadonlySet<Reason> = new Set([
@@ -55,177 +58,105 @@ const rejections: ReadonlySet<Reason> = new Set([
   "AUDIT_LOG_UNAVAILABLE",
 ])
 
-/** The number of rejected calls that get a line each, per second, reason and key. Calls without a key share one. */
-const linesPerSecond = 10
-
-/** What is known about a write that was admitted. */
-interface Write {
-  /** The id of the user that the call is about, or several ids. Undefined until it is known. */
-  subject: string | readonly string[] | undefined
-  /** Further fields of the call's entry, by name. */
-  readonly fields: Record<string, string | number>
-  /** The response whose entries are in the transaction of the write. */
-  entriesOf: Message | undefined
-  /** Whether that is the response of the call. It is not if the call only repeats another one, whose response was stored. */
-  isStored: boolean
-}
-
-/** The properties of an entry that a line has. */
-interface Entry extends Record<string, unknown> {
-  key: string | undefined
-  tenant: string | undefined
-}
-
-/** The rejected calls of one second, reason and key. */
-interface Summary {
-  count: number
-  last: Entry
-}
+/** The number of rejected calls that get an entry each, per second, reason and key. Calls without a key share one. */
+const entriesPerSecond = 10
 
 /**
- * Creates the audit log. A rejected client can retry at any rate, so only the first ten rejected calls per second, key
- * and reason get a line each. The others are summarized in one line with their number. Every write gets its own line.
+ * Creates the audit. A rejected client can retry at any rate, so only the first ten rejected calls per second, key
+ * and reason get an entry each. The others are summarized in one with their number. Every write gets its own entry.
  */
-export function audit({ write, writeOfWrite = write, mayWrite = () => true, store, now }: AuditOptions): Audit {
-  const rejected = new Map<string, Summary>()
-  // Only these writes may have had an effect. A write that ends before is rejected, whatever ended it: a client needs no
-  // key to cancel a call while its key is looked up.
-  const admitted = new WeakMap<Call, Write>()
+export function audit({ lines, table, now }: AuditOptions): Audit {
+  const rejected = new Map<string, { count: number; summary: AuditEntry; tenant: string | undefined }>()
+  /** The answers of writes whose entries are committed with them. The answer of a repeated call is another one. */
+  const stored = new WeakSet<Message>()
   let timer: NodeJS.Timeout | undefined
 
-  const lineOf = (entry: Record<string, unknown>, event = "audit"): string =>
-    `${JSON.stringify({ time: new Date(now()).toISOString(), event, ...entry })}\n`
-
-  const keep = (entry: Entry) => {
-    if (entry.tenant !== undefined) store?.keep(entry.tenant, storedEntry(entry, new Date(now())))
-  }
-
-  const record = (entry: Entry) => {
-    write(lineOf(entry))
-    keep(entry)
+  const record = (entry: AuditEntry, tenant: string | undefined) => {
+    lines?.write(entry, tenant, false)
+    if (tenant !== undefined) table?.keep(entry, tenant)
   }
 
   const flush = (): void => {
     clearTimeout(timer)
-    for (const { count, last } of rejected.values()) {
-      if (count > linesPerSecond) record({ ...last, count: count - linesPerSecond })
+    for (const { count, summary, tenant } of rejected.values()) {
+      if (count > entriesPerSecond)
+        record({ ...summary, created: new Date(now()), count: count - entriesPerSecond }, tenant)
     }
     rejected.clear()
   }
 
-  const reject = (about: string, makeEntry: () => Entry): void => {
-    let entry = rejected.get(about)
-    if (entry === undefined) {
+  const reject = (entry: AuditEntry, tenant: string | undefined): void => {
+    const { created, keyId, code, reason } = entry
+    const about = `${keyId ?? ""} ${reason}`
+    let found = rejected.get(about)
+    if (found === undefined) {
       if (rejected.size === 0) {
         timer = setTimeout(flush, 1_000)
         timer.unref()
       }
-      const { key, tenant, code, reason } = makeEntry()
-      entry = { count: 0, last: { key, tenant, code, reason } }
-      rejected.set(about, entry)
+      found = { count: 0, summary: { created, method: "", keyId, code, reason }, tenant }
+      rejected.set(about, found)
     }
-    entry.count++
-    if (entry.count <= linesPerSecond) record(makeEntry())
+    found.count++
+    if (found.count <= entriesPerSecond) record(entry, tenant)
   }
 
-  /** Returns the function that finds what the audit records about the writes of a method; undefined if that is nothing. */
-  const collectorOf = (method: DescMethod) => {
-    const subject = isWrite(method) ? subjectOf(method) : undefined
-    const auditFields = isWrite(method) ? auditFieldsOf(method) : []
-    if (subject === undefined && auditFields.length === 0) return undefined
-    return (where: "request" | "answer", message: Message, call: Call) => {
-      const write = admitted.get(call)
-      if (write === undefined) return
-      if (subject?.in === where) write.subject = subject.find(message)
-      for (const one of auditFields) {
-        const value = one.in === where ? one.find(message) : undefined
-        if (value !== undefined) write.fields[one.name] = value
+  /** Returns the function that makes the entries of a method's calls: one for each user that a call is about, or one. */
+  const entriesOf = (method: DescMethod) => {
+    const name = nameOf(method)
+    const findSubjects = isWrite(method) ? subjectsOf(method) : () => []
+    const findFields = isWrite(method) ? auditFieldsOf(method) : () => undefined
+    return (call: Call, failure: Failure | undefined, request?: Message, answer?: Message): AuditEntry[] => {
+      const entry: AuditEntry = {
+        created: new Date(now()),
+        method: name,
+        keyId: call.identity?.keyId,
+        code: failure === undefined ? "OK" : statusName(failure.code),
+        reason: failure?.reason,
+        requestId: call.requestId,
+        traceId: call.traceId,
+        fields: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : findFields(request, answer),
       }
-      if (where === "answer" && Array.isArray(write.subject) && "processed" in message)
-        write.subject.splice(Number(message.processed))
+      const subjects = findSubjects(request, answer)
+      return subjects.length === 0 ? [entry] : subjects.map((subject) => ({ ...entry, subject }))
     }
-  }
-
-  /** Returns the entries of a call: one for each user that it is about, or one. */
-  const entriesOf = (method: string, call: Call, failure: Failure | undefined): Entry[] => {
-    const { identity } = call
-    const write = admitted.get(call)
-    const outcome = failure === undefined ? { code: "OK" } : { code: statusName(failure.code), reason: failure.reason }
-    const entry = (subject?: string) => ({
-      key: identity?.keyId,
-      tenant: identity?.tenant,
-      // It shows which client still uses a revoked key. Any client can claim any key.
-      claimed_key: failure?.reason === "API_KEY_INVALID" ? claimedKey(call) : undefined,
-      method,
-      subject: subject === undefined ? undefined : shownSubject(subject),
-      ...write?.fields,
-      ...outcome,
-      request_id: call.requestId,
-      trace_id: call.traceId,
-    })
-    const subjects = [write?.subject].flat()
-    // A write has an entry even if its list of users is empty.
-    return subjects.length === 0 ? [entry()] : subjects.map(entry)
   }
 
   return {
     interceptor: {
       admit(method) {
-        if (!isWrite(method)) return undefined
-        return (call) => {
-          if (!mayWrite()) throw new Failure("AUDIT_LOG_UNAVAILABLE", { retryAfterMs: 1_000 })
-          admitted.set(call, { subject: undefined, fields: {}, entriesOf: undefined, isStored: false })
+        if (lines === undefined || !isWrite(method)) return undefined
+        return () => {
+          if (lines.isBlocked) throw new Failure("AUDIT_LOG_UNAVAILABLE", { retryAfterMs: 1_000 })
           return undefined
         }
       },
       unary(method, next) {
-        const collect = collectorOf(method)
-        if (collect === undefined && (store === undefined || !isWrite(method))) return next
-        return async (request: Message, call: Call) => {
-          collect?.("request", request, call)
-          const answer = await next(request, call)
-          collect?.("answer", answer, call)
-          const write = admitted.get(call)
-          if (write !== undefined) write.isStored = answer === write.entriesOf
-          return answer
-        }
-      },
-    },
-
-    entries: {
-      unary(method, next) {
-        if (store === undefined || !isWrite(method) || !getOption(method, repeatable)) return next
-        const name = nameOf(method)
-        const collect = collectorOf(method)
-        return async (request, call) => {
-          const answer = await store.together(call, async (transaction) => {
+        if (table === undefined || !isWrite(method) || !getOption(method, repeatable)) return next
+        const make = entriesOf(method)
+        return (request, call) =>
+          table.together(call, async (transaction) => {
             call.transaction = transaction
             const answer = await next(request, call)
-            // Both, because the work may run again.
-            collect?.("request", request, call)
-            collect?.("answer", answer, call)
-            const time = new Date(now())
-            return { result: answer, entries: entriesOf(name, call, undefined).map((one) => storedEntry(one, time)) }
+            stored.add(answer)
+            return { result: answer, entries: make(call, undefined, request, answer) }
           })
-          const write = admitted.get(call)
-          if (write !== undefined) write.entriesOf = answer
-          return answer
-        }
       },
     },
 
     of(method) {
-      const isTold = isWrite(method)
-      const name = nameOf(method)
-      return (call, failure) => {
-        const write = admitted.get(call)
-        const isRejected = failure !== undefined && (rejections.has(failure.reason) || (isTold && write === undefined))
-        if ((!isTold || call.hasWritten === false) && !isRejected) return
-        const entries = entriesOf(name, call, failure)
-        if (isRejected) return reject(`${entries[0]?.key ?? ""} ${failure.reason}`, () => entries[0] as Entry)
-        for (const entry of entries) {
-          writeOfWrite(lineOf(entry))
-          if (write?.isStored !== true) keep(entry)
+      const writes = isWrite(method)
+      const make = entriesOf(method)
+      return (call, failure, _begun, _end, request, answer) => {
+        const tenant = call.identity?.tenant
+        // A write had no effect if its handler was not called, whatever ended it: a client needs no key to cancel a call while
+        // its key is looked up.
+        if (failure !== undefined && (rejections.has(failure.reason) || (writes && request === undefined)))
+          return reject(make(call, failure, request)[0] as AuditEntry, tenant)
+        if (!writes || call.hasWritten === false) return
+        for (const entry of make(call, failure, request, answer)) {
+          lines?.write(entry, tenant, true)
+          if (tenant !== undefined && (answer === undefined || !stored.has(answer))) table?.keep(entry, tenant)
         }
       }
     },
@@ -233,31 +164,10 @@ export function audit({ write, writeOfWrite = write, mayWrite = () => true, stor
     rejected(method, { reason }, requestId) {
       if (!rejections.has(reason)) return
       const code = statusName(codeOf(reason))
-      const entry = { key: undefined, tenant: undefined, method: nameOf(method), code, reason, request_id: requestId }
-      reject(` ${reason}`, () => entry)
+      reject({ created: new Date(now()), method: nameOf(method), code, reason, requestId }, undefined)
     },
 
-    lost: (lines) => write(lineOf({ lines }, "audit-lost")),
-
     flush,
-  }
-}
-
-/** Converts the properties of a line. Those that no entry has by itself are its fields. */
-function storedEntry(entry: Entry, created: Date): AuditEntry {
-  const { key, tenant: _, method, subject, code, reason, request_id, trace_id, count, ...others } = entry
-  const fields = Object.entries(others).filter(([, value]) => value !== undefined)
-  return {
-    created,
-    method: method === undefined ? "" : String(method),
-    keyId: key,
-    subject: subject as string | undefined,
-    code: String(code),
-    reason: reason as string | undefined,
-    requestId: request_id as string | undefined,
-    traceId: trace_id as string | undefined,
-    count: count as number | undefined,
-    fields: fields.length === 0 ? undefined : (Object.fromEntries(fields) as AuditEntry["fields"]),
   }
 }
 
@@ -266,12 +176,14 @@ function nameOf({ parent, name }: DescMethod): string {
 }
 
 /** Returns whether a method writes or issues something: it has side effects, and a scope for more than reading. */
-export function isWrite(method: DescMethod): boolean {
+function isWrite(method: DescMethod): boolean {
   const scope = scopeOf(method)
   if (scope === undefined || scope === anyScope || /:(read|introspect)$/.test(scope)) return false
   return method.idempotency !== Level.NO_SIDE_EFFECTS
 }
 
-function claimedKey(call: Call): string | undefined {
-  return parseKey((call.pipeline ?? call).header("authorization") ?? "")?.id
+/** Returns which client still uses a revoked key. Any client can claim any key. */
+function claimedKey(call: Call): { claimed_key: string } | undefined {
+  const id = parseKey((call.pipeline ?? call).header("authorization") ?? "")?.id
+  return id === undefined ? undefined : { claimed_key: id }
 }

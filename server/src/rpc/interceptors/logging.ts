@@ -22,8 +22,8 @@ export function logging(
     of: (method) => {
       const name = nameOf(method)
       const ended = others.flatMap((of) => of(method) ?? [])
-      const record: CallEnded = (call, failure, begun, end) => {
-        for (const one of ended) one(call, failure, begun, end)
+      const record: CallEnded = (call, failure, begun, end, ...messages) => {
+        for (const one of ended) one(call, failure, begun, end, ...messages)
         const hasIdentity = call.identity !== undefined
         // A call of a key that succeeds has a line in any case.
         const mayBeCounted = failure !== undefined || !hasIdentity

@@ -2,7 +2,7 @@ import { expect, jest, test } from "@jest/globals"
 import type { Logger } from "pino"
 import type { AuditStore, Caller } from "../store/store.js"
 import type { AuditEntry } from "../store/types.js"
-import { auditEntries, maxWaiting, maxWaitingOfTenant } from "./audit-entries.js"
+import { auditTable, maxWaiting, maxWaitingOfTenant } from "./audit-table.js"
 
 test("entries of one tenant that wait leave room for those of others, and all that are lost are counted", async () => {
   const stored = new Map<string, number>()
@@ -17,10 +17,10 @@ test("entries of one tenant that wait leave room for those of others, and all th
     },
   } as AuditStore
   const error = jest.fn()
-  const entries = auditEntries(audit, { error } as unknown as Logger)
+  const entries = auditTable(audit, { error } as unknown as Logger)
   const entry = { method: "m", created: new Date(0) } as AuditEntry
-  for (let count = 0; count < maxWaiting; count++) entries.keep("busy", entry)
-  for (let count = 0; count < 100; count++) entries.keep("other", entry)
+  for (let count = 0; count < maxWaiting; count++) entries.keep(entry, "busy")
+  for (let count = 0; count < 100; count++) entries.keep(entry, "other")
   answer()
   await entries.stop()
   // The first entry is taken at once, so that it no longer waits.

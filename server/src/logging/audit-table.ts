@@ -1,5 +1,5 @@
 import type { Logger } from "pino"
-import type { AuditEntryStore } from "../rpc/interceptors/audit.js"
+import type { AuditTable } from "../rpc/interceptors/audit.js"
 import type { AuditStore } from "../store/store.js"
 import type { AuditEntry } from "../store/types.js"
 
@@ -12,7 +12,7 @@ const atOnce = 100
  * Stores entries of the audit in the database. Those of calls that have ended are stored one batch after another. If the
  * database does not answer or is too slow, entries are lost, and the log has their number.
  */
-export function auditEntries(audit: AuditStore, log: Logger): AuditEntryStore & { stop(): Promise<void> } {
+export function auditTable(audit: AuditStore, log: Logger): AuditTable & { stop(): Promise<void> } {
   const waiting: { tenant: string; entry: AuditEntry }[] = []
   const waitingOf = new Map<string, number>()
   let storing: Promise<void> | undefined
@@ -44,7 +44,7 @@ export function auditEntries(audit: AuditStore, log: Logger): AuditEntryStore & 
 
   return {
     together: audit.together,
-    keep(tenant, entry) {
+    keep(entry, tenant) {
       const own = waitingOf.get(tenant) ?? 0
       if (waiting.length === maxWaiting || own === maxWaitingOfTenant) lost++
       else {
