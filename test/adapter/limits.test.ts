@@ -8,9 +8,10 @@ import {
 import { getOption, ScalarType } from "@bufbuild/protobuf"
 import { describe, expect, test } from "@jest/globals"
 import { field as fieldRules } from "../../gen/ts/src/buf/validate/validate_pb.js"
+import { serverTypes } from "../../server/src/store/sql/schema/column-types.js"
 import { entities } from "../../server/src/store/sql/schema/entities.js"
 
-const tables = entities("mysql")
+const tables = entities(serverTypes)
 const writes = [
   [CreateUserRequestSchema, tables.users],
   [LinkAccountRequestSchema, tables.accounts],

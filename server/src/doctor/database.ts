@@ -12,9 +12,6 @@ import { diagnoseSessionPolicies } from "./session-policies.js"
 import { diagnoseSignUps } from "./sign-ups.js"
 import { diagnoseTexts } from "./texts.js"
 
-/** The oldest database versions that are tested. */
-const oldest = { mysql: [8, 4], mariadb: [10, 11], postgres: [15, 0] } as const
-
 const maxClockSkewMs = 1000
 /** The size of the largest row: three encrypted tokens of 128 KiB, and the other columns. */
 const minPacketBytes = 4 * 1024 * 1024
@@ -34,7 +31,7 @@ export async function diagnoseDatabase(
   // Text that the driver cannot read would end the process in the other checks.
   const isReadable = tables.state !== "wrong" && texts.every(({ state }) => state === "ok")
   return [
-    diagnoseVersion(database, facts),
+    diagnoseVersion(facts),
     ...diagnoseSettings(facts.settings),
     diagnoseClock(facts.clock, before, after),
     tables,
@@ -45,10 +42,9 @@ export async function diagnoseDatabase(
   ]
 }
 
-function diagnoseVersion({ engine }: Database, { version }: DatabaseFacts): Diagnosis {
+function diagnoseVersion({ version, oldest = [0, 0] }: DatabaseFacts): Diagnosis {
   const what = "database version"
-  if (engine === "sqlite") return { state: "ok", what, detail: `SQLite ${version}` }
-  const [major, minor] = oldest[engine]
+  const [major, minor] = oldest
   const [, isMajor = 0, isMinor = 0] = (/^(\d+)\.(\d+)/.exec(version) ?? []).map(Number)
   const isOld = isMajor < major || (isMajor === major && isMinor < minor)
   return isOld

@@ -5,7 +5,7 @@ const maxExamples = 5
 
 /** Looks for texts in SQLite that the service cannot read. Throws StoreError. */
 export async function diagnoseTexts(database: Database): Promise<Diagnosis[]> {
-  if (database.engine !== "sqlite") return []
+  if (database.dialect.checksText) return []
   const what = "text"
   const found: string[] = []
   for await (const { table, column, rowid } of unreadableTexts(database))

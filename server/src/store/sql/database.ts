@@ -2,14 +2,14 @@ import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import type { Caller, Waiter } from "../store.js"
 import { type DatabaseTime, databaseTime } from "./database-time.js"
-import type { SqlEngine } from "./engine/engine.js"
+import type { Engine, SqlEngine } from "./engine/engine.js"
 import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/observer.js"
 import { PooledConnection } from "./engine/pooled-connection.js"
 import { type Aside, databasePing } from "./ping.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
 import { type Cell, makeChanges, type Statement, type Statements } from "./query/statement.js"
 import { storeError } from "./query/statement-error.js"
-import type { Engine } from "./schema/column-types.js"
+import type { Dialect } from "./schema/dialect.js"
 import { entities } from "./schema/entities.js"
 import type { OnUnreadable } from "./schema/row-reader.js"
 import { type Tables, tables } from "./schema/tables.js"
@@ -36,8 +36,11 @@ export type Reads = Pick<Statements, "read">
  */
 export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   readonly engine: Engine
+  readonly dialect: Dialect
   readonly dataSource: DataSource
   readonly tables: Tables
+  /** The number of units of work that may run at the same time. */
+  readonly concurrency: number
   /** How lookups by key share statements. `limit` is a power of two. */
   readonly lookups: CoalesceOptions
   /**
@@ -110,7 +113,7 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation })
   const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: retrying, observation })
   const { onUnreadable = () => {} } = options
-  const allTables = tables(engine, entities(engine.engine), onUnreadable)
+  const allTables = tables(engine, entities(engine.dialect.types), onUnreadable)
   const asides = queue(maxWaitingAside)
   const reserved = connectionPermits(asides, 1)
   let closing: Promise<void> | undefined
@@ -184,8 +187,10 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
   return {
     engine: engine.engine,
+    dialect: engine.dialect,
     dataSource: engine.dataSource,
     tables: allTables,
+    concurrency: engine.concurrency,
     lookups: engine.lookups,
 
     reads,

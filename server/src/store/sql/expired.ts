@@ -56,7 +56,7 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
     table.readable(rows, (row) => table.value(column, row[table.key.length] as Cell) as Date)
 
   // Rows that other transactions have locked are skipped, so no batch waits while it holds locks, and no lock can block
-  // the cleanup. SQLite locks the whole database when the transaction begins.
+  // the cleanup.
   const firstOf = oncePer((limit: number): Statement<Span> => {
     const select = table
       .selectFrom("t")
@@ -64,8 +64,10 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
       .where(`t.${column} >= :from AND t.${column} < :before`)
       .orderBy(`t.${column}`)
       .limit(limit)
-    if (database.engine !== "sqlite") select.setLock("pessimistic_write").setOnLocked("skip_locked")
-    return statement(select, { from: ({ from }: Span) => time(from), before: ({ before }: Span) => time(before) })
+    return statement(database.dialect.locking(select, "skip"), {
+      from: ({ from }: Span) => time(from),
+      before: ({ before }: Span) => time(before),
+    })
   })
   const deleteRows = deleteByKeys(table)
 

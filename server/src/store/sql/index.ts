@@ -33,7 +33,6 @@ export {
 } from "./open.js"
 export { failsBy } from "./query/statement-error.js"
 export { type RekeyOptions, type RekeyProgress, rekey } from "./rekey.js"
-export type { Engine } from "./schema/column-types.js"
 export { type Entities, entities } from "./schema/entities.js"
 export { checkJsonSize, jsonText } from "./schema/extra.js"
 export {

@@ -23,7 +23,7 @@ export function databasePing(deps: {
   time: DatabaseTime
 }): (waiter: Waiter) => Promise<void> {
   const { engine, tables, aside, time } = deps
-  const readClock = databaseClock({ engine: engine.engine, tables })
+  const readClock = databaseClock({ dialect: engine.dialect, tables })
   /** A DELETE that never matches a row, because no tenant has this name. It shows whether the database accepts writes, and changes nothing. */
   const probe = tables.verificationTokens.delete
   const noRow = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }

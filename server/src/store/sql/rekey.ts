@@ -54,8 +54,8 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
   const cipher = createCipher(encryptionKeys)
   const [ofUsers, ofAccounts] = [privateExtra(cipher), sealedAccounts(cipher)]
   const progress: RekeyProgress = { seen: 0, resealed: 0, unreadable: 0 }
-  /** The number of rows that are changed at the same time. SQLite has one writer. */
-  const concurrency = database.engine === "sqlite" ? 1 : 4
+  /** The number of rows that are changed at the same time. */
+  const concurrency = Math.min(4, database.concurrency)
 
   async function visitAll<Row extends ObjectLiteral, Key extends keyof Row & string>(
     table: Table<Row, Key>,

@@ -17,7 +17,7 @@ const pageSize = 1000
  * field may have U+0000. The other databases check their text. Every row is read, as bytes.
  */
 export async function* unreadableTexts(database: Database): AsyncGenerator<UnreadableText> {
-  if (database.engine !== "sqlite") return
+  if (database.dialect.checksText) return
   const read = (sql: string, ...cells: Cell[]) => database.reads({}).read({ sql, cells: () => cells }, undefined)
   for (const { tableName: table, columns } of database.dataSource.entityMetadatas) {
     const names = columns.map(({ databaseName }) => databaseName)

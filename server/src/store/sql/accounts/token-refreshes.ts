@@ -6,7 +6,6 @@ import { type Cipher, derivedKey } from "../cipher.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Cell, Statements } from "../query/statement.js"
-import { currentTime } from "../schema/current-time.js"
 import { isEnabled } from "../schema/disabled-users.js"
 import { plainZero } from "../schema/plain-zero.js"
 import { columnsWithTimes, timesOf } from "../schema/row-times.js"
@@ -54,8 +53,8 @@ export function tokenRefreshStore(
         [
           columnsWithTimes(accounts, "a"),
           ...columns.map((column) => `a.${column}`),
-          currentTime(database.engine),
-          `CASE WHEN ${isEnabled("u", database.engine)} THEN 1 ELSE 0 END`,
+          database.dialect.now,
+          `CASE WHEN ${isEnabled("u", database.dialect)} THEN 1 ELSE 0 END`,
         ].join(", "),
       )
       .innerJoin(users.entity, "u", "u.tenant = a.tenant AND u.id = a.userId")

@@ -32,15 +32,13 @@ export function holders(database: Database, tenant: string): Holders {
     const nameOf = (row: Row) => textOf(held.map((property) => cell(row, property)))
     const makers = held.map((property) => [property, (row: Row) => cell(row, property)] as const)
     const items = itemParameters(rowsAtOnce, (rows: readonly Row[]) => rows, Object.fromEntries(makers))
-    const list = items.names.map((parts) => `(${parts.join(", ")})`).join(", ")
+    const list = database.dialect.rowsIn(items.names.map((parts) => `(${parts.join(", ")})`))
     const columns = [...held, holder].map((property) => `t.${property}`)
-    // SQLite compares several columns only with a table.
-    const values = database.engine === "sqlite" ? `VALUES ${list}` : list
     const select = statement(
       table
         .selectFrom("t")
         .select(columns.join(", "))
-        .where(`t.tenant = :tenant AND (${columns.slice(0, -1).join(", ")}) IN (${values})`),
+        .where(`t.tenant = :tenant AND (${columns.slice(0, -1).join(", ")}) IN (${list})`),
       { ...items.parameters, tenant: () => table.cell("tenant", tenant as Row["tenant"]) },
     )
     const first = table.statement(

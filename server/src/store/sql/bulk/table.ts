@@ -98,10 +98,8 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   function selectByKeys(): Statement<readonly Row[]> {
     const cells = keys.map((property) => [property, (row: Row) => table.cell(property, row[property])])
     const items = itemParameters(keysAtOnce, (rows: readonly Row[]) => rows, Object.fromEntries(cells))
-    const list = items.names.map((key) => `(${key.join(", ")})`).join(", ")
-    // SQLite compares several columns only with a table.
-    const values = database.engine === "sqlite" ? `VALUES ${list}` : list
-    return statement(select().andWhere(`(${names.join(", ")}) IN (${values})`), {
+    const list = database.dialect.rowsIn(items.names.map((key) => `(${key.join(", ")})`))
+    return statement(select().andWhere(`(${names.join(", ")}) IN (${list})`), {
       ...items.parameters,
       tenant: () => table.cell("tenant", tenant as Row["tenant"]),
     })

@@ -1,12 +1,13 @@
 import type { Logger } from "typeorm"
-import type { Engine } from "../schema/column-types.js"
 import { entities } from "../schema/entities.js"
 import { migrations } from "../schema/migrations/index.js"
+import { dialects } from "./dialects.js"
+import type { Engine } from "./engine.js"
 
 /** Returns the options that the data sources of all engines share. */
 export function common(engine: Engine) {
   return {
-    entities: Object.values(entities(engine)),
+    entities: Object.values(entities(dialects[engine].types)),
     migrations,
     migrationsTableName: "authwire_migrations",
     synchronize: false,

@@ -1,8 +1,10 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import type { CoalesceOptions } from "../query/batch-loader.js"
 import type { Cell } from "../query/statement.js"
-import type { Engine } from "../schema/column-types.js"
-import type { Lock } from "../schema/table.js"
+import type { Dialect } from "../schema/dialect.js"
+
+/** The database engines that the store supports. A Group Replication cluster is `mysql`. */
+export type Engine = "mysql" | "mariadb" | "sqlite" | "postgres"
 
 export interface Result {
   /** The rows of a read, as cells in the order of the columns. */
@@ -26,12 +28,12 @@ export interface Connection {
 /** The interface to one database engine, with all that differs between them. */
 export interface SqlEngine {
   readonly engine: Engine
+  readonly dialect: Dialect
   readonly dataSource: DataSource
   /** The number of units of work that may run at the same time. */
   readonly concurrency: number
   /** The statement that begins a write transaction. */
   readonly begin: string
-  readonly lock: Lock
   /** Whether the engine locks single rows. Otherwise a write locks the whole database. */
   readonly locksRows: boolean
   /** How lookups by key share statements. The limit is a power of two. */

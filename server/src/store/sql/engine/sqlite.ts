@@ -6,6 +6,7 @@ import { turnLimit } from "../../../util/turn-limit.js"
 import type { Cell } from "../query/statement.js"
 import { type Failure, StatementError } from "../query/statement-error.js"
 import { common } from "./data-source.js"
+import { dialects } from "./dialects.js"
 import type { Connection, Result, SqlEngine } from "./engine.js"
 import { SqliteDatabase, type SqliteStatement } from "./sqlite-driver.js"
 
@@ -169,11 +170,10 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
   const connection: Connection = { reused: false, run, release() {}, discard() {} }
   return {
     engine: "sqlite",
+    dialect: dialects.sqlite,
     dataSource,
     concurrency: 1,
     begin,
-    // A transaction locks the whole database when it begins.
-    lock: (select) => select,
     locksRows: false,
     lookups: { limit: 16, ahead: 1 },
     hasOtherMembers: false,

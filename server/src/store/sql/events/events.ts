@@ -34,7 +34,7 @@ export function eventStore(
 ): Omit<EventStore, "sealer" | "positionOf"> {
   const { events, eventHead } = database.tables
   const quote = (name: string) => database.dataSource.driver.escape(name)
-  const isInnoDb = database.engine === "mysql" || database.engine === "mariadb"
+  const { dialect } = database
   /** Selects the last sequence, the history, and whether any event has no sequence yet. */
   const selectHead: Statement<unknown> = {
     sql:
@@ -70,21 +70,15 @@ export function eventStore(
    * held only briefly and the result is needed soon.
    */
   function lockedHead() {
-    const select = eventHead.selectFrom("h").where(eventHead.keyIs("h"))
-    // SQLite locks the whole database when the transaction begins.
-    return database.engine === "sqlite" ? select : select.setLock("pessimistic_write")
+    return dialect.locking(eventHead.selectFrom("h").where(eventHead.keyIs("h")), "wait")
   }
 
   /** Raises each id by the same offset, because a sequence need not be the next number, only a greater one. */
   function giveSequencesTo(): Statement<{ ids: readonly number[]; offset: number }> {
-    const parameter = (n: number) => (database.engine === "postgres" ? `$${n + 1}` : "?")
-    const list = Array.from({ length: eventsPerStatement }, (_, n) => parameter(n + 1))
-    // Without the hint a server that assumes a small table would scan all of it, and wait for rows of uncommitted
-    // transactions.
-    const by = isInnoDb ? " FORCE INDEX (PRIMARY)" : ""
+    const list = Array.from({ length: eventsPerStatement }, (_, n) => dialect.parameter(n + 2))
     return {
       sql:
-        `UPDATE ${quote("events")}${by} SET ${quote("sequence")} = ${quote("id")} + ${parameter(0)}` +
+        `UPDATE ${quote("events")}${dialect.byPrimaryKey} SET ${quote("sequence")} = ${quote("id")} + ${dialect.parameter(1)}` +
         ` WHERE ${quote("id")} IN (${list.join(", ")})`,
       // The last id is repeated for missing ones.
       cells: ({ ids, offset }) => [offset, ...list.map((_, n) => ids[Math.min(n, ids.length - 1)] as number)],

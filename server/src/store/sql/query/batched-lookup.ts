@@ -28,8 +28,7 @@ interface Wanted {
  */
 export function sharedLookup(database: Database, { from, columns, alias, key }: SharedLookupOptions) {
   const names = key.map((property) => `${alias}.${property}`)
-  // SQLite does not use an index for a list of keys of several columns.
-  const options = database.engine === "sqlite" && key.length > 1 ? { limit: 1, ahead: 1 } : database.lookups
+  const options = key.length > 1 && !database.dialect.findsRowsIn ? { limit: 1, ahead: 1 } : database.lookups
   // Statements for 1, 2, 4 … keys, so that there are few to prepare.
   const statements = [statementFor(1)]
   for (let width = 2; width <= options.limit; width *= 2) statements.push(statementFor(width))

@@ -3,9 +3,6 @@ import type { JsonValue } from "../../types.js"
 import { jsonText } from "./extra.js"
 import { plainZero } from "./plain-zero.js"
 
-/** The database engines that the store supports. A Group Replication cluster is `mysql`. */
-export type Engine = "mysql" | "mariadb" | "sqlite" | "postgres"
-
 /** The column types of the tables. `bytes` is the maximum length of a value in UTF-8, where the engine has a limit. */
 export interface ColumnTypes {
   /** Text that is compared byte for byte. */
@@ -87,7 +84,8 @@ const postgresHandle = "upper(replace((gen_random_uuid()), '-', ''))"
 
 const byDatabase = { insert: false, update: false } as const
 
-const serverTypes: ColumnTypes = {
+/** Those of MySQL and MariaDB. */
+export const serverTypes: ColumnTypes = {
   key: (bytes) => ({ type: "varbinary", length: bytes, transformer: utf8 }),
   hash: (bytes) => ({ type: "binary", length: bytes }),
   string: (characters) => ({ type: "varchar", length: characters, ...exact }),
@@ -107,7 +105,7 @@ const serverTypes: ColumnTypes = {
   whole: () => ({ type: "bigint", transformer: number }),
 }
 
-const sqliteTypes: ColumnTypes = {
+export const sqliteTypes: ColumnTypes = {
   key: () => ({ type: "text" }),
   hash: () => ({ type: "blob" }),
   string: () => ({ type: "text" }),
@@ -129,7 +127,7 @@ const sqliteTypes: ColumnTypes = {
 // limit would cost time and protect nothing.
 const ordered = { collation: "C" }
 
-const postgresTypes: ColumnTypes = {
+export const postgresTypes: ColumnTypes = {
   key: () => ({ type: "text", ...ordered }),
   hash: () => ({ type: "bytea" }),
   string: (characters) => ({ type: "varchar", length: characters, ...ordered }),
@@ -144,9 +142,4 @@ const postgresTypes: ColumnTypes = {
   uint32: () => ({ type: "int8", transformer: number }),
   boolean: () => ({ type: "boolean" }),
   whole: () => ({ type: "int8", transformer: number }),
-}
-
-export function columnTypes(engine: Engine): ColumnTypes {
-  if (engine === "postgres") return postgresTypes
-  return engine === "sqlite" ? sqliteTypes : serverTypes
 }

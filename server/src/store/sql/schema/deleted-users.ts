@@ -1,4 +1,4 @@
-import type { Engine } from "./column-types.js"
+import type { Dialect } from "./dialect.js"
 import { isEnabled } from "./disabled-users.js"
 
 /**
@@ -25,11 +25,11 @@ export function ofPresentUser(tenant: string, userId: string): string {
  *
  * @param condition a further condition about the user `o`.
  */
-export function presentUser(tenant: string, userId: string, engine: Engine, condition?: string): string {
-  const isPresent = ["o.deleted IS NULL", isEnabled("o", engine), ...(condition === undefined ? [] : [condition])].join(
-    " AND ",
-  )
-  // The foreign key takes the same lock, but only after PostgreSQL has read the row, which may have changed meanwhile.
-  const lock = engine === "postgres" ? " FOR KEY SHARE" : ""
-  return `(SELECT o.id FROM users o WHERE o.tenant = ${tenant} AND o.id = ${userId} AND ${isPresent}${lock})`
+export function presentUser(tenant: string, userId: string, dialect: Dialect, condition?: string): string {
+  const isPresent = [
+    "o.deleted IS NULL",
+    isEnabled("o", dialect),
+    ...(condition === undefined ? [] : [condition]),
+  ].join(" AND ")
+  return `(SELECT o.id FROM users o WHERE o.tenant = ${tenant} AND o.id = ${userId} AND ${isPresent}${dialect.lockOfParent})`
 }

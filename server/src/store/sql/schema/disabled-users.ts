@@ -1,5 +1,4 @@
-import type { Engine } from "./column-types.js"
-import { currentTime } from "./current-time.js"
+import type { Dialect } from "./dialect.js"
 
 /**
  * Returns the condition that a user is not disabled. It needs no write when the time of a user ends. The clock of the
@@ -7,6 +6,6 @@ import { currentTime } from "./current-time.js"
  *
  * @param alias the alias of `users`.
  */
-export function isEnabled(alias: string, engine: Engine): string {
-  return `(${alias}.disabled IS NULL OR ${alias}.disabled_until <= ${currentTime(engine)})`
+export function isEnabled(alias: string, { now }: Dialect): string {
+  return `(${alias}.disabled IS NULL OR ${alias}.disabled_until <= ${now})`
 }

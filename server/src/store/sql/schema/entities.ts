@@ -1,6 +1,6 @@
 import { EntitySchema } from "typeorm"
 import { isObject } from "../../../util/json.js"
-import { columnTypes, type Engine, tenantColumn } from "./column-types.js"
+import { type ColumnTypes, tenantColumn } from "./column-types.js"
 import type {
   AccountRow,
   AuthenticatorRow,
@@ -14,11 +14,10 @@ import { serviceEntities } from "./service-entities.js"
 export type Entities = ReturnType<typeof entities>
 
 /**
- * Declares the tables for an engine. Columns are at least as wide as the limits of the schema (proto/authwire/v1). The
+ * Declares the tables with the column types of an engine. Columns are at least as wide as the limits of the schema (proto/authwire/v1). The
  * migrations create the same tables; a test compares the two.
  */
-export function entities(engine: Engine) {
-  const types = columnTypes(engine)
+export function entities(types: ColumnTypes) {
   const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean, whole } = types
   /** The options of columns that are set when a session is created. */
   const ofOrigin = { nullable: true, select: false, update: false }

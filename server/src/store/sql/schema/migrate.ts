@@ -46,7 +46,7 @@ export async function pendingMigrations(database: Database): Promise<string[]> {
 export function applyMigrations(database: Database): Promise<string[]> {
   return database.withSchemaLock(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
-    executor.transaction = transactionOf(database)
+    executor.transaction = database.dialect.migrations
     await appliedMigrations(executor, database)
     return (await executor.executePendingMigrations()).map(nameOf)
   })
@@ -56,7 +56,7 @@ export function applyMigrations(database: Database): Promise<string[]> {
 export function revertLastMigration(database: Database): Promise<string | undefined> {
   return database.withSchemaLock(async (runner) => {
     const executor = new MigrationExecutor(database.dataSource, runner)
-    executor.transaction = transactionOf(database)
+    executor.transaction = database.dialect.migrations
     const [last] = await appliedMigrations(executor, database)
     if (last !== undefined) await executor.undoLastMigration()
     return last
@@ -77,12 +77,4 @@ async function appliedMigrations(executor: MigrationExecutor, { dataSource }: Da
     "fault",
     `a build that was never released has made these tables (${other}): export what is needed with that build, and use an empty database`,
   )
-}
-
-/**
- * Returns the transaction mode of the executor. PostgreSQL changes tables in transactions. On SQLite the schema lock is
- * a transaction already, and the other servers commit each change at once.
- */
-function transactionOf({ engine }: Database): "each" | "none" {
-  return engine === "postgres" ? "each" : "none"
 }

@@ -10,14 +10,11 @@ import type {
 } from "typeorm"
 import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
-import type { Engine } from "./column-types.js"
 import { ofPresentUser, presentUser } from "./deleted-users.js"
+import type { Dialect } from "./dialect.js"
 import { type OnUnreadable, type RowReader, rowReader } from "./row-reader.js"
 
 type Column = EntityMetadata["columns"][number]
-
-/** Makes a SELECT lock its rows until the transaction ends, or fail at once if another transaction has locked them. */
-export type Lock = <Row extends ObjectLiteral>(select: SelectQueryBuilder<Row>) => SelectQueryBuilder<Row>
 
 /**
  * A table: its statements, and the conversion between rows and cells. It is created from an entity, whose column types
@@ -117,7 +114,7 @@ export interface TableOptions<Row> {
 export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & string>(
   dataSource: DataSource,
   entity: EntitySchema<Row>,
-  { engine, lock, onUnreadable }: { engine: Engine; lock: Lock; onUnreadable: OnUnreadable },
+  { dialect, onUnreadable }: { dialect: Dialect; onUnreadable: OnUnreadable },
   { apart = [], isOfUser = false }: TableOptions<Row>,
 ): Table<Row, Key> {
   const { driver } = dataSource
@@ -172,7 +169,7 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
     (condition?: string) =>
     (all: readonly string[], suffix = "") => ({
       ...expressionsOf(all, suffix),
-      ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`, engine, condition) }),
+      ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`, dialect, condition) }),
     })
   const insertsIf = (kind: string, condition?: string) => {
     const expressions = guarded(condition)
@@ -180,6 +177,7 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
     return insertsInto(tableName, kind, one, inserting(expressions))
   }
   const alias = tableName.slice(0, 1)
+  const lock = (select: SelectQueryBuilder<Row>) => dialect.locking(select, "fail")
   const selectByKey = () => {
     const select = selectFrom(alias).where(keyIs(alias))
     return isOfUser ? select.andWhere(ofPresentUser(`${alias}.tenant`, `${alias}.userId`)) : select

@@ -1,6 +1,6 @@
 import type { DataSource, EntitySchema, ObjectLiteral } from "typeorm"
 import type { Tenant } from "../../types.js"
-import type { Engine } from "./column-types.js"
+import type { Dialect } from "./dialect.js"
 import type { Entities } from "./entities.js"
 import type { OnUnreadable } from "./row-reader.js"
 import {
@@ -20,18 +20,18 @@ import {
   type UserRow,
   type VerificationTokenRow,
 } from "./rows.js"
-import { type Lock, type TableOptions, tableOf } from "./table.js"
+import { type TableOptions, tableOf } from "./table.js"
 
 /** Creates the tables of a data source that was opened with the entities of its engine. */
 export function tables(
-  { engine, dataSource, lock }: { engine: Engine; dataSource: DataSource; lock: Lock },
+  { dialect, dataSource }: { dialect: Dialect; dataSource: DataSource },
   entities: Entities,
   onUnreadable: OnUnreadable,
 ) {
   const table = <Row extends ObjectLiteral, Key extends keyof Row & string>(
     entity: EntitySchema<Row>,
     options: TableOptions<Row> = {},
-  ) => tableOf<Row, Key>(dataSource, entity, { engine, lock, onUnreadable }, options)
+  ) => tableOf<Row, Key>(dataSource, entity, { dialect, onUnreadable }, options)
   return {
     users: table<UserRow, "tenant" | "id">(entities.users, {
       apart: ["privateExtra", "deleted", "lastSeenDay", ...disabledColumns],

@@ -7,7 +7,6 @@ import { sharedLookup } from "../query/batched-lookup.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import type { Cell, Statements } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
-import { currentTime } from "../schema/current-time.js"
 import { isEnabled } from "../schema/disabled-users.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { SessionRow } from "../schema/rows.js"
@@ -41,7 +40,7 @@ export function sessionStore(
     sessions.selectFrom("s").innerJoin(users.entity, "u", `u.tenant = s.tenant AND u.id = s.userId${condition}`)
   const rules = sessionRules(database)
   const sessionAndUserByHash = sharedLookup(database, {
-    from: () => sessionsOfUsers(` AND ${isEnabled("u", database.engine)}`),
+    from: () => sessionsOfUsers(` AND ${isEnabled("u", database.dialect)}`),
     columns: `${sessions.columns("s")}, ${rules.columns.join(", ")}, ${users.columns("u")}`,
     alias: "s",
     key: ["tokenHash"],
@@ -54,7 +53,7 @@ export function sessionStore(
   })
   // The database's own clock decides, so a process whose clock is wrong deletes no session that lasts.
   const deleteExpired = sessions.statement(
-    sessions.deleteFrom().where(`${sessions.keyIs()} AND expires < ${currentTime(database.engine)}`),
+    sessions.deleteFrom().where(`${sessions.keyIs()} AND expires < ${database.dialect.now}`),
     ...sessions.key,
   )
   // A session that the policy has ended stays ended if the policy changes later, unless it has been used meanwhile.

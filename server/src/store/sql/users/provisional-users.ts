@@ -3,7 +3,6 @@ import type { Database, Reads } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Change } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
-import { currentTime } from "../schema/current-time.js"
 import type { UserRow } from "../schema/rows.js"
 
 /**
@@ -47,7 +46,7 @@ export function provisionalUsers(
     users
       .selectFrom("u")
       .select("u.id")
-      .where(`${users.keyIs("u")} AND u.provisionalUntil > ${currentTime(database.engine)}`)
+      .where(`${users.keyIs("u")} AND u.provisionalUntil > ${database.dialect.now}`)
       .andWhere("u.emailVerified IS NULL")
       .andWhere(hasNothing),
     ...users.key,

@@ -1,14 +1,13 @@
 import type { Database } from "../database.js"
 import { type ChangeOf, changesOfRows } from "../schema/changes.js"
-import { currentDay } from "../schema/current-time.js"
 import type { UserRow } from "../schema/rows.js"
 
 /**
  * Creates changes that record that a user has used a session today, by the clock of the database. The user is no longer provisional
  * then. A change has no effect, and holds no lock, if it is recorded already: a user becomes provisional only when it is created.
  */
-export function seenUsers({ tables: { users }, engine }: Database): ChangeOf<Pick<UserRow, "tenant" | "id">> {
-  const today = currentDay(engine)
+export function seenUsers({ tables: { users }, dialect }: Database): ChangeOf<Pick<UserRow, "tenant" | "id">> {
+  const { today } = dialect
   return changesOfRows(users.name, {
     name: "see",
     // The CASE prevents the use of the index on the days.

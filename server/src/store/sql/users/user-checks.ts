@@ -19,7 +19,7 @@ export function userChecks(database: Database): UserChecks {
   const select = users.statement(
     users
       .selectFrom("u")
-      .select(`CASE WHEN ${isEnabled("u", database.engine)} THEN 1 ELSE 0 END`)
+      .select(`CASE WHEN ${isEnabled("u", database.dialect)} THEN 1 ELSE 0 END`)
       .where(users.keyIs("u")),
     ...users.key,
   )

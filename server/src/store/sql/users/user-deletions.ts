@@ -123,8 +123,9 @@ export function deletedUsers(database: Database): ExpiredRows {
       .where("u.deleted >= :earliest")
       .orderBy("u.deleted")
       .limit(1)
-    if (database.engine !== "sqlite") select.setLock("pessimistic_write").setOnLocked("skip_locked")
-    return statement<UserRow, unknown>(select, { earliest: () => users.cell("deleted", firstTime) })
+    return statement<UserRow, unknown>(database.dialect.locking(select, "skip"), {
+      earliest: () => users.cell("deleted", firstTime),
+    })
   }
 
   /** Deletes at most `limit` rows of one user. Returns null if there is none, otherwise their number and the mark. */

@@ -4,6 +4,7 @@ import type { PoolConnection, QueryError, ResultSetHeader } from "mysql2"
 import type { DataSource } from "typeorm"
 import type { Cell } from "../../query/statement.js"
 import { failsBy, StatementError } from "../../query/statement-error.js"
+import { dialects } from "../dialects.js"
 import type { Connection, Result, SqlEngine } from "../engine.js"
 import { withQueryRunnerOf } from "../query-runner.js"
 import { consistencySetting, type Freshness } from "./consistency.js"
@@ -170,10 +171,10 @@ export function mysqlEngine(options: MysqlEngineOptions): MysqlEngine {
 
   return {
     engine,
+    dialect: dialects[engine],
     dataSource,
     concurrency: poolSize,
     begin: "START TRANSACTION",
-    lock: (select) => select.setLock("pessimistic_write").setOnLocked("nowait"),
     locksRows: true,
     // A statement costs more than a row, for both the process and the server. Two statements at a time, because with
     // one this process would idle while MySQL works.

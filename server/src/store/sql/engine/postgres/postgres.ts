@@ -3,6 +3,7 @@ import type { Client, PoolClient, QueryArrayConfig, QueryArrayResult } from "pg"
 import { oncePer } from "../../../../util/once-per.js"
 import type { Cell } from "../../query/statement.js"
 import { failsBy, StatementError } from "../../query/statement-error.js"
+import { dialects } from "../dialects.js"
 import type { Connection, Result, SqlEngine } from "../engine.js"
 import { withQueryRunnerOf } from "../query-runner.js"
 import type { PostgresLocation } from "../url/postgres-url.js"
@@ -152,10 +153,10 @@ function postgresEngine(
 
   return {
     engine: "postgres",
+    dialect: dialects.postgres,
     dataSource,
     concurrency: poolSize,
     begin: "START TRANSACTION",
-    lock: (select) => select.setLock("pessimistic_write").setOnLocked("nowait"),
     locksRows: true,
     lookups: { limit: 16, ahead: 2 },
     hasOtherMembers: false,

@@ -110,11 +110,15 @@ async function run(
   direction: "up" | "down",
   { server, sqlite, postgres, makes }: Pick<Change, "server" | "sqlite" | "postgres" | "makes">,
 ): Promise<void> {
-  const { type } = runner.dataSource.options
-  const isServer = type === "mysql" || type === "mariadb"
-  const steps = isServer ? server : type === "postgres" ? postgres : sqlite
+  const ofServer = { steps: server, commitsAtOnce: true }
+  const own: Readonly<Record<string, { steps: Steps; commitsAtOnce: boolean }>> = {
+    mysql: ofServer,
+    mariadb: ofServer,
+    postgres: { steps: postgres, commitsAtOnce: false },
+  }
+  const { steps, commitsAtOnce } = own[runner.dataSource.options.type] ?? { steps: sqlite, commitsAtOnce: false }
   if (typeof steps === "function") return steps(runner)
-  if (isServer && makes !== undefined && (await isThere(runner, makes)) === (direction === "up")) return
+  if (commitsAtOnce && makes !== undefined && (await isThere(runner, makes)) === (direction === "up")) return
   for (const statement of [steps].flat()) await runner.query(statement)
 }
 
