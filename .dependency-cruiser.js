@@ -44,7 +44,7 @@ export default {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    exclude: { path: "\\.test\\.ts$|^server/src/.*/conformance" },
+    exclude: { path: "\\.test\\.ts$" },
     parser: "swc",
     enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
   },

@@ -45,7 +45,7 @@ if (import.meta.main) {
   const root = fileURLToPath(new URL("..", import.meta.url))
   const read = (file: string) => readFileSync(`${root}/${file}`, "utf8")
   const own = "{bench,client,examples,fuzz,server,test,token}/**/*.test.ts"
-  const files = globSync([own, "server/src/store/conformance/**/*.ts"], { cwd: root, exclude: ["**/node_modules/**"] })
+  const files = globSync([own, "test/support/store-contract/**/*.ts"], { cwd: root, exclude: ["**/node_modules/**"] })
   const problems = problemsOf(read("SECURITY.md"), new Map(files.map((file) => [file, read(file)])))
   for (const problem of problems) console.error(problem)
   if (problems.length > 0) process.exitCode = 1

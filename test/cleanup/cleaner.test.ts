@@ -1,10 +1,10 @@
 import { describeServer, tcpProxy } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { encryptionKeys } from "@authwire/test-support/store-contract/context.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 import { pino } from "pino"
 import { startCleaner } from "../../server/src/cleanup/cleaner.js"
-import { encryptionKeys } from "../../server/src/store/conformance/context.js"
 import { openSqlStore } from "../../server/src/store/sql/index.js"
 
 describeServer("a cleaner whose database stops responding", (target) => {

@@ -1,12 +1,12 @@
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { newSession, newUser } from "@authwire/test-support/store-contract/context.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterEach, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
 import { sessionCaches } from "../../server/src/bootstrap/session-caches.js"
 import { eventFeed } from "../../server/src/events/feed.js"
 import type { FollowResponse } from "../../server/src/session-cache/client-stream.js"
-import { newSession, newUser } from "../../server/src/store/conformance/context.js"
 import type { Store } from "../../server/src/store/store.js"
 
 const later = endsAfterEach()

@@ -12,10 +12,10 @@ import { createUser, endConnections } from "@authwire/test-support/databases/ser
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { logOf } from "@authwire/test-support/processes/log.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { anyone, encryptionKeys, newSession, newUser } from "@authwire/test-support/store-contract/context.js"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newSession, newUser } from "../../server/src/store/conformance/context.js"
 import { openSqlStore } from "../../server/src/store/sql/index.js"
 
 // A replica must not be ready while no write can succeed: a load balancer would keep sending sign-ins to it, which

@@ -1,7 +1,7 @@
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { encryptionKeys } from "@authwire/test-support/store-contract/context.js"
 import { expect, test } from "@jest/globals"
 import { StoreError } from "../errors/store-error.js"
-import { encryptionKeys } from "../store/conformance/context.js"
 import { openDatabase } from "../store/sql/index.js"
 import { diagnoseDatabase } from "./database.js"
 

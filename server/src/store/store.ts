@@ -88,7 +88,7 @@ export interface Caller extends Waiter {
 }
 
 /**
- * The contract of every store, in these comments. store/conformance.ts runs it against every implementation.
+ * The contract of every store, in these comments. test/support/store-contract runs it against every implementation.
  *
  * These rules hold for every method:
  * - A method is atomic, and nothing is returned unless it is committed. Every later read returns the values that were

@@ -1,3 +1,5 @@
+import { type Database, openDatabase, type SqlStore, sqlStore } from "../../../server/src/store/sql/index.js"
+import type { Store } from "../../../server/src/store/store.js"
 import {
   anyone,
   encryptionKeys,
@@ -6,10 +8,8 @@ import {
   newSession,
   newUser,
   range,
-} from "../../../server/src/store/conformance/context.js"
-import type { StoreDatabase } from "../../../server/src/store/conformance.js"
-import { type Database, openDatabase, type SqlStore, sqlStore } from "../../../server/src/store/sql/index.js"
-import type { Store } from "../../../server/src/store/store.js"
+} from "../store-contract/context.js"
+import type { StoreDatabase } from "../store-contract/contract.js"
 import type { DatabaseTarget, TestDatabase } from "./databases.js"
 import { type Plans, plansOf, type Ran } from "./plans.js"
 import { recordingDatabase } from "./recording-database.js"

@@ -1,6 +1,6 @@
-import { encryptionKeys } from "../../../server/src/store/conformance/context.js"
-import type { StoreDatabase } from "../../../server/src/store/conformance.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "../../../server/src/store/sql/index.js"
+import { encryptionKeys } from "../store-contract/context.js"
+import type { StoreDatabase } from "../store-contract/contract.js"
 import { until } from "../until.js"
 import { createDatabase, type DatabaseTarget, type Row, type TestDatabase } from "./databases.js"
 import { activeStatements } from "./server-sql.js"

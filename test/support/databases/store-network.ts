@@ -1,6 +1,6 @@
-import { anyone, encryptionKeys, newSession, newUser, range } from "../../../server/src/store/conformance/context.js"
-import type { StoreDatabase } from "../../../server/src/store/conformance.js"
 import { openSqlStore, type SqlStore } from "../../../server/src/store/sql/index.js"
+import { anyone, encryptionKeys, newSession, newUser, range } from "../store-contract/context.js"
+import type { StoreDatabase } from "../store-contract/contract.js"
 import { type ServerEngine, type TcpProxy, type TestDatabase, tcpProxy } from "./databases.js"
 import { plainSql } from "./plain-sql.js"
 import { createStoreDatabase } from "./store-database.js"

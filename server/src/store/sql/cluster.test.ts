@@ -1,6 +1,4 @@
 import { clusters, createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { until } from "@authwire/test-support/until.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import {
   anyone,
   encryptionKeys,
@@ -11,7 +9,9 @@ import {
   newUser,
   outcomes,
   range,
-} from "../conformance/context.js"
+} from "@authwire/test-support/store-contract/context.js"
+import { until } from "@authwire/test-support/until.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import type { Store } from "../store.js"
 import { applyMigrations, migrationStatus, openSqlStore, type SqlStore } from "./index.js"
 

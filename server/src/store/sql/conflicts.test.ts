@@ -1,8 +1,8 @@
 import { databaseTargets, describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { anyone, encryptionKeys, newId, newUser, range } from "@authwire/test-support/store-contract/context.js"
+import type { StoreDatabase } from "@authwire/test-support/store-contract/contract.js"
 import { afterAll, beforeAll, expect, jest, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newUser, range } from "../conformance/context.js"
-import type { StoreDatabase } from "../conformance.js"
 import type { RetryEvent } from "./index.js"
 import { openSqlStore, type SqlStore } from "./index.js"
 

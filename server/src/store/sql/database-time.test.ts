@@ -1,8 +1,8 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { anyone, day, newSession, newUser } from "@authwire/test-support/store-contract/context.js"
 import { describe, expect, jest, test } from "@jest/globals"
-import { anyone, day, newSession, newUser } from "../conformance/context.js"
 import { databaseTime } from "./database-time.js"
 
 const later = endsAfterEach()

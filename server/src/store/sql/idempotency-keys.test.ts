@@ -1,9 +1,9 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { altered } from "@authwire/test-support/schema/altered.js"
+import { anyone, newId, newUser } from "@authwire/test-support/store-contract/context.js"
+import type { StoreDatabase } from "@authwire/test-support/store-contract/contract.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, newId, newUser } from "../conformance/context.js"
-import type { StoreDatabase } from "../conformance.js"
 import { openSqlStore, type SqlStore } from "./index.js"
 
 // Write access to the database must not be enough to forge an answer of the service, because an answer can sign a user

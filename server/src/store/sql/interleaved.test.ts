@@ -1,7 +1,14 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import {
+  anyone,
+  encryptionKeys,
+  newAuthenticator,
+  newId,
+  newSession,
+  newUser,
+} from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newAuthenticator, newId, newSession, newUser } from "../conformance/context.js"
 import type { Database } from "./database.js"
 import { openSqlStore, type SqlStore, sqlStore } from "./index.js"
 import type { Statements } from "./query/statement.js"

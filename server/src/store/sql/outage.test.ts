@@ -8,9 +8,9 @@ import {
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { activeStatements, barrier, endConnections } from "@authwire/test-support/databases/server-sql.js"
 import { type Network, openNetwork, others, session, user } from "@authwire/test-support/databases/store-network.js"
+import { anyone, encryptionKeys, newId, newUser } from "@authwire/test-support/store-contract/context.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newUser } from "../conformance/context.js"
 import type { Caller } from "../store.js"
 import { openSqlStore } from "./index.js"
 

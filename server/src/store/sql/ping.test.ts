@@ -2,8 +2,8 @@ import { renameSync, rmSync, writeFileSync } from "node:fs"
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { anyone, newUser } from "@authwire/test-support/store-contract/context.js"
 import { expect, test } from "@jest/globals"
-import { anyone, newUser } from "../conformance/context.js"
 
 const later = endsAfterEach()
 const failure = (message: RegExp) => ({ reason: "DATABASE_UNAVAILABLE", message: expect.stringMatching(message) })

@@ -1,8 +1,8 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { anyone, newAccount, newUser, range } from "@authwire/test-support/store-contract/context.js"
+import type { StoreDatabase } from "@authwire/test-support/store-contract/contract.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, newAccount, newUser, range } from "../conformance/context.js"
-import type { StoreDatabase } from "../conformance.js"
 import type { Account } from "../types.js"
 import { type Database, openDatabase, rekey, sqlStore } from "./index.js"
 

@@ -8,9 +8,16 @@ import {
 } from "@authwire/test-support/databases/databases.js"
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { createUser, endConnections } from "@authwire/test-support/databases/server-sql.js"
+import {
+  anyone,
+  encryptionKeys,
+  newId,
+  newSession,
+  newUser,
+  range,
+} from "@authwire/test-support/store-contract/context.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newSession, newUser, range } from "../conformance/context.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "./index.js"
 
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }

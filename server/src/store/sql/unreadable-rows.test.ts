@@ -1,6 +1,5 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import {
   anyone,
   encryptionKeys,
@@ -9,7 +8,8 @@ import {
   newSession,
   newUser,
   range,
-} from "../conformance/context.js"
+} from "@authwire/test-support/store-contract/context.js"
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 import { type Database, openDatabase, rekey, type SqlStore, sqlStore, type UnreadableRowEvent } from "./index.js"
 
 const secret = "s3cret-value"

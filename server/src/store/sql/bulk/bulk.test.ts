@@ -7,8 +7,8 @@ import {
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
 import { migrate } from "@authwire/test-support/databases/migrate.js"
+import { encryptionKeys, range } from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { encryptionKeys, range } from "../../conformance/context.js"
 import { openDatabase } from "../index.js"
 import { bulk } from "./bulk.js"
 

@@ -6,9 +6,9 @@ import {
   type TestDatabase,
   tcpProxy,
 } from "@authwire/test-support/databases/databases.js"
+import { anyone, encryptionKeys, newId, newSession, newUser } from "@authwire/test-support/store-contract/context.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newSession, newUser } from "../../conformance/context.js"
 import type { Transaction } from "../../store.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "../index.js"
 

@@ -7,10 +7,10 @@ import {
 } from "@authwire/test-support/databases/databases.js"
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { anyone, encryptionKeys, newId, newUser, range } from "@authwire/test-support/store-contract/context.js"
+import type { StoreDatabase } from "@authwire/test-support/store-contract/contract.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newUser, range } from "../../conformance/context.js"
-import type { StoreDatabase } from "../../conformance.js"
 import { openSqlStore, type SqlStore } from "../index.js"
 
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }

@@ -6,9 +6,9 @@ import {
   startPrivateDatabase,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
+import { anyone, encryptionKeys, newUser, range } from "@authwire/test-support/store-contract/context.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newUser, range } from "../../conformance/context.js"
 import { applyMigrations, openSqlStore, type SqlStore } from "../index.js"
 
 const unavailable = { name: "StoreError", reason: "DATABASE_UNAVAILABLE" }

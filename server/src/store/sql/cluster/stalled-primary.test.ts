@@ -6,11 +6,11 @@ import {
   tcpProxy,
 } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { newId } from "@authwire/test-support/store-contract/context.js"
+import type { StoreDatabase } from "@authwire/test-support/store-contract/contract.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
 import { type Connection, createConnection } from "mysql2/promise"
-import { newId } from "../../conformance/context.js"
-import type { StoreDatabase } from "../../conformance.js"
 import type { MysqlEngine } from "../engine/mysql/mysql.js"
 import { parseDatabaseUrl, type ServerLocation } from "../engine/url/url.js"
 import { followMembers, type Members } from "./members.js"

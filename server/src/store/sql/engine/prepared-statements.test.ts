@@ -8,8 +8,8 @@ import {
 import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { plainSql } from "@authwire/test-support/databases/plain-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { anyone, encryptionKeys, newAccount, newUser, range } from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, expect, jest, test } from "@jest/globals"
-import { anyone, encryptionKeys, newAccount, newUser, range } from "../../conformance/context.js"
 import { type Database, openDatabase, openSqlStore, sqlStore } from "../index.js"
 
 describeServers("prepared statements on %s", (target) => {

@@ -1,8 +1,14 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { numbersTo, openPlanned, type PlannedDatabase } from "@authwire/test-support/databases/planned-database.js"
 import type { Ran } from "@authwire/test-support/databases/plans.js"
+import {
+  encryptionKeys,
+  newAccount,
+  newAuthenticator,
+  newUser,
+  range,
+} from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { encryptionKeys, newAccount, newAuthenticator, newUser, range } from "../../conformance/context.js"
 import type { Store } from "../../store.js"
 import type { Page, PageRequest } from "../../types.js"
 import { sqlStore } from "../index.js"

@@ -6,8 +6,8 @@ import {
   type PlannedDatabase,
 } from "@authwire/test-support/databases/planned-database.js"
 import type { Ran } from "@authwire/test-support/databases/plans.js"
+import { encryptionKeys, newSession } from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { encryptionKeys, newSession } from "../../conformance/context.js"
 import type { Store } from "../../store.js"
 import { bulk, newestSessions } from "../index.js"
 import { examinedAtOnce, rowsPerStatement } from "../query/page.js"

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto"
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createUsers, openPlanned, type PlannedDatabase } from "@authwire/test-support/databases/planned-database.js"
 import type { Ran } from "@authwire/test-support/databases/plans.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import {
   anyone,
   encryptionKeys,
@@ -11,7 +10,8 @@ import {
   newSession,
   newUser,
   range,
-} from "../../conformance/context.js"
+} from "@authwire/test-support/store-contract/context.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import type { Transaction } from "../../store.js"
 import type { Account, Authenticator, Session, User } from "../../types.js"
 import { sqlStore } from "../index.js"

@@ -1,8 +1,15 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createUsers, openPlanned, type PlannedDatabase } from "@authwire/test-support/databases/planned-database.js"
 import type { Access, Ran } from "@authwire/test-support/databases/plans.js"
+import {
+  anyone,
+  encryptionKeys,
+  newAccount,
+  newSession,
+  newUser,
+  range,
+} from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newAccount, newSession, newUser, range } from "../../conformance/context.js"
 import type { Store } from "../../store.js"
 import type { Account, Authenticator, Session, User } from "../../types.js"
 import { sqlStore } from "../index.js"

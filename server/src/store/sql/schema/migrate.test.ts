@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { isNow, schemaOf, tableNames, undeclaredParts } from "@authwire/test-support/databases/declared-tables.js"
+import { anyone, encryptionKeys } from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys } from "../../conformance/context.js"
 import {
   applyMigrations,
   type Database,

@@ -1,8 +1,15 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import {
+  anyone,
+  day,
+  encryptionKeys,
+  newSession,
+  newUser,
+  range,
+} from "@authwire/test-support/store-contract/context.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
-import { anyone, day, encryptionKeys, newSession, newUser, range } from "../../conformance/context.js"
 import { openSqlStore } from "../index.js"
 
 test.each(databaseTargets())(

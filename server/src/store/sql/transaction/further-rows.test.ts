@@ -1,7 +1,14 @@
 import { describeServers, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import {
+  anyone,
+  encryptionKeys,
+  newAccount,
+  newId,
+  newUser,
+  outcomes,
+} from "@authwire/test-support/store-contract/context.js"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newAccount, newId, newUser, outcomes } from "../../conformance/context.js"
 import type { Caller } from "../../store.js"
 import { openSqlStore, type SqlStore } from "../index.js"
 

@@ -1,9 +1,16 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import {
+  anyone,
+  encryptionKeys,
+  newId,
+  newSession,
+  newUser,
+  range,
+} from "@authwire/test-support/store-contract/context.js"
+import type { StoreDatabase } from "@authwire/test-support/store-contract/contract.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newSession, newUser, range } from "../../conformance/context.js"
-import type { StoreDatabase } from "../../conformance.js"
 import type { Caller } from "../../store.js"
 import { openSqlStore, type SqlStore } from "../index.js"
 

@@ -1,7 +1,7 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { anyone, encryptionKeys, newId, newUser, range } from "@authwire/test-support/store-contract/context.js"
 import { describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newId, newUser, range } from "../../conformance/context.js"
 import { openSqlStore } from "../index.js"
 
 describe.each(databaseTargets())("API keys on %s", (target) => {

@@ -1,8 +1,15 @@
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import {
+  anyone,
+  encryptionKeys,
+  newAccount,
+  newId,
+  newSession,
+  oddExtra,
+} from "@authwire/test-support/store-contract/context.js"
+import type { StoreDatabase } from "@authwire/test-support/store-contract/contract.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newAccount, newId, newSession, oddExtra } from "../../conformance/context.js"
-import type { StoreDatabase } from "../../conformance.js"
 import { bulk, type Database, jsonText, openDatabase, rekey, sqlStore } from "../index.js"
 
 const hashed = "$2b$12$a-hash-that-nobody-may-see"

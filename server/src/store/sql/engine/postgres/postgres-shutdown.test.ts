@@ -2,8 +2,8 @@ import { once } from "node:events"
 import { type AddressInfo, connect, createServer } from "node:net"
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { anyone, encryptionKeys, newUser, range } from "@authwire/test-support/store-contract/context.js"
 import { expect, test } from "@jest/globals"
-import { anyone, encryptionKeys, newUser, range } from "../../../conformance/context.js"
 import { openSqlStore } from "../../index.js"
 
 /** What PostgreSQL sends to a connection when it shuts down (ErrorResponse), and when it is ready for queries (ReadyForQuery). */

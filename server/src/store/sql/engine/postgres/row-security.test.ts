@@ -2,9 +2,9 @@ import { databaseTargets } from "@authwire/test-support/databases/databases.js"
 import { createUser, dropUser } from "@authwire/test-support/databases/server-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { anyone, encryptionKeys, newSession, newUser } from "@authwire/test-support/store-contract/context.js"
 import { expect, test } from "@jest/globals"
 import { openSource } from "../../../../import/peer/open.js"
-import { anyone, encryptionKeys, newSession, newUser } from "../../../conformance/context.js"
 import { openSqlStore } from "../../index.js"
 
 const later = endsAfterEach()
