@@ -43,7 +43,7 @@ const shared: Readonly<Record<keyof typeof sharedLimits, readonly [limit: string
     `${begun} requests are read`,
   ],
   answerBytes: ["response bytes that the client has not read", "as on a connection", `${begun} calls are made`],
-  activeCalls: ["active calls, of TokenService and of all other services, each", "wait in turn"],
+  activeCalls: ["active reads, writes, and calls of TokenService, each", "wait in turn"],
   databaseConnections: ["database connections in use", "wait in turn"],
   eventStreams: ["streams of events", "TOO_MANY_CALLS"],
   cacheStreams: ["streams of session caches", "OVERLOADED"],
@@ -118,7 +118,7 @@ ${head}
 
 ${head}
 | active calls | pipeline | ${count(maxInFlight)} | TOO_MANY_CALLS |
-| active calls, of TokenService and of all other services (${flag("maxActiveCalls")}) | process | ${count(preset("maxActiveCalls"))} each | wait; tenants take turns, and the keys of each |
+| active reads, writes, and calls of TokenService (${flag("maxActiveCalls")}) | process | ${count(preset("maxActiveCalls"))} each | wait; tenants take turns, and the keys of each |
 | calls that wait to become active (eight times ${flag("maxActiveCalls")}) | key and process | ${count(waiting.burst)} | OVERLOADED |
 | time that a call waits to become active | call | ${seconds(maxWaitMs)} | OVERLOADED |
 | waiting calls, and waiting time, when calls of the key have waited without a break for longer than that (${flag("maxActiveCalls")}) | key and process; call | ${count(waiting.overloaded)}; ${seconds(overloadedMaxWaitMs)} | OVERLOADED |

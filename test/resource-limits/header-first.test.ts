@@ -172,7 +172,7 @@ describeServer("calls beyond the concurrency limit", (database) => {
     await whileFull(authwire, async () => {
       const types = ["application/grpc", "application/grpc", "application/proto"]
       const found = types.map((type, index) => {
-        const call = connections[Math.min(index, 1)]?.open(header(paths.getUser, { type }))
+        const call = connections[Math.min(index, 1)]?.open(header(paths.updateUser, { type }))
         return call && endOf(call, 4_000)
       })
       expect(await Promise.all(found)).toEqual(["8 NO_ERROR", "8 NO_ERROR", "429 NO_ERROR"])

@@ -1,7 +1,10 @@
 import { createAuthwireClient } from "@authwire/client"
 import { describeServer, serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { lockTable } from "@authwire/test-support/databases/server-sql.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const expires = new Date("2099-12-31T00:00:00Z")
@@ -88,6 +91,59 @@ describeServer("rows that another transaction has locked", (target) => {
       expect(await authwire.rows("SELECT COUNT(*) AS n FROM sessions WHERE user_id = ?", [id])).toEqual([{ n: 13 }])
     })
   })
+})
+
+describeServer("a lock for which more calls of a tenant wait than may be active", (target) => {
+  const [waiting, other] = [staticKey(["all"], { tenant: "waiting" }), staticKey(["all"], { tenant: "other" })]
+  let authwire: Authwire
+  beforeAll(async () => {
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify([waiting.entry, other.entry]) }
+    authwire = await startAuthwire(target, ["--max-active-calls=10"], env)
+  })
+  afterAll(() => authwire.close())
+  const later = endsAfterEach()
+
+  test.each(["row", "table"])(
+    "S-22: of a %s: its reads, and reads and writes of another tenant, go on",
+    async (kind) => {
+      const { database, server } = authwire
+      const connect = async ({ text }: typeof waiting) => {
+        const client = createAuthwireClient({ url: server.grpcUrl, apiKey: text, timeoutMs: 30_000 })
+        later(async () => client.close())
+        const { id } = await client.adapter.createUser({ id: crypto.randomUUID(), email: "", emailVerified: null })
+        return { ...client, id }
+      }
+      const [one, another] = [await connect(waiting), await connect(other)]
+      const verification = () => ({ identifier: "i", token: crypto.randomUUID(), expires })
+      const lockRow = async () => {
+        await database.query("BEGIN")
+        await database.query("SELECT id FROM users WHERE tenant = 'waiting' AND id = ? FOR UPDATE", [one.id])
+        return () => database.query("ROLLBACK")
+      }
+      const unlock = await (kind === "row" ? lockRow() : lockTable(database, "verification_tokens"))
+      let rejected = 0
+      const writing = range(20).map(async (n) => {
+        try {
+          if (kind === "row") await one.users.updateUser({ id: one.id, name: `${n}`, updateMask: { paths: ["name"] } })
+          else await one.adapter.createVerificationToken?.(verification())
+        } catch {
+          rejected++
+        }
+      })
+      // As many wait as the tenant may have active.
+      await until(() => rejected > 0)
+      for (const n of range(20)) {
+        expect(await one.adapter.getUser(one.id)).toMatchObject({ id: one.id })
+        expect(await another.adapter.getUser(another.id)).toMatchObject({ id: another.id })
+        await another.adapter.updateUser({ id: another.id, name: `${n}` })
+        await another.adapter.createSession({ sessionToken: crypto.randomUUID(), userId: another.id, expires })
+        if (kind === "row") await another.adapter.createVerificationToken?.(verification())
+      }
+      await unlock()
+      await Promise.all(writing)
+      expect(rejected).toBeLessThan(20)
+    },
+  )
 })
 
 if (serviceDatabase() === "sqlite") {

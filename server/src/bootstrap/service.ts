@@ -38,7 +38,7 @@ import { rejectionPause } from "../overload/pause.js"
 import { pipelineService } from "../pipeline/service.js"
 import type { AccessTokens } from "../provider-tokens/access-tokens.js"
 import type { Interceptor, Observer } from "../rpc/interceptor.js"
-import type { Audit } from "../rpc/interceptors/audit.js"
+import { type Audit, isWrite } from "../rpc/interceptors/audit.js"
 import { awaitCaches } from "../rpc/interceptors/await-caches.js"
 import { idempotency } from "../rpc/interceptors/idempotency.js"
 import { logging } from "../rpc/interceptors/logging.js"
@@ -179,9 +179,13 @@ export function createService(options: ServiceOptions): Router {
     },
   }
   const limitOptions = { maxCalls: configuration.maxActiveCalls, now: clock }
-  // Tokens do not need the database, so their calls have a separate limit and are not blocked by calls that wait for
-  // the database.
-  const concurrency = { store: concurrencyLimit(limitOptions), tokens: concurrencyLimit(limitOptions) }
+  // A call waits only for calls of its kind: writes may wait for a lock of the database, reads for a connection, and tokens need
+  // no database.
+  const concurrency = {
+    reads: concurrencyLimit(limitOptions),
+    writes: concurrencyLimit(limitOptions),
+    tokens: concurrencyLimit(limitOptions),
+  }
   for (const [limit, { load }] of Object.entries(concurrency)) metrics?.limit(load, { limit })
   metrics?.sessionCaches(() => caches.hubs.load)
   const rates = rateLimit({
@@ -222,7 +226,8 @@ export function createService(options: ServiceOptions): Router {
     // Only Authwire's own methods are limited, so that the service can be monitored under any load.
     limitOf(method) {
       if (!isOwnMethod(method)) return undefined
-      return method.parent === TokenService ? concurrency.tokens : concurrency.store
+      if (method.parent === TokenService) return concurrency.tokens
+      return isWrite(method) ? concurrency.writes : concurrency.reads
     },
   })
   return {

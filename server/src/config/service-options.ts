@@ -16,7 +16,7 @@ export const serviceOptions = {
   maxActiveCalls: {
     value: integer(1, 1_000_000),
     default: "256",
-    help: "The maximum number of calls that each process serves at the same time; a tenant gets at most nine tenths of them, and an API key eight. Further calls wait for up to half a second, and tenants and their keys take turns; then the calls are rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
+    help: "The maximum number of reads that each process serves at the same time, of writes, and of calls of TokenService; a tenant gets at most nine tenths of each, and an API key eight. Further calls wait for up to half a second, and tenants and their keys take turns; then the calls are rejected with RESOURCE_EXHAUSTED. Health and reflection do not count.",
   },
   rateLimit: {
     value: integer(0, 1_000_000_000),

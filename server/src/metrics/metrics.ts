@@ -91,7 +91,11 @@ export function createMetrics(): Metrics {
   const limit = loadGauges<LimitLoad>(
     registers,
     [
-      ["authwire_calls_active", "The number of active calls, by concurrency limit.", ({ active }) => active],
+      [
+        "authwire_calls_active",
+        "The number of active calls, by concurrency limit: reads, writes, or tokens (TokenService).",
+        ({ active }) => active,
+      ],
       ["authwire_calls_max", "The maximum number of active calls.", ({ maxCalls }) => maxCalls],
       ["authwire_calls_waiting", "The number of calls that wait for a slot.", ({ waiting }) => waiting],
       ["authwire_api_keys_active", "The number of API keys with active or waiting calls.", ({ keys }) => keys],

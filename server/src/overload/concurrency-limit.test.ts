@@ -21,7 +21,6 @@ function limitOf(maxCalls: number) {
     rejects: (name: string) => limit.rejects(ownerOf(name)),
     enter: (name: string, signal: AbortSignal) => limit.enter(ownerOf(name), signal),
     leave: (name: string) => limit.leave(ownerOf(name)),
-    yieldWhile: <T>(name: string, waited: Promise<T>) => limit.yieldWhile(ownerOf(name), waited),
     load: limit.load,
   }
 }
@@ -231,11 +230,7 @@ describe("a concurrency limit", () => {
     giveUp.abort(new Error("gone"))
     await jest.advanceTimersByTimeAsync(600)
     expect(limit.load()).toEqual({ maxCalls: 1, active: 1, waiting: 0, keys: 1 })
-    const lock = Promise.withResolvers<void>()
-    const yielding = limit.yieldWhile("ends", lock.promise)
     limit.leave("ends")
-    lock.resolve()
-    await yielding
     expect(limit.load()).toEqual({ maxCalls: 1, active: 0, waiting: 0, keys: 0 })
   })
 
@@ -248,23 +243,5 @@ describe("a concurrency limit", () => {
       expect(order.filter((what) => what === "a OVERLOADED")).toHaveLength(wave)
     }
     limit.leave("a")
-  })
-
-  test("admits other calls while a call waits for something that costs the service no work", async () => {
-    const { limit, order, enter } = setUp(1)
-    const lock = Promise.withResolvers<string>()
-    enter("a")
-    const yielding = limit.yieldWhile("a", lock.promise)
-    enter("b")
-    expect(order).toEqual(["a in", "b in"])
-    lock.resolve("locked")
-    expect(await yielding).toBe("locked")
-    limit.leave("b")
-    enter("b")
-    expect(order).toHaveLength(2)
-    limit.leave("a")
-    await settle()
-    expect(order).toEqual(["a in", "b in", "b in"])
-    limit.leave("b")
   })
 })

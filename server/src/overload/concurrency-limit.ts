@@ -15,11 +15,6 @@ export interface ConcurrencyLimit {
    */
   enter(owner: Owner, signal: AbortSignal): Promise<void> | undefined
   leave(owner: Owner): void
-  /**
-   * Leaves while the call waits for something that costs the service no work, such as a lock, and enters again afterwards, even if
-   * that exceeds the limit.
-   */
-  yieldWhile<T>(owner: Owner, waited: Promise<T>): Promise<T>
   load(): LimitLoad
 }
 
@@ -175,16 +170,6 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     return calls
   }
 
-  // A call may end while it has given up its slot. It then leaves twice and enters again when the wait is over, so that the counts may be
-  // negative in between.
-  const leave = (owner: Owner): void => {
-    count(callsOf(owner), -1)
-    // Waiting calls are admitted in the next turn of the event loop. Calls on SQLite end in the turn in which they begin, so
-    // that otherwise all waiting calls would run in one turn, in which no health check is answered.
-    if (waiting.size > 0) admission ??= setImmediate(admitNext)
-    forget(owner)
-  }
-
   return {
     rejects: isFull,
     enter(owner, signal) {
@@ -198,17 +183,14 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       if (isFull(owner)) throw overloaded()
       return wait(owner, signal)
     },
-    leave,
-    load: () => ({ maxCalls, active, waiting: waiting.size, keys: keys.size }),
-    async yieldWhile(owner, waited) {
-      leave(owner)
-      try {
-        return await waited
-      } finally {
-        count(callsOf(owner), 1)
-        forget(owner)
-      }
+    leave(owner) {
+      count(callsOf(owner), -1)
+      // Waiting calls are admitted in the next turn of the event loop. Calls on SQLite end in the turn in which they begin, so
+      // that otherwise all waiting calls would run in one turn, in which no health check is answered.
+      if (waiting.size > 0) admission ??= setImmediate(admitNext)
+      forget(owner)
     },
+    load: () => ({ maxCalls, active, waiting: waiting.size, keys: keys.size }),
   }
 }
 

@@ -19,12 +19,14 @@ export interface AccessTokens {
    * @param options.force Refreshes an access token that seems to be valid, unless it was written in the last 30 seconds.
    * @param asked Called just before the provider is asked. For each refresh, it is called for only one of the calls that
    * wait for it.
+   * @param waits Called before the call waits for a refresh. Default: nothing is called.
    */
   get(
     caller: Caller,
     key: UserAccountKey,
     options: { minValidityMs: number; force?: boolean },
     asked: () => void,
+    waits?: () => void,
   ): Promise<Account>
   /** Waits at most `ms` milliseconds for the refreshes in progress. The remaining ones give up soon afterwards. */
   stop(ms: number): Promise<void>
@@ -97,8 +99,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     load.calls++
     shared.calls.add(call)
     try {
-      const waited = orAborted(shared.promise, caller.signal)
-      return await (caller.whileWaiting?.(waited) ?? waited)
+      return await orAborted(shared.promise, caller.signal)
     } finally {
       load.calls--
       shared.calls.delete(call)
@@ -131,7 +132,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
   }
 
   return {
-    async get(caller, key, { minValidityMs, force = false }, asked) {
+    async get(caller, key, { minValidityMs, force = false }, asked, waits) {
       for (let round = 0; round < maxRounds; round++) {
         const found = await tokenRefreshes.get(caller, key)
         if (found === null) throw new Failure("ACCOUNT_NOT_FOUND")
@@ -140,6 +141,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
         if (!isForced && isGood(account, minValidityMs, now())) return account
         if (!account.refresh_token) throw new Failure("REFRESH_TOKEN_MISSING")
         if (found.refresh.kind === "failed") throw errorOf(found.refresh)
+        waits?.()
         const fresh = await refreshed(caller, account, asked)
         if (fresh !== undefined) return fresh
       }

@@ -1,7 +1,6 @@
 import { setMaxListeners } from "node:events"
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
-import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { Call, type CallOptions } from "./call.js"
 
 // V8 replaces the table of a Set or a Map after some deletions, and the old table keeps a reference to the new one. Once one table is
@@ -39,7 +38,7 @@ export class ActiveCalls {
    *
    * @param isPipeline Whether it is a stream that carries calls. Default: false.
    */
-  begin(method: DescMethod, options: CallOptions, limit?: ConcurrencyLimit, isPipeline = false): Call {
+  begin(method: DescMethod, options: CallOptions, isPipeline = false): Call {
     const abort = new AbortController()
     const { rejection } = options
     const isUnary = method.methodKind === "unary"
@@ -64,7 +63,7 @@ export class ActiveCalls {
       entry.abort = undefined
       if (this.#running.size === 0) this.#drained?.()
     }
-    return new Call(method, options, { deadline, abort, limit, onEnd })
+    return new Call(method, options, { deadline, abort, onEnd })
   }
 
   /**

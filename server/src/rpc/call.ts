@@ -65,8 +65,6 @@ export interface CallOptions {
 interface Begun {
   deadline: number | undefined
   abort: AbortController
-  /** The limit in which the call is counted. */
-  limit: ConcurrencyLimit | undefined
   onEnd: () => void
 }
 
@@ -83,11 +81,11 @@ export class Call implements Caller {
   readonly deadline: number | undefined
   /** Aborts when the caller cancels, the deadline passes, a shutdown ends the call, or `abort` is called. */
   readonly signal: AbortSignal
-  /** Gives up the call's slot in the concurrency limit until a promise is settled. Undefined if it has none. */
-  readonly whileWaiting: (<T>(waited: Promise<T>) => Promise<T>) | undefined
   /** The stream that carries the call, if it is a call of a pipeline. */
   readonly pipeline: Call | undefined
   readonly connection: CallConnection | undefined
+  /** The concurrency limit that has admitted the call; undefined when the call has left it. */
+  admittedBy: Pick<ConcurrencyLimit, "leave"> | undefined
   /** The identity of the caller; undefined until the call is authenticated. */
   identity: Identity | undefined
   /** Whether the stream of the call counts against the limits of its key. Only then a rejected call may be held for a pause. */
@@ -107,13 +105,12 @@ export class Call implements Caller {
   readonly #onEnd: () => void
   #hasEnded = false
 
-  constructor(method: DescMethod, options: CallOptions, { deadline, abort, limit, onEnd }: Begun) {
+  constructor(method: DescMethod, options: CallOptions, { deadline, abort, onEnd }: Begun) {
     this.method = method
     this.transport = options.transport
     this.requestId = requestIdOf(options.header("x-request-id"))
     this.deadline = deadline
     this.signal = abort.signal
-    this.whileWaiting = limit && ((waited) => limit.yieldWhile(this.owner, waited))
     this.pipeline = options.pipeline
     this.connection = options.connection
     this.#options = options
@@ -145,6 +142,15 @@ export class Call implements Caller {
   get tenant(): string {
     if (this.identity === undefined) throw new Error("a call without an identity has no tenant")
     return this.identity.tenant
+  }
+
+  /**
+   * Gives up the slot in the concurrency limit, if the call has one. A call does so before it ends if it then only waits for something
+   * outside of the service, after which little work is left.
+   */
+  leaveLimit(): void {
+    this.admittedBy?.leave(this.owner)
+    this.admittedBy = undefined
   }
 
   /** Aborts the call. The caller gets `reason` as the error. */

@@ -14,9 +14,17 @@ const asIs: Observer = {
 }
 const incoming = { transport: "test", timeoutMs: undefined, header: () => undefined }
 
-/** UserService behind a concurrency limit, and EventService. All their methods fail with USER_NOT_FOUND, or with another failure. */
-function setUp(limit: ConcurrencyLimit | undefined, failure = new Failure("USER_NOT_FOUND")) {
-  const fails = async () => {
+/**
+ * UserService behind a concurrency limit, and EventService. All their methods fail with USER_NOT_FOUND, or with another failure, those of
+ * UserService after `work`.
+ */
+function setUp(
+  limit: ConcurrencyLimit | undefined,
+  failure = new Failure("USER_NOT_FOUND"),
+  work = async (_: unknown, _call: Call) => {},
+) {
+  const fails = async (request: unknown, call: Call) => {
+    await work(request, call)
     throw failure
   }
   const implementation = Object.fromEntries(UserService.methods.map(({ localName }) => [localName, fails]))
@@ -57,7 +65,6 @@ const rejecting = (reason: Reason): ConcurrencyLimit => ({
   leave: () => {
     throw new Error("left without a slot")
   },
-  yieldWhile: (_, waited) => waited,
   load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
 })
 
@@ -115,6 +122,30 @@ test("a call that has a slot in the concurrency limit does not keep it for a pau
   call.end()
 })
 
+test("a call that gives up its slot before it ends leaves the limit once", async () => {
+  let inside = 0
+  const limit = {
+    enter: () => void inside++,
+    rejects: () => false,
+    load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
+    leave: () => void inside--,
+  }
+  const waits = Promise.withResolvers<void>()
+  const { method } = setUp(limit, new Failure("USER_NOT_FOUND"), async (_, call) => {
+    call.leaveLimit()
+    await waits.promise
+    call.leaveLimit()
+  })
+  const call = beginWithKey(method)
+  const answered = method.unaryBytes(() => Uint8Array.of(), call)
+  await new Promise(setImmediate)
+  expect(inside).toBe(0)
+  waits.resolve()
+  await expect(answered).rejects.toMatchObject({ reason: "USER_NOT_FOUND" })
+  expect(inside).toBe(0)
+  call.end()
+})
+
 test("a call holds no slot while its request arrives, and releases its slot however it ends", async () => {
   const taken: number[] = []
   let inside = 0
@@ -124,7 +155,6 @@ test("a call holds no slot while its request arrives, and releases its slot howe
       return undefined
     },
     rejects: () => false,
-    yieldWhile: (_, waited) => waited,
     load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
     leave: () => {
       taken.push(--inside)

@@ -112,7 +112,7 @@ export function createRouter(options: RouterOptions): Router {
         desc: method,
         isOpen: access.admit?.(method) === undefined,
         rejects: limit === undefined ? () => false : limit.rejects,
-        begin: (one) => active.begin(method, one, limit, isPipeline),
+        begin: (one) => active.begin(method, one, isPipeline),
         unary: runUnary(parts, unchanged, unchanged),
         unaryBytes: runUnary(parts, codec.decode, codec.encode),
         stream: runStream(method, parts, stream),

@@ -3,7 +3,6 @@ import { Failure, toFailure } from "../errors/failure.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { isByLimit, type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
-import type { Owner } from "../util/owner.js"
 import type { Call } from "./call.js"
 import type { Admission, CallEnded, Stream, Unary } from "./interceptor.js"
 
@@ -54,8 +53,7 @@ export function runUnary<I, O>(
 ): (read: Read<I>, call: Call) => Promise<O> {
   return async (read, call) => {
     const begun = clock()
-    /** The owner under which the call counts in the concurrency limit now. */
-    let enteredAs: Owner | undefined
+    let hasEntered = false
     let request: Message | undefined
     try {
       const admitting = admit(call)
@@ -64,18 +62,19 @@ export function runUnary<I, O>(
       if (call.connection?.requests.isTight === true) throw requestBudgetUsed()
       // The client does not read its answers, so this one would only add to them.
       if (call.connection?.answers.isTight === true) throw answerBudgetUsed()
-      const { owner } = call
-      const entering = limit?.enter(owner, call.signal)
+      const entering = limit?.enter(call.owner, call.signal)
       if (entering !== undefined) await entering
-      enteredAs = owner
+      call.admittedBy = limit
+      hasEntered = true
       let input: I | Promise<I> | undefined = read()
       if (input instanceof Promise) {
-        limit?.leave(owner)
-        enteredAs = undefined
+        call.leaveLimit()
+        hasEntered = false
         input = await orAborted<I>(input, call.signal)
-        const again = limit?.enter(owner, call.signal)
+        const again = limit?.enter(call.owner, call.signal)
         if (again !== undefined) await again
-        enteredAs = owner
+        call.admittedBy = limit
+        hasEntered = true
       }
       request = decode(input as I)
       // The bytes are not kept for the duration of the call.
@@ -88,12 +87,12 @@ export function runUnary<I, O>(
       return encoded
     } catch (error) {
       const failure = toFailure(error)
-      const pauses = enteredAs === undefined && call.isCounted && isByLimit(failure)
+      const pauses = !hasEntered && call.isCounted && isByLimit(failure)
       if (pauses) await pauseAfter(rejectionMs.unary)
       ended(call, failure, begun, clock(), request)
       throw failure
     } finally {
-      if (enteredAs !== undefined) limit?.leave(enteredAs)
+      call.leaveLimit()
     }
   }
 }

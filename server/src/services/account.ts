@@ -42,8 +42,10 @@ export function accountService(deps: {
       const asked = () => {
         call.hasWritten = true
       }
+      // A provider that is slow must not keep other calls waiting.
+      const waits = () => call.leaveLimit()
       const wanted = { minValidityMs: toMinValidity(request), force: request.force }
-      return fromAccessToken(await accessTokens.get(call, toUserAccountKey(request), wanted, asked))
+      return fromAccessToken(await accessTokens.get(call, toUserAccountKey(request), wanted, asked, waits))
     },
   }
 }

@@ -58,11 +58,6 @@ export interface Waiter {
    * service itself, which takes turns with the tenants.
    */
   readonly owner?: Owner | undefined
-  /**
-   * Called with the promise of every wait for a lock that another transaction holds, because no work is done for the
-   * call meanwhile. Returns the outcome of the promise.
-   */
-  readonly whileWaiting?: (<T>(waited: Promise<T>) => Promise<T>) | undefined
   /** The recorded spans of the waiting calls. Statements are shown inside each of them. Default: none. */
   readonly spans?: readonly Span[] | undefined
 }

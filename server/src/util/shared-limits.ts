@@ -50,7 +50,7 @@ export const sharedLimits = {
   requestBytes: { process: 128 * MiB, tenant: 96 * MiB, key: 16 * MiB, reserve: 8 * MiB },
   /** Bytes of answers that clients have not received yet. */
   answerBytes: { process: 256 * MiB, tenant: 192 * MiB, key: 64 * MiB, reserve: 32 * MiB },
-  /** Active calls of TokenService, and as many of all other services. The process's number is that of `--max-active-calls`. */
+  /** Active calls that read, as many that write, and as many of TokenService. The process's number is that of `--max-active-calls`. */
   activeCalls: sharesInTurns(256, Math.floor),
   /** Database connections in use. The process's number is that of `--database-pool-size`. */
   databaseConnections: sharesInTurns(10),

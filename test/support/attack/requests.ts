@@ -8,6 +8,7 @@ export const pathOf = ({ parent, name }: DescMethod) => `/${parent.typeName}/${n
 
 export const paths = {
   getUser: pathOf(UserService.method.getUser),
+  updateUser: pathOf(UserService.method.updateUser),
   pipeline: pathOf(PipelineService.method.pipeline),
   check: pathOf(Health.method.check),
   watch: pathOf(Health.method.watch),

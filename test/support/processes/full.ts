@@ -3,7 +3,7 @@ import { withHeldRow } from "../databases/held-row.js"
 import type { Authwire } from "./authwire.js"
 
 /**
- * Runs `work` while two calls are blocked in the database. With `--max-active-calls=2` every other call is rejected.
+ * Runs `work` while two writes are blocked in the database. With `--max-active-calls=2` every other write is rejected.
  */
 export function whileFull(authwire: Authwire, work: () => Promise<void>): Promise<void> {
   return withHeldRow(authwire, async (row) => {

@@ -176,7 +176,7 @@ function nameOf({ parent, name }: DescMethod): string {
 }
 
 /** Returns whether a method writes or issues something: it has side effects, and a scope for more than reading. */
-function isWrite(method: DescMethod): boolean {
+export function isWrite(method: DescMethod): boolean {
   const scope = scopeOf(method)
   if (scope === undefined || scope === anyScope || /:(read|introspect)$/.test(scope)) return false
   return method.idempotency !== Level.NO_SIDE_EFFECTS

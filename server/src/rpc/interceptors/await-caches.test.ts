@@ -17,7 +17,7 @@ function made(does: () => Promise<void>, call: Partial<Call>, asks = true): Prom
     return answer
   })
   const request = create(deleteSession.input, { sessionToken: "t", awaitCaches: asks })
-  return unary?.(request, { tenant: "default", ...call } as Call) as Promise<unknown>
+  return unary?.(request, { tenant: "default", leaveLimit() {}, ...call } as Call) as Promise<unknown>
 }
 
 const caller = () => new AbortController()
@@ -46,6 +46,21 @@ describe("a call that waits for clients that never confirm", () => {
   test("fails with CANCELLED when the caller cancels", async () => {
     const leaving = caller()
     const result = made(done, { signal: leaving.signal, deadline: performance.now() + 60_000 })
+    leaving.abort(new Failure("CANCELLED"))
+    await expect(result).rejects.toMatchObject({ reason: "CANCELLED" })
+  })
+
+  test("leaves the concurrency limit after its work, and before it waits", async () => {
+    const order: string[] = []
+    const leaving = caller()
+    const does = async () => void order.push("works")
+    const result = made(does, {
+      signal: leaving.signal,
+      deadline: undefined,
+      leaveLimit: () => void order.push("leaves"),
+    })
+    await new Promise(setImmediate)
+    expect(order).toEqual(["works", "leaves"])
     leaving.abort(new Failure("CANCELLED"))
     await expect(result).rejects.toMatchObject({ reason: "CANCELLED" })
   })

@@ -37,17 +37,18 @@ export function awaitCaches(confirmed: Confirmed): Interceptor {
   }
 }
 
-async function wait({ tenant, signal, deadline, whileWaiting }: Call, confirmed: Confirmed): Promise<void> {
+async function wait(call: Call, confirmed: Confirmed): Promise<void> {
+  const { tenant, signal, deadline } = call
   const leftMs = deadline === undefined ? undefined : Math.max(1, Math.floor(deadline - performance.now() - spareMs))
   // Not AbortSignal.timeout(): some versions of Node 22 collect it if only AbortSignal.any() refers to it. It then
   // never aborts.
   const late = new AbortController()
   const timer = leftMs === undefined ? undefined : setTimeout(() => late.abort(), leftMs)
   const end = AbortSignal.any([signal, late.signal])
-  const waited = confirmed(tenant, end)
+  // The work is done. Clients that are disconnected must not keep other calls waiting.
+  call.leaveLimit()
   try {
-    // While it waits, the call gives up its slot in the concurrency limit.
-    await (whileWaiting === undefined ? waited : whileWaiting(waited))
+    await confirmed(tenant, end)
   } catch (error) {
     if (!end.aborted || signal.aborted) throw error
     throw new Failure("CACHES_NOT_CONFIRMED", { cause: error })

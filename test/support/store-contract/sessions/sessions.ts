@@ -130,6 +130,16 @@ export function sessionContract(context: ContractContext): void {
       expect(await rowsOf(expired.sessionToken)).toEqual([])
     })
 
+    test("null: it has expired; a read does not wait until another transaction unlocks its row", async () => {
+      const session = await created(Date.now() - day)
+      const hash = createHash("sha256").update(session.sessionToken).digest()
+      await context.database.sql("BEGIN")
+      await context.database.sql("UPDATE sessions SET extra = extra WHERE token_hash = ?", [hash])
+      expect(await context.store.sessions.getWithUser(anyone, session.sessionToken)).toBeNull()
+      await context.database.sql("ROLLBACK")
+      expect(await rowsOf(session.sessionToken)).toHaveLength(1)
+    })
+
     test("an expired session that is extended meanwhile is not removed", async () => {
       const session = await created(Date.now() - day)
       const hash = createHash("sha256").update(session.sessionToken).digest()

@@ -162,39 +162,4 @@ describe("coalesce", () => {
     await Promise.all([find(1, {}), find(2, new AbortController())])
     expect(load.mock.calls.map(([keys, { signal }]) => [keys, signal])).toEqual([[[1, 2], undefined]])
   })
-
-  test("all lookups of a batch wait while the load waits, except those that have given up", async () => {
-    const lock = Promise.withResolvers<string>()
-    const begins = Promise.withResolvers<void>()
-    let isOver = false
-    const find = coalesce<number, number>({ limit: 8, ahead: 2 }, async (keys, { whileWaiting }) => {
-      await begins.promise
-      expect(await whileWaiting?.(lock.promise)).toBe("locked")
-      isOver = true
-      return keys
-    })
-    const away: string[] = []
-    const lookUp = (key: number) => {
-      const abort = new AbortController()
-      const whileWaiting = async <T>(waited: Promise<T>): Promise<T> => {
-        away.push(`${key} leaves`)
-        return waited.finally(() => away.push(`${key} is back${isOver ? " too late" : ""}`))
-      }
-      return { abort, found: find(key, { signal: abort.signal, whileWaiting }) }
-    }
-    const [gone, leaving, ...others] = [lookUp(1), lookUp(2), lookUp(3), lookUp(4)] as const
-    const plain = find(5, new AbortController())
-    gone.abort.abort(new Error("gone"))
-    await expect(gone.found).rejects.toThrow("gone")
-    begins.resolve()
-    await new Promise(setImmediate)
-    expect(away).toEqual(["2 leaves", "3 leaves", "4 leaves"])
-    leaving.abort.abort(new Error("leaving"))
-    await expect(leaving.found).rejects.toThrow("leaving")
-    await new Promise(setImmediate)
-    expect(away.splice(0)).toEqual(["2 leaves", "3 leaves", "4 leaves", "2 is back"])
-    lock.resolve("locked")
-    expect(await Promise.all([...others.map(({ found }) => found), plain])).toEqual([3, 4, 5])
-    expect(away).toEqual(["3 is back", "4 is back"])
-  })
 })

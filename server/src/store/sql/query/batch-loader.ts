@@ -1,4 +1,3 @@
-import { orAborted } from "../../../util/abort.js"
 import type { Owner } from "../../../util/owner.js"
 import type { Waiter } from "../../store.js"
 
@@ -9,7 +8,6 @@ interface PendingLookup<Key, Row> {
   readonly key: Key
   readonly signal: Waiter["signal"]
   readonly owner: Waiter["owner"]
-  readonly whileWaiting: Waiter["whileWaiting"]
   readonly spans: Waiter["spans"]
   resolve(row: Row | undefined): void
   reject(reason: unknown): void
@@ -79,13 +77,8 @@ export function coalesce<Key, Row>(
       const rows = await load(
         batch.map(({ key }) => key),
         shared === undefined
-          ? { signal: first?.signal, owner: first?.owner, whileWaiting: first?.whileWaiting, spans: first?.spans }
-          : {
-              signal: shared.signal,
-              owner: ownerOf(batch),
-              whileWaiting: whileWaitingOf(batch),
-              spans: spansOf(batch),
-            },
+          ? { signal: first?.signal, owner: first?.owner, spans: first?.spans }
+          : { signal: shared.signal, owner: ownerOf(batch), spans: spansOf(batch) },
       )
       for (const [index, waiter] of batch.entries()) waiter.resolve(rows[index])
     } catch (reason) {
@@ -97,9 +90,9 @@ export function coalesce<Key, Row>(
     }
   }
 
-  return (key, { signal, owner, whileWaiting, spans }) =>
+  return (key, { signal, owner, spans }) =>
     new Promise((resolve, reject) => {
-      waiting.push({ key, signal, owner, whileWaiting, spans, resolve, reject })
+      waiting.push({ key, signal, owner, spans, resolve, reject })
       schedule()
     })
 }
@@ -118,19 +111,6 @@ function ownerOf<Key, Row>([first, ...others]: readonly PendingLookup<Key, Row>[
   if (others.some(({ owner }) => owner?.tenant !== tenant)) return severalTenants
   const isOfOneKey = tenant === undefined || others.every(({ owner }) => owner?.keyId === keyId)
   return isOfOneKey ? first?.owner : { tenant, keyId: several }
-}
-
-/** Every caller waits as long as the load waits, or until it gives up: the rest of the wait is not its own. */
-function whileWaitingOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["whileWaiting"] {
-  if (batch.every(({ whileWaiting }) => whileWaiting === undefined)) return undefined
-  return async (waited) => {
-    await Promise.allSettled(
-      batch.map(({ signal, whileWaiting }) =>
-        signal?.aborted ? undefined : whileWaiting?.(orAborted(waited, signal)),
-      ),
-    )
-    return waited
-  }
 }
 
 /**

@@ -10,6 +10,7 @@ import { failsBy } from "../query/statement-error.js"
 import { isEnabled } from "../schema/disabled-users.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { SessionRow } from "../schema/rows.js"
+import { alone } from "../transaction/alone.js"
 import { seenUsers } from "../users/seen-users.js"
 import { startOfDay } from "../users/start-of-day.js"
 import { userChecks } from "../users/user-checks.js"
@@ -23,6 +24,9 @@ import { idsOf, keyOfSession as keyOf, newHandle } from "./session-keys.js"
 import { sessionLists } from "./session-lists.js"
 import type { SessionRevocations } from "./session-revocations.js"
 import { isEnded, sessionRules, within } from "./session-rules.js"
+
+/** The longest time that a read waits for the deletion of a session that has expired, in milliseconds: its row may be locked. */
+const longestDeletionMs = 1_000
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
 export function sessionStore(
@@ -85,15 +89,21 @@ export function sessionStore(
       lastSeen.record({ ...key, userId: session.userId }, seen)
       return { session, user: users.row(cells, sessions.width + rules.columns.length), latest: limits?.latest }
     }
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), longestDeletionMs)
+    const signal = caller.signal === undefined ? late.signal : AbortSignal.any([caller.signal, late.signal])
     try {
-      await database.writes(caller, [sessions.nameOf(key)], (sql) =>
+      await database.writes({ ...alone(caller), signal }, [sessions.nameOf(key)], (sql) =>
         limits === undefined || stored.expires.getTime() < now
           ? sql.write(deleteExpired, key)
           : sql.write(deleteUnused, { ...key, lastSeen: limits.used }),
       )
     } catch (error) {
-      // A database that accepts no writes still answers reads. The cleanup deletes the session later.
-      if (!(error instanceof StoreError && failsBy(error.cause, "read-only"))) throw error
+      caller.signal?.throwIfAborted()
+      // The row is locked, or the database accepts no writes, but it still answers reads. The cleanup deletes the session later.
+      if (!late.signal.aborted && !(error instanceof StoreError && failsBy(error.cause, "read-only"))) throw error
+    } finally {
+      clearTimeout(timer)
     }
     return null
   }

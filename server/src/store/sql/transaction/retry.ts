@@ -52,7 +52,7 @@ export function backoff({ random, onRetry, limit, longestWaitMs = 10_000 }: Back
     }
   }
 
-  return async ({ signal, whileWaiting }, work) => {
+  return async ({ signal }, work) => {
     const begun = performance.now()
     const mayRetry = (error: unknown, tries: number): error is StatementError => {
       if (waiting >= limit) return false
@@ -67,8 +67,7 @@ export function backoff({ random, onRetry, limit, longestWaitMs = 10_000 }: Back
         if (!mayRetry(error, tries)) throw error
         const delayMs = random() * Math.min(maxDelayMs, firstDelayMs * 2 ** (tries - 1))
         onRetry?.({ tries, delayMs, code: error.code })
-        const waited = wait(delayMs, signal)
-        await (whileWaiting === undefined ? waited : whileWaiting(waited))
+        await wait(delayMs, signal)
       }
     }
   }

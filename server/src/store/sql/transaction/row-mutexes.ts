@@ -29,7 +29,7 @@ export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
     areLocked: (rows) => rows.some((row) => locked.has(row)),
 
     async lock(rows, waiter) {
-      const { signal, whileWaiting } = waiter
+      const { signal } = waiter
       signal?.throwIfAborted()
       queue.throwIfClosed()
       // Every writer locks in the same order, so that no two of them wait for each other.
@@ -42,8 +42,7 @@ export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
         const line = locked.get(row) ?? queue.line(maxWaiters)
         locked.set(row, line)
         try {
-          const waited = line.wait(waiter, undefined)
-          await (whileWaiting === undefined ? waited : whileWaiting(waited))
+          await line.wait(waiter, undefined)
         } catch (error) {
           unlock(ordered.slice(0, index))
           throw error

@@ -23,8 +23,8 @@ import { rowMutexes } from "./row-mutexes.js"
  *   a connection, or a shared    the queue's limit for all waiters; permits for     db_client_connection_pending_requests,
  *   transaction to join          each purpose (connection-permits.ts)               db_client_connection_wait_time_seconds
  *
- * While it waits for a lock, a call gives up its slot in the concurrency limit (Waiter.whileWaiting), so that one locked table cannot
- * hold all of them.
+ * A call keeps its slot in the concurrency limit while it waits. Reads, writes and tokens have limits of their own, so that one locked
+ * table holds slots of writes only.
  */
 
 export interface UnitOptions {
@@ -72,9 +72,8 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
   /** Waits for a permit and opens a connection, or returns a transaction to join. */
   async function connect(purpose: Purpose, waiter: Waiter): Promise<PooledConnection | Group> {
     const begun = performance.now()
-    const { signal, whileWaiting, spans } = waiter
-    const permit = permits.acquire(purpose, waiter)
-    const group = await (purpose === "retry" && whileWaiting !== undefined ? whileWaiting(permit) : permit)
+    const { signal, spans } = waiter
+    const group = await permits.acquire(purpose, waiter)
     if (group !== undefined) {
       recordWait(begun, waiter, observation)
       return group
