@@ -159,7 +159,6 @@ gen: install ## generate code and pages (needs Maven, Go and Python 3.10+)
 lint: install ## lint the code and the schema, and check their format (needs Maven once)
 	biome check --error-on-warnings
 	depcruise --config .dependency-cruiser.js server/src client/src console/src token/src
-	node scripts/promises.ts
 	scripts/proto-deps/fetch
 	buf lint
 
