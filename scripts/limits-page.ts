@@ -1,7 +1,7 @@
 import { maxInFlight } from "../server/dist/bootstrap/service.js"
+import { exitFlushMs } from "../server/dist/cli/main.js"
 import { type Name, options } from "../server/dist/config/options.js"
 import { maxWaitingBytes } from "../server/dist/logging/bounded-lines.js"
-import { exitFlushMs } from "../server/dist/logging/exit-after-pending-lines.js"
 import { maxWaitingOfKey, maxWaitMs, overloadedMaxWaitMs } from "../server/dist/overload/concurrency-limit.js"
 import { linesPerSecond } from "../server/dist/rpc/rejection-log.js"
 import { maxKeysOfTenant } from "../server/dist/store/sql/api-keys.js"

@@ -6,8 +6,8 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { expect, test } from "@jest/globals"
+import { diagnoseSignUps } from "../../server/src/doctor/database.js"
 import { diagnoseSessionPolicies } from "../../server/src/doctor/session-policies.js"
-import { diagnoseSignUps } from "../../server/src/doctor/sign-ups.js"
 import { diagnosed } from "./diagnosed.js"
 
 // What authwire doctor finds out about the applications from what they have stored.

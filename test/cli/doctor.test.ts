@@ -12,7 +12,7 @@ import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { certificateFolder, serverCertificate } from "@authwire/test-support/processes/certificates.js"
 import { run, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { diagnoseTexts } from "../../server/src/doctor/texts.js"
+import { diagnoseTexts } from "../../server/src/doctor/database.js"
 import { diagnosed } from "./diagnosed.js"
 
 const dayMs = 86_400_000

@@ -1,8 +1,23 @@
+import * as schema from "@authwire/proto"
 import { scope as scopeOption } from "@authwire/proto"
-import { type DescMethod, getOption } from "@bufbuild/protobuf"
+import { Authorization } from "@authwire/proto/envoy"
+import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
 import type { Identity } from "./identity.js"
-import { isOwnMethod, ownMethods } from "./own-methods.js"
+
+/**
+ * Every method of the schema, collected from its exports so that a new method is included automatically. Envoy's
+ * Authorization is included, because it is about sessions too.
+ */
+export const ownMethods: readonly DescMethod[] = [
+  ...Object.values(schema).filter((one): one is typeof one & DescService => "kind" in one && one.kind === "service"),
+  Authorization,
+].flatMap(({ methods }) => methods)
+
+/** Returns whether a method is one of these. Health and reflection are not, because they serve to watch the service. */
+export function isOwnMethod({ parent }: DescMethod): boolean {
+  return parent.file.proto.package.startsWith("authwire.") || parent === Authorization
+}
 
 /** The scope of methods that are open to every key. */
 export const anyScope = "any"

@@ -1,6 +1,6 @@
 import { type ExecFileException, execFile } from "node:child_process"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
-import { systemCodeOf } from "../errors/system-code.js"
+import { systemCodeOf } from "../errors/start-error.js"
 import type { DatabaseServer } from "../store/sql/index.js"
 import { orAborted } from "../util/abort.js"
 import { maxSecretBytes, readSecretFile, secretText } from "../util/secret-text.js"

@@ -27,7 +27,7 @@ import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/ref
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { createTokenModule } from "@authwire/token"
 import type { Logger } from "pino"
-import { isOwnMethod } from "../auth/own-methods.js"
+import { isOwnMethod } from "../auth/scopes.js"
 import type { Configuration } from "../config/configuration.js"
 import { statusName } from "../errors/status.js"
 import type { EventFeed } from "../events/feed.js"

@@ -1,10 +1,56 @@
 import { randomUUID } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import type { Logger } from "pino"
-import type { Store } from "../store/store.js"
+import type { ExpiredStore, Store } from "../store/store.js"
+import { firstTime } from "../store/times.js"
 import { orAborted } from "../util/abort.js"
 import { elapsedTime } from "../util/elapsed-time.js"
-import { cleanupRound } from "./round.js"
+import { restMs } from "../util/rest.js"
+
+interface RoundOptions {
+  /** How long rows are kept after their expiry, in milliseconds, unless the table has its own time. */
+  keepMs: number
+  /** The maximum number of rows in a batch. */
+  limit: number
+  signal?: AbortSignal
+  /**
+   * Called after each batch with the table, the number of deleted rows, and how long the oldest of them had been
+   * expired, in milliseconds.
+   */
+  onBatch?: (table: string, count: number, oldestMs: number) => void
+  /** Called after each batch. False ends the round. */
+  mayGoOn?: () => Promise<boolean>
+}
+
+/**
+ * The pause after a batch, as a multiple of the batch's duration. Calls therefore have the database for most of the
+ * time, and for longer the busier it is.
+ */
+const restFactor = 4
+
+/**
+ * Deletes expired rows in consecutive batches. Each batch begins where the previous one ended, because the index still
+ * has the entries of deleted rows. Reading over all of them would take longer every time.
+ */
+export async function cleanupRound(expired: ExpiredStore, options: RoundOptions): Promise<void> {
+  const { limit, signal, onBatch, mayGoOn } = options
+  const waiter = { signal }
+  const now = (await expired.now(waiter)).getTime()
+  for (const { table, keepMs = options.keepMs, deleteBatch } of expired.tables) {
+    const before = new Date(now - keepMs)
+    let from = firstTime
+    for (;;) {
+      const begun = performance.now()
+      const deleted = await deleteBatch(waiter, { from, before, limit })
+      if (deleted === null) break
+      if (deleted.count > 0) onBatch?.(table, deleted.count, now - deleted.first.getTime())
+      if (deleted.count < limit) break
+      from = deleted.last
+      if (mayGoOn !== undefined && !(await mayGoOn())) return
+      await delay(restMs(begun, restFactor), undefined, { signal })
+    }
+  }
+}
 
 /** Observes a cleaner. */
 export interface CleanupObserver {
@@ -18,7 +64,7 @@ export interface CleanupObserver {
   ended(ms: number): void
 }
 
-export interface CleanerOptions {
+interface CleanerOptions {
   store: Pick<Store, "expired" | "leases">
   log: Logger
   observer: CleanupObserver | undefined
@@ -28,7 +74,7 @@ export interface CleanerOptions {
   keepMs: number
 }
 
-export interface Cleaner {
+interface Cleaner {
   /**
    * Stops after the active statement, or after `graceMs` milliseconds if that takes longer, and releases the lease for
    * another process. Never throws, and may be called repeatedly.

@@ -1,6 +1,8 @@
-import { exitAfterPendingLines } from "../logging/exit-after-pending-lines.js"
-import { commandOutput } from "./commands/output.js"
-import { execute } from "./execute.js"
+import { createRequire } from "node:module"
+import { ConfigurationError } from "../errors/configuration-error.js"
+import { StartError } from "../errors/start-error.js"
+import { type CommandOutput, commandOutput, OutputClosedError } from "./commands/output.js"
+import { runProgram } from "./program.js"
 
 /** Runs the command `authwire` in this process. Resolves to the exit code, see execute. */
 export async function main(
@@ -14,4 +16,39 @@ export async function main(
   } finally {
     exitAfterPendingLines()
   }
+}
+
+/**
+ * Runs the command that the arguments name, with its output. `printed` resolves when everything is written. Resolves to
+ * the exit code: 0 for success, 1 for an external problem (one line says what to do, unless the reader of the output is
+ * gone), 2 for an invalid option.
+ */
+export async function execute(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+  { printed, ...output }: CommandOutput & { printed: () => Promise<void> },
+): Promise<number> {
+  const { version } = createRequire(import.meta.url)("@authwire/server/package.json") as { version: string }
+  try {
+    const exitCode = await runProgram(args, { environment, version, output })
+    await printed()
+    return exitCode
+  } catch (error) {
+    if (!(error instanceof ConfigurationError || error instanceof StartError)) throw error
+    // An id in the message was chosen by a caller. It must neither control the terminal nor begin another line.
+    const message = error.message.replaceAll(/\p{Cc}/gu, "?")
+    if (!(error instanceof OutputClosedError)) output.say(`authwire: ${message}\n`)
+    return error instanceof ConfigurationError ? 2 : 1
+  }
+}
+
+/** How long the process waits for unwritten lines when it has nothing else to do, in milliseconds. */
+export const exitFlushMs = 1_000
+
+/**
+ * Ends this process, with its exit code, if only unwritten lines without a reader keep it running. The process ends
+ * earlier as soon as they are written.
+ */
+function exitAfterPendingLines(): void {
+  setTimeout(() => process.exit(), exitFlushMs).unref()
 }

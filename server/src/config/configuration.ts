@@ -1,6 +1,6 @@
 import { ConfigurationError } from "../errors/configuration-error.js"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
-import { systemCodeOf } from "../errors/system-code.js"
+import { systemCodeOf } from "../errors/start-error.js"
 import { doubtAbout, readSecretFile } from "../util/secret-text.js"
 import type { Command, Option } from "./option.js"
 import { type Name, type NamesOf, optionsOf, type Values } from "./options.js"

@@ -6,11 +6,11 @@ import {
   databaseFacts,
   migrationStatus,
   tenantStore,
+  unfinishedSignUps,
+  unreadableTexts,
 } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
 import { diagnoseSessionPolicies } from "./session-policies.js"
-import { diagnoseSignUps } from "./sign-ups.js"
-import { diagnoseTexts } from "./texts.js"
 
 const maxClockSkewMs = 1000
 /** The size of the largest row: three encrypted tokens of 128 KiB, and the other columns. */
@@ -137,4 +137,49 @@ async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[
   if (broken.length === 0) return [{ state: "ok", what, detail: "they decrypt the first rows of every tenant" }]
   const detail = `they do not decrypt rows of ${broken.join(", ")}: give the keys that encrypted them, the newest first; authwire rekey counts the rows that it cannot decrypt`
   return [{ state: "wrong", what, detail }]
+}
+
+const maxExamples = 5
+
+/** Looks for texts in SQLite that the service cannot read. Throws StoreError. */
+export async function diagnoseTexts(database: Database): Promise<Diagnosis[]> {
+  if (database.dialect.checksText) return []
+  const what = "text"
+  const found: string[] = []
+  for await (const { table, column, rowid } of unreadableTexts(database))
+    found.push(`${table}.${column} at rowid ${rowid}`)
+  if (found.length === 0) return [{ state: "ok", what, detail: "all of it is UTF-8 without U+0000" }]
+  const more = found.length > maxExamples ? ` and ${found.length - maxExamples} more` : ""
+  const detail = `not UTF-8, or with U+0000: ${found.slice(0, maxExamples).join(", ")}${more}: correct it, because what is not UTF-8 is returned as U+FFFD, and U+0000 is not allowed in any field`
+  return [{ state: "wrong", what, detail }]
+}
+
+const days = 7
+/** How many users of a tenant are listed. */
+const shown = 5
+
+/**
+ * Reports users of the last days whose sign-up was not completed, so that no sign-in as them is possible. Requires the
+ * tables of this version.
+ */
+export async function diagnoseSignUps(database: Database, now: number): Promise<Diagnosis> {
+  const what = "sign-ups"
+  const found: string[] = []
+  const since = new Date(now - days * 86_400_000)
+  try {
+    for (const { name: tenant } of await tenantStore(database).list({})) {
+      const users = await unfinishedSignUps(database, { tenant, since, limit: shown + 1 })
+      const ids = users.slice(0, shown).map(({ id }) => id)
+      if (users.length > shown) ids.push("and more")
+      if (ids.length > 0) found.push(`tenant ${tenant}: ${ids.join(", ")}`)
+    }
+  } catch (error) {
+    if (!(error instanceof StoreError && error.reason === "STATEMENT_TIMEOUT")) throw error
+    return { state: "warning", what, detail: "there are too many users to check within the statement timeout" }
+  }
+  if (found.length === 0) return { state: "ok", what, detail: `none of the last ${days} days was interrupted` }
+  const advice =
+    "no account, session, passkey or verified address. Unless your application created them, their sign-ups were interrupted," +
+    " and their e-mail addresses stay taken: delete them with UserService.DeleteUser, and see --provisional-sign-up"
+  return { state: "warning", what, detail: `users of ${found.join("; ")} have ${advice}` }
 }

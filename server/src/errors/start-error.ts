@@ -1,4 +1,4 @@
-import { systemCodeOf } from "./system-code.js"
+import { fileProblemOf } from "./sqlite-code.js"
 
 /** The error for an external problem that prevents the start. The message says what is wrong and how to fix it. */
 export class StartError extends Error {
@@ -15,4 +15,13 @@ export function orStartError<T>(problem: string, work: () => T, advice = ""): T 
   } catch (error) {
     throw new StartError(`${problem} (${systemCodeOf(error)})${advice}`, { cause: error })
   }
+}
+
+/**
+ * Returns the code of an error of the operating system, such as `ENOSPC`, what an error of SQLite about its file means,
+ * or the error as text if it is neither.
+ */
+export function systemCodeOf(error: unknown): string {
+  if (typeof error !== "object" || error === null || !("code" in error)) return String(error)
+  return fileProblemOf(error) ?? String(error.code)
 }

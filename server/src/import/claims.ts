@@ -1,6 +1,5 @@
 import type { BulkName, BulkRows, Holders } from "../store/sql/index.js"
-import { digestOf } from "./digest.js"
-import type { Item } from "./item.js"
+import { digestOf, type Item } from "./item.js"
 
 /** What a check needs to know of the tenant into which the rows will be copied. */
 export interface Target {

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
 import { StartError } from "../errors/start-error.js"
-import { digestOf } from "./digest.js"
 import { Facts } from "./facts.js"
+import { digestOf } from "./item.js"
 
 const limits = [0n, 1n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]
 const digests = (count: number, prefix: string) => Array.from({ length: count }, (_, n) => digestOf(`${prefix}${n}`))

@@ -4,8 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { orStartError } from "../errors/start-error.js"
-import { type BulkName, bulkNames } from "../store/sql/index.js"
-import { openSqlite } from "./sqlite.js"
+import { type BulkName, bulkNames, nodeSqlite } from "../store/sql/index.js"
 
 /** The size of the memory for pages of the temporary database, in KiB. */
 const memoryKib = 16 * 1024
@@ -113,7 +112,7 @@ function openTemporary(folder: string): DatabaseSync {
   // Only the owner may read the file, because digests of addresses can be guessed.
   closeSync(openSync(path, "wx", 0o600))
   try {
-    const database = openSqlite(path)
+    const database = new (nodeSqlite().DatabaseSync)(path)
     const settings = [
       "journal_mode = MEMORY",
       "locking_mode = EXCLUSIVE",

@@ -1,6 +1,6 @@
+import { hash } from "node:crypto"
 import type { BulkName, BulkRows } from "../store/sql/index.js"
 import type { SessionPolicy } from "../store/types.js"
-import { digestOf } from "./digest.js"
 
 /** A row that was read, with its faults. */
 export interface Item<Row> {
@@ -74,4 +74,22 @@ export const labelOf: { [N in BulkName]: (row: BulkRows[N]) => string } = {
   sessions: ({ tokenHash, userId }) => `session of user ${userId}, SHA-256 ${tokenHash.toString("hex", 0, 6)}…`,
   verificationTokens: ({ tokenHash }) => `verification token, SHA-256 ${tokenHash.toString("hex", 0, 6)}…`,
   authenticators: ({ userId }) => `authenticator of user ${userId}`,
+}
+
+/**
+ * Returns the digest of a key: 8 bytes of its SHA-256, as a signed number for SQLite. The probability that two of ten
+ * million keys have the same digest is one in 370,000.
+ */
+export function digestOf(key: string): bigint {
+  return hash("sha256", key, "buffer").readBigInt64LE()
+}
+
+/**
+ * Returns the digest of a text after folding of case, accents and trailing spaces. Texts that a folding collation
+ * considers equal have the same digest.
+ */
+export function foldedDigest(text: string): bigint {
+  // A fast path, because there are many ids and nearly all of them have only these characters.
+  const folded = /^[\w-]*$/.test(text) ? text : text.normalize("NFKD").replaceAll(/\p{M}/gu, "").trimEnd()
+  return digestOf(folded.toLowerCase())
 }

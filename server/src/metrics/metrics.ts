@@ -6,9 +6,7 @@ import { statusName } from "../errors/status.js"
 import type { FeedObserver } from "../events/feed.js"
 import type { LimitLoad } from "../overload/concurrency-limit.js"
 import type { CallEnded } from "../rpc/interceptor.js"
-import { cleanupMetrics } from "./cleanup.js"
 import { type DatabaseMetrics, databaseMetrics } from "./database.js"
-import { eventMetrics } from "./events.js"
 import { loadGauges, type SetLoad } from "./loads.js"
 
 /** Counts the exported spans. */
@@ -159,5 +157,73 @@ export function createMetrics(): Metrics {
     limit,
     sessionCaches,
     text: () => registry.metrics(),
+  }
+}
+
+/** Creates the metrics of the deletion of expired rows. */
+function cleanupMetrics(registry: Registry): CleanupObserver {
+  const registers = [registry]
+  const lease = new Gauge({
+    name: "authwire_cleanup_lease_held",
+    help: "Whether this process holds the lease to delete expired rows: 1 or 0.",
+    registers,
+  })
+  const rows = new Counter({
+    name: "authwire_cleanup_deleted_rows_total",
+    help: "The number of expired rows that were deleted.",
+    labelNames: ["table"] as const,
+    registers,
+  })
+  const oldest = new Gauge({
+    name: "authwire_cleanup_oldest_row_seconds",
+    help: "The time between the expiry of the oldest row and its deletion in the last round of this process; 0 if there was none to delete.",
+    labelNames: ["table"] as const,
+    registers,
+  })
+  const duration = new Counter({
+    name: "authwire_cleanup_seconds_total",
+    help: "The total duration of the deletion rounds of this process, including their pauses.",
+    registers,
+  })
+  const rounds = new Counter({
+    name: "authwire_cleanup_rounds_total",
+    help: "The number of completed deletion rounds.",
+    registers,
+  })
+  return {
+    lease: (isHeld) => lease.set(isHeld ? 1 : 0),
+    deleted: (table, count) => rows.inc({ table }, count),
+    oldest: (table, ms) => oldest.set({ table }, ms / 1000),
+    ended(ms) {
+      duration.inc(ms / 1000)
+      rounds.inc()
+    },
+  }
+}
+
+/** Creates the metrics of the reading of events. */
+function eventMetrics(registry: Registry): FeedObserver {
+  const registers = [registry]
+  const subscribers = new Gauge({
+    name: "authwire_event_subscribers",
+    help: "Streams of events, and other readers of events, in this process.",
+    registers,
+  })
+  const events = new Counter({
+    name: "authwire_events_read_total",
+    help: "Events of all tenants that were read from the database; each process that has streams or readers counts an event once.",
+    registers,
+  })
+  const lag = new Gauge({
+    name: "authwire_event_lag_seconds",
+    help: "The age of the oldest event of the last read, by the clocks of the writing and the reading process.",
+    registers,
+  })
+  return {
+    subscribers: (count) => subscribers.set(count),
+    read(count, lagMs) {
+      events.inc(count)
+      lag.set(lagMs / 1000)
+    },
   }
 }

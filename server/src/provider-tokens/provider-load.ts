@@ -1,5 +1,4 @@
 import { Failure } from "../errors/failure.js"
-import { type Semaphore, semaphore } from "./semaphore.js"
 import type { Outcome } from "./token-answer.js"
 
 /** The maximum number of accounts of one provider of a tenant that one process refreshes at the same time. */
@@ -72,6 +71,30 @@ export function providerLoad(clock: () => number): ProviderLoad {
       }
       if (outcome.kind !== "client" || outcome.isConfigured || isClients(account, outcome.code)) return outcome
       return { ...outcome, kind: "refused" }
+    },
+  }
+}
+
+/** A semaphore with a limited number of permits. Further callers wait in order of arrival. */
+interface Semaphore {
+  /** Waits for a permit. Returns a function that releases it and must be called once. */
+  acquire(): Promise<() => void>
+}
+
+function semaphore(count: number): Semaphore {
+  const waiting: (() => void)[] = []
+  let free = count
+  const release = (): void => {
+    const next = waiting.shift()
+    // The permit is handed to the next waiter directly, so that a new caller cannot overtake it.
+    if (next === undefined) free++
+    else next()
+  }
+  return {
+    async acquire() {
+      if (free > 0) free--
+      else await new Promise<void>((resolve) => waiting.push(resolve))
+      return release
     },
   }
 }

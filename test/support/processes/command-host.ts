@@ -4,7 +4,7 @@
 
 import { createServer } from "node:http"
 import { text } from "node:stream/consumers"
-import { execute } from "../../../server/dist/cli/execute.js"
+import { execute } from "../../../server/dist/cli/main.js"
 
 // Each log of a command is closed when the process exits.
 process.setMaxListeners(0)

@@ -1,4 +1,4 @@
-import { cleanupRound } from "../../cleanup/round.js"
+import { cleanupRound } from "../../cleanup/cleaner.js"
 import type { Configuration } from "../../config/configuration.js"
 import { expiredStore } from "../../store/sql/index.js"
 import type { CommandOutput } from "./output.js"

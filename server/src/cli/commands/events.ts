@@ -1,10 +1,10 @@
-import { once } from "node:events"
 import type { Configuration } from "../../config/configuration.js"
 import { eventFeed } from "../../events/feed.js"
 import { watch } from "../../events/watch.js"
 import { databaseClock, eventStore } from "../../store/sql/index.js"
 import type { StoredEvent } from "../../store/types.js"
 import type { CommandOutput } from "./output.js"
+import { stopSignal } from "./stop-signal.js"
 import { requireTenant, withDatabase } from "./with-database.js"
 
 /** The polling interval, in milliseconds. A person does not read faster. */
@@ -16,7 +16,9 @@ export async function tailEvents(
   { print }: CommandOutput,
 ): Promise<undefined> {
   const { tenant, since, after, kinds, json } = configuration
-  const stopped = stopSignal()
+  const stop = new AbortController()
+  const stopped = stop.signal
+  stopSignal().then(() => stop.abort())
   await withDatabase(
     configuration,
     async (database, log) => {
@@ -56,10 +58,4 @@ function lineOf({ created, sequence, kind, userId, sessionId, provider }: Stored
   const ids = { user: userId, session: sessionId, provider }
   const named = Object.entries(ids).flatMap(([name, id]) => (id === undefined ? [] : `${name}=${id}`))
   return [created.toISOString(), sequence, kind, ...named].join("  ").replaceAll(/\p{Cc}/gu, "?")
-}
-
-function stopSignal(): AbortSignal {
-  const stop = new AbortController()
-  for (const signal of ["SIGTERM", "SIGINT"] as const) once(process, signal).then(() => stop.abort())
-  return stop.signal
 }

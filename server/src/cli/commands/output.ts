@@ -1,4 +1,5 @@
 import { fstatSync, writeFile } from "node:fs"
+import { createInterface } from "node:readline/promises"
 import Table from "cli-table3"
 import { StartError } from "../../errors/start-error.js"
 
@@ -53,4 +54,12 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   const text = new Table({ head: [...head], chars: noLines, style })
   text.push(...rows.map((cells) => cells.map((cell) => cell.replaceAll(/\p{Cc}/gu, "?"))))
   return `${text.toString().replaceAll(/ +$/gm, "")}\n`
+}
+
+/** Asks for a line on standard input; returns undefined if that ends. */
+export async function typedLine(question: string, say: (text: string) => void): Promise<string | undefined> {
+  say(question)
+  const lines = createInterface({ input: process.stdin })
+  for await (const line of lines) return line.trim()
+  return undefined
 }

@@ -5,8 +5,7 @@ import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { StoreError } from "../../errors/store-error.js"
 import { apiKeyStore, databaseClock, tenantStore } from "../../store/sql/index.js"
-import { type CommandOutput, table } from "./output.js"
-import { typedLine } from "./typed-line.js"
+import { type CommandOutput, table, typedLine } from "./output.js"
 import { requireTenant, withDatabase } from "./with-database.js"
 
 /** `authwire tenants create NAME`. Throws ConfigurationError and StartError. */

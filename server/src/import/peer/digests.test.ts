@@ -9,8 +9,7 @@ import { copy } from "../copy.js"
 import { noMapping } from "./mapping.js"
 import { openSource } from "./open.js"
 import { peerOrigin } from "./origin.js"
-import { rowDigest } from "./row-digest.js"
-import type { Source } from "./source.js"
+import { rowDigest, type Source } from "./source.js"
 
 const later = endsAfterEach()
 

@@ -5,15 +5,12 @@ import { StartError } from "../../errors/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
 import { type Item, keyDigest, labelOf, type Origin, type Page } from "../item.js"
 import { convert } from "./convert.js"
-import { kindOfType } from "./kinds.js"
 import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
-import type { Mapping } from "./mapping.js"
+import { type Decision, decisions, defaultFor, type Mapping, wordsOf } from "./mapping.js"
 import { RawRow, type ReadColumn, snakeCase } from "./raw-row.js"
-import { rowDigest } from "./row-digest.js"
 import { rowLabel } from "./row-label.js"
-import type { Source, SourceTable } from "./source.js"
-import { type Decision, decisions, defaultFor, wordsOf } from "./unknown-columns.js"
-import { dateOf, jsonReader } from "./values.js"
+import { rowDigest, type Source, type SourceTable } from "./source.js"
+import { dateOf, jsonReader, kindOfType } from "./values.js"
 
 export interface PeerOptions {
   peer: Peer

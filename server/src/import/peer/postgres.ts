@@ -1,8 +1,8 @@
 import { Client } from "pg"
 import { parse as parseArray } from "postgres-array"
 import { clientConfig, type PostgresLocation } from "../../store/sql/index.js"
-import { decoded, isBroken } from "./broken-text.js"
 import { type Dialect, pageStatement, pagingKey, repeatedStatement, type Source } from "./source.js"
+import { decoded, isBroken } from "./values.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: (number) => `$${number}` }
 

@@ -1,10 +1,19 @@
 import type { Extra, JsonValue } from "../../store/types.js"
 import type { Conversion, Fault } from "../item.js"
-import { isBroken } from "./broken-text.js"
-import { kindOf, type TypeKind } from "./kinds.js"
+import type { Decision } from "./mapping.js"
 import type { SourceColumn } from "./source.js"
-import type { Decision } from "./unknown-columns.js"
-import { dateOf, flagOf, type JsonReader, numberOf, parsed, textOf, uuidOf } from "./values.js"
+import {
+  dateOf,
+  flagOf,
+  isBroken,
+  type JsonReader,
+  kindOf,
+  numberOf,
+  parsed,
+  type TypeKind,
+  textOf,
+  uuidOf,
+} from "./values.js"
 
 /** A column that is read: a property of the contract, or a column that the contract does not define. */
 export interface ReadColumn extends SourceColumn {

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto"
-import { isBroken } from "./broken-text.js"
 import type { ReadColumn } from "./raw-row.js"
 import type { SourceTable } from "./source.js"
+import { isBroken } from "./values.js"
 
 /** The properties whose values may be shown. Others may be addresses or tokens. */
 const shown: readonly string[] = ["id", "userId", "provider"]

@@ -1,3 +1,6 @@
+import { createHash } from "node:crypto"
+import { isBroken } from "./values.js"
+
 /** A column of a peer's table. */
 export interface SourceColumn {
   name: string
@@ -87,7 +90,7 @@ export function pageStatement(
 }
 
 /** A column of an index. The columns of an index are listed in its order. */
-export interface IndexColumn {
+interface IndexColumn {
   index: string
   column: string
   isPrimary: boolean
@@ -109,4 +112,34 @@ export function pagingKey(columns: readonly IndexColumn[]): string[] {
   const usable = indexes.filter((index) => index.every(({ isNullable }) => !isNullable))
   const best = usable.find(([first]) => first?.isPrimary) ?? usable.sort((one, other) => one.length - other.length)[0]
   return (best ?? []).map(({ column }) => column)
+}
+
+/**
+ * Returns the SHA-256 of the cells of a row: for each its length in bytes, a colon and its bytes, or a minus sign for null.
+ * The database computes the same from what it holds. Fractions of SQLite count to three decimal places, because it writes them in
+ * another way than JavaScript; the other sources return fractions as text.
+ */
+export function rowDigest(columns: readonly SourceColumn[], cells: readonly unknown[]): string {
+  const digest = createHash("sha256")
+  for (const [index, { isOpaque }] of columns.entries()) {
+    if (isOpaque) continue
+    const cell = cells[index]
+    if (cell === null || cell === undefined) digest.update("-")
+    else {
+      const bytes = bytesOf(cell)
+      digest.update(`${Buffer.byteLength(bytes)}:`).update(bytes)
+    }
+  }
+  return digest.digest("hex")
+}
+
+function bytesOf(cell: unknown): string | Uint8Array {
+  if (typeof cell === "string" || cell instanceof Uint8Array) return cell
+  if (isBroken(cell)) return cell.brokenText
+  if (typeof cell === "number" && !Number.isSafeInteger(cell)) return `~${thousandths(cell)}`
+  return String(cell)
+}
+
+function thousandths(number: number): string {
+  return Math.abs(number) < 1e12 ? String(Math.trunc(number * 1000)) : ""
 }

@@ -2,19 +2,23 @@ import { hash } from "node:crypto"
 import { existsSync } from "node:fs"
 import type { SQLInputValue } from "node:sqlite"
 import { StartError } from "../../errors/start-error.js"
-import { openSqliteToRead } from "../sqlite.js"
-import { decoded, isBroken } from "./broken-text.js"
+import { nodeSqlite } from "../../store/sql/index.js"
 import { type Dialect, pageStatement, repeatedStatement, type Source, type SourcePage } from "./source.js"
+import { decoded, isBroken } from "./values.js"
 
 const dialect: Dialect = {
   quote: (name) => `"${name.replaceAll('"', '""')}"`,
   parameter: (_number, value) => (isBroken(value) ? "CAST(? AS TEXT)" : "?"),
 }
 
+/** How long a read waits while another process commits, in milliseconds. */
+const busyTimeoutMs = 10_000
+
 /** Opens a SQLite file. Throws StartError if the file does not exist. */
 export async function sqliteSource(path: string): Promise<Source> {
   if (!existsSync(path)) throw new StartError(`--url: there is no file ${path}`)
-  const database = openSqliteToRead(path)
+  // Not writable. Otherwise closing it would move the write-ahead log of another process into the file.
+  const database = new (nodeSqlite().DatabaseSync)(path, { readOnly: true, timeout: busyTimeoutMs })
   database.function("sha256", { deterministic: true }, (bytes) => hash("sha256", bytes as Uint8Array))
   // With a write-ahead log, all reads see one state of the database. Without one, a transaction that lasts would keep the
   // application from committing.

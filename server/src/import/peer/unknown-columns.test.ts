@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals"
-import { looksSecret } from "./unknown-columns.js"
+import { looksSecret } from "./mapping.js"
 
 const secrets = [
   ..."password PASSWORD passwordHash password_hash encrypted_password passwd pwd pw hashedPw passhash passwort".split(

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer"
 import type { JsonValue } from "../../store/types.js"
 
 // Converts the values of drivers to values of the contract. Returns undefined for a value that cannot be converted.
@@ -120,4 +121,45 @@ export function parsed(text: string): JsonValue {
 
 function bytesOf(value: unknown): Buffer | undefined {
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined
+}
+
+/** A text that is not valid UTF-8. */
+interface BrokenText {
+  brokenText: Uint8Array
+}
+
+export function isBroken(cell: unknown): cell is BrokenText {
+  return typeof cell === "object" && cell !== null && "brokenText" in cell
+}
+
+/** Decodes a text. Nothing of it is left out or replaced. */
+export function decoded(bytes: Buffer): string | BrokenText {
+  return isUtf8(bytes) ? bytes.toString("utf8") : { brokenText: bytes }
+}
+
+/** The kind of a value, as people see it. */
+type Kind = "text" | "number" | "flag" | "date" | "bytes"
+
+/** A kind that the type of a column tells, because its values may come as text. */
+export type TypeKind = "number" | "flag" | "date"
+
+/** Returns the kind of the values of a type; undefined if the values say it themselves. */
+export function kindOfType(type: string): TypeKind | undefined {
+  if (/^(date|timestamp)/.test(type)) return "date"
+  if (/^(tinyint\(1\)|bool)/.test(type)) return "flag"
+  const isNumber = /^((tiny|small|medium|big)?int|integer|decimal|numeric|real|double|float)\b/.test(type)
+  return isNumber && !type.endsWith("[]") ? "number" : undefined
+}
+
+/**
+ * Returns the kind of a value; undefined for null and structures.
+ *
+ * @param ofType - The kind of the type of its column. The database's own text of a date or number is one.
+ */
+export function kindOf(value: unknown, ofType?: TypeKind): Kind | undefined {
+  if (value instanceof Uint8Array) return "bytes"
+  if (value instanceof Date) return "date"
+  if (typeof value === "boolean") return "flag"
+  if (typeof value === "number" || typeof value === "bigint") return ofType === "flag" ? "flag" : "number"
+  return typeof value === "string" ? (ofType ?? "text") : undefined
 }

@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf"
-import { isOwnMethod } from "../../auth/own-methods.js"
+import { isOwnMethod } from "../../auth/scopes.js"
 import { Failure } from "../../errors/failure.js"
 import type { Interceptor } from "../interceptor.js"
 

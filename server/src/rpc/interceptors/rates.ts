@@ -1,4 +1,4 @@
-import { ownMethods } from "../../auth/own-methods.js"
+import { ownMethods } from "../../auth/scopes.js"
 import { InvalidValueError } from "../../errors/invalid-value-error.js"
 import { nameOf } from "./rate-limit.js"
 

@@ -8,7 +8,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api"
-import { isOwnMethod } from "../../auth/own-methods.js"
+import { isOwnMethod } from "../../auth/scopes.js"
 import { statusName } from "../../errors/status.js"
 import type { Call } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"

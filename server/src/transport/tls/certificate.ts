@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import type { Logger } from "pino"
-import { systemCodeOf } from "../../errors/system-code.js"
+import { systemCodeOf } from "../../errors/start-error.js"
 import { watchFiles } from "../../util/watch-file.js"
 import { secureContextOptions } from "./secure-context.js"
 
