@@ -2,14 +2,12 @@ export { apiKeyStore } from "./api-keys.js"
 export { addressBook } from "./bulk/addresses.js"
 export { type Bulk, type BulkName, type BulkRows, bulk, bulkNames } from "./bulk/bulk.js"
 export { type Holders, holders } from "./bulk/holders.js"
-export type { BulkTable, Difference } from "./bulk/table.js"
 export { keyFromSecret } from "./cipher.js"
 export { databaseClock } from "./clock.js"
 export { urlsOfHosts } from "./cluster/hosts.js"
-export type { MemberEvent } from "./cluster/members.js"
 export type { Database } from "./database.js"
 export { connectionOptions } from "./engine/connection-options.js"
-export type { DatabaseLoad, DatabaseObserver, StatementName } from "./engine/observer.js"
+export type { DatabaseLoad, DatabaseObserver } from "./engine/observer.js"
 export { clientConfig } from "./engine/postgres/client-config.js"
 export { nodeSqlite } from "./engine/sqlite-driver.js"
 export { withOfferedTls } from "./engine/url/offered-tls.js"
@@ -26,29 +24,25 @@ export {
   type DatabaseServer,
   openDatabase,
   openSqlStore,
-  type SqlDatabaseOptions,
   type SqlStore,
-  type SqlStoreOptions,
   sqlStore,
 } from "./open.js"
 export { failsBy } from "./query/statement-error.js"
-export { type RekeyOptions, type RekeyProgress, rekey } from "./rekey.js"
-export { type Entities, entities } from "./schema/entities.js"
+export { rekey } from "./rekey.js"
+export { entities } from "./schema/entities.js"
 export { checkJsonSize, jsonText } from "./schema/extra.js"
 export {
   applyMigrations,
-  type MigrationState,
   migrationStatus,
-  pendingMigrations,
   revertLastMigration,
 } from "./schema/migrate.js"
 export { migrations } from "./schema/migrations/index.js"
 export type { Compatibility } from "./schema/migrations/migration.js"
-export type { UnreadableRowEvent } from "./schema/unreadable-row.js"
+export type { UnreadableRowEvent } from "./schema/row-reader.js"
 export { newestSessions, type StoredTimes } from "./sessions/newest-sessions.js"
 export { sessionPolicyStore } from "./sessions/session-policies.js"
 export { tenantStore } from "./tenants.js"
 export type { RetryEvent } from "./transaction/retry.js"
 export { unreadableTexts } from "./unreadable-texts.js"
-export { emailKey } from "./users/email-key.js"
-export { type UnfinishedSignUp, unfinishedSignUps } from "./users/unfinished-sign-ups.js"
+export { emailKey } from "./users/text-keys.js"
+export { unfinishedSignUps } from "./users/unfinished-sign-ups.js"

@@ -11,9 +11,8 @@ import {
 } from "../schema/rows.js"
 import { newHandle } from "../sessions/session-keys.js"
 import { notRevoked } from "../sessions/session-rules.js"
-import { emailKey } from "../users/email-key.js"
-import { nameKey } from "../users/name-key.js"
 import { privateExtra } from "../users/private-extra.js"
+import { emailKey, nameKey } from "../users/text-keys.js"
 import { type BulkTable, bulkTable } from "./table.js"
 
 /**

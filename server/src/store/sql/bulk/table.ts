@@ -2,7 +2,7 @@ import type { SelectQueryBuilder } from "typeorm"
 import type { Database } from "../database.js"
 import { bytesOf } from "../query/page.js"
 import { type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
-import { ofPresentUser } from "../schema/deleted-users.js"
+import { ofPresentUser } from "../schema/present-users.js"
 import type { Table } from "../schema/table.js"
 
 /** The rows that are missing from the database or differ from it. */

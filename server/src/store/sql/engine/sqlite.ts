@@ -34,7 +34,7 @@ const failures: [prefix: string, failure: Failure][] = [
   ["SQLITE_CONSTRAINT_PRIMARYKEY", "duplicate"],
   ["SQLITE_CONSTRAINT_UNIQUE", "duplicate"],
   ["SQLITE_CONSTRAINT_FOREIGNKEY", "no-parent"],
-  ["SQLITE_CONSTRAINT_NOTNULL", "no-parent"], // the user is being deleted (see schema/deleted-users.ts)
+  ["SQLITE_CONSTRAINT_NOTNULL", "no-parent"], // the user is being deleted (see schema/present-users.ts)
   ["SQLITE_BUSY", "locked"],
   ["SQLITE_LOCKED", "locked"],
   ["SQLITE_IOERR", "unavailable"],

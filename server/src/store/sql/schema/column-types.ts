@@ -1,7 +1,6 @@
 import type { EntitySchemaColumnOptions } from "typeorm"
 import type { JsonValue } from "../../types.js"
 import { jsonText } from "./extra.js"
-import { plainZero } from "./plain-zero.js"
 
 /** The column types of the tables. `bytes` is the maximum length of a value in UTF-8, where the engine has a limit. */
 export interface ColumnTypes {
@@ -56,6 +55,11 @@ const utf8 = {
 const number = {
   to: (value: number) => value,
   from: (text: string | number | null) => (text === null ? null : Number(text)),
+}
+
+/** Returns the number as it is stored: 0 for -0. Only MySQL stores -0, and JSON.stringify writes it as 0. */
+export function plainZero<Value extends number | null | undefined>(value: Value): Value | 0 {
+  return value === 0 ? 0 : value
 }
 
 const double = { to: plainZero<number | null>, from: plainZero<number | null> }

@@ -9,7 +9,6 @@ import {
   migrationStatus,
   openDatabase,
   openSqlStore,
-  pendingMigrations,
   revertLastMigration,
 } from "../index.js"
 import { migration } from "./migrations/migration.js"
@@ -34,6 +33,9 @@ const tables = [
   "users",
   "verification_tokens",
 ]
+
+const pendingMigrations = async (database: Database) =>
+  (await migrationStatus(database)).filter(({ applied }) => !applied).map(({ name }) => name)
 
 describe.each(databaseTargets())("migrations on %s", (target) => {
   let empty: TestDatabase
@@ -147,7 +149,7 @@ describe.each(databaseTargets())("migrations on %s", (target) => {
       await applyMigrations(opened)
       const recorded = `${name}-0000000000001`
       await other.query("UPDATE authwire_migrations SET name = ?", [recorded])
-      for (const use of [migrationStatus, pendingMigrations, applyMigrations, revertLastMigration]) {
+      for (const use of [migrationStatus, applyMigrations, revertLastMigration]) {
         await expect(use(opened)).rejects.toThrow(`made these tables (${name}): export what is needed`)
       }
       expect(await tableNames(other)).toEqual([...tables, "authwire_migrations"].sort())

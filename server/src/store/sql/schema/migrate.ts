@@ -33,11 +33,6 @@ export function migrationStatus(database: Database): Promise<MigrationState[]> {
   })
 }
 
-/** Returns the names of the pending migrations in their order. Changes nothing in the database. */
-export async function pendingMigrations(database: Database): Promise<string[]> {
-  return (await migrationStatus(database)).filter((state) => !state.applied).map((state) => state.name)
-}
-
 /**
  * Applies all pending migrations and returns their names. Any number of processes may call it at the same time, also on
  * different members of a cluster. One of them works and the others wait (CONFLICT if that takes too long). If a

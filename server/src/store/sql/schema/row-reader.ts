@@ -1,8 +1,30 @@
 import type { DataSource, EntityMetadata, ObjectLiteral } from "typeorm"
 import type { Cell } from "../query/statement.js"
-import { UnreadableRow, type UnreadableRowEvent } from "./unreadable-row.js"
 
 type Column = EntityMetadata["columns"][number]
+
+/** A row that cannot be read, and where. It has no value of the row except its id. */
+export interface UnreadableRowEvent {
+  table: string
+  column: string
+  /** The id of the row, or that of its user; undefined if it has neither. */
+  id: string | undefined
+}
+
+/** Thrown for a value that does not have the form of its column. The errors of parsers would quote the value. */
+export class UnreadableRow extends Error implements UnreadableRowEvent {
+  override readonly name = "UnreadableRow"
+  readonly table: string
+  readonly column: string
+  readonly id: string | undefined
+
+  constructor({ table, column, id }: UnreadableRowEvent) {
+    super(`${column} of a row of ${table} cannot be read${id === undefined ? "" : `: ${id}`}`)
+    this.table = table
+    this.column = column
+    this.id = id
+  }
+}
 
 /** Called for a row that was left out of a list. */
 export type OnUnreadable = (event: UnreadableRowEvent) => void

@@ -26,8 +26,8 @@ interface Timed {
 /**
  * A row of `users`. `emailKey` is the normalized address for comparisons; it is unique within a tenant. `nameKey` is the
  * normalized beginning of the name, by which users are found. Whoever writes an address or a name writes its key. For
- * `provisionalUntil` see provisional-users.ts, for `privateExtra` private-extra.ts, for `deleted` deleted-users.ts, for
- * the columns of `disabledColumns` disabled-users.ts.
+ * `provisionalUntil` see provisional-users.ts, for `privateExtra` private-extra.ts, for `deleted` present-users.ts, for
+ * the columns of `disabledColumns` present-users.ts.
  */
 export interface UserRow extends Omit<User, "disabled">, Timed, Owned {
   emailKey?: string | undefined

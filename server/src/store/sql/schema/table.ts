@@ -10,8 +10,8 @@ import type {
 } from "typeorm"
 import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
-import { ofPresentUser, presentUser } from "./deleted-users.js"
 import type { Dialect } from "./dialect.js"
+import { ofPresentUser, presentUser } from "./present-users.js"
 import { type OnUnreadable, type RowReader, rowReader } from "./row-reader.js"
 
 type Column = EntityMetadata["columns"][number]

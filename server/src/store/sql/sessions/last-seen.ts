@@ -4,8 +4,7 @@ import { sharedLimits, sharesOf } from "../../../util/shared-limits.js"
 import type { Database } from "../database.js"
 import { itemParameters, type Statement, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
-import { seenUsers } from "../users/seen-users.js"
-import { startOfDay } from "../users/start-of-day.js"
+import { seenUsers, startOfDay } from "../users/seen-users.js"
 
 /** The minimum time between two writes of a session's `last_seen` by all processes together, in milliseconds. */
 const againAfterMs = 60_000

@@ -1,5 +1,6 @@
+import { StoreError } from "../../../errors/store-error.js"
 import { checkEtag, sessionPolicyEtag } from "../../etag.js"
-import type { Caller, SessionPolicyStore } from "../../store.js"
+import type { Caller, SessionPolicyStore, SessionStore } from "../../store.js"
 import type { SessionPolicy } from "../../types.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
@@ -14,7 +15,7 @@ const rules = ["maxAge", "idleTimeout", "maxSessions", "atLimit"] as const
  * Returns a function that runs work with the row of a tenant, or of one of its providers, which it locks. It inserts a
  * missing row before, in a commit of its own, so that the work finds it on every engine. An empty row means nothing.
  */
-export function lockedPolicies(database: Database) {
+function lockedPolicies(database: Database) {
   const { sessionPolicies: policies } = database.tables
   return async <T>(
     caller: Caller,
@@ -68,4 +69,30 @@ export function sessionPolicyStore(database: Database, eventOf: EventOf = () => 
         return policy
       }),
   }
+}
+
+/** Creates the method `revokeAll` of the session store. */
+export function revocationOfAll(
+  database: Database,
+  { clock, eventOf }: { clock: () => number; eventOf: EventOf },
+): SessionStore["revokeAll"] {
+  const { sessionPolicies: policies } = database.tables
+  const locked = lockedPolicies(database)
+  const write = policies.statement(
+    policies.updateOf("revokedBefore").where(policies.keyIs()),
+    ...policies.key,
+    "revokedBefore",
+  )
+  return (caller, { createdBefore, provider }) =>
+    locked(caller, provider ?? "", async (sql, row) => {
+      // The clock is read when the row is locked: every session that was created before the call has an earlier time.
+      const now = clock()
+      if (createdBefore !== undefined && createdBefore.getTime() > now)
+        throw new StoreError("INVALID_FIELD", "must not be in the future", { field: "created_before" })
+      const wanted = createdBefore ?? new Date(now + 1)
+      const mark = row.revokedBefore && row.revokedBefore > wanted ? row.revokedBefore : wanted
+      const event = eventOf(caller, "all_sessions.revoked", { provider })
+      await sql.write(write, { tenant: row.tenant, provider: row.provider, revokedBefore: mark }, event)
+      return mark
+    })
 }

@@ -1,7 +1,7 @@
 import { StoreError } from "../../../errors/store-error.js"
 import type { Caller } from "../../store.js"
 import type { Database, Reads } from "../database.js"
-import { isEnabled } from "../schema/disabled-users.js"
+import { isEnabled } from "../schema/present-users.js"
 
 /** The error for a user that may not have the row that a call writes; undefined if it may. */
 type Refusal = StoreError | undefined

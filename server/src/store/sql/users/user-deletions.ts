@@ -6,10 +6,10 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Statement, type Statements, statement } from "../query/statement.js"
 import { deleteByKeys } from "../schema/delete-by-keys.js"
-import { ofPresentUser } from "../schema/deleted-users.js"
+import { ofPresentUser } from "../schema/present-users.js"
 import type { UserRow, VerificationTokenRow } from "../schema/rows.js"
 import type { Table } from "../schema/table.js"
-import { emailKey } from "./email-key.js"
+import { emailKey } from "./text-keys.js"
 import type { UserReader } from "./user-reader.js"
 
 /** With more rows in one table, a user is marked, and its rows are deleted in batches by the cleanup. */

@@ -7,9 +7,8 @@ import { readList, rowsPerStatement } from "../query/page.js"
 import type { PageTokens } from "../query/page-tokens.js"
 import { type Cell, type Statement, statement } from "../query/statement.js"
 import type { UserRow } from "../schema/rows.js"
-import { emailKey } from "./email-key.js"
-import { nameKeyCharacters } from "./name-key.js"
-import { startOfDay } from "./start-of-day.js"
+import { startOfDay } from "./seen-users.js"
+import { emailKey, nameKeyCharacters } from "./text-keys.js"
 import type { UserReader } from "./user-reader.js"
 
 type Value = string | Date

@@ -5,7 +5,7 @@ import type { StoreDatabase } from "@authwire/test-support/store-contract/contra
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import type { Store } from "../../store.js"
 import { bulk, type Database, openDatabase } from "../index.js"
-import { nameKey } from "./name-key.js"
+import { nameKey } from "./text-keys.js"
 
 test.each([
   ["no name", undefined, undefined],

@@ -1,8 +1,7 @@
 import type { Dialect } from "./dialect.js"
-import { isEnabled } from "./disabled-users.js"
 
 /**
- * Conditions about users that are being deleted. A user with many dependent rows is deleted by a mark, the time in
+ * Conditions about users that exist for a call, and are not disabled. A user with many dependent rows is deleted by a mark, the time in
  * `users.deleted`. From then on it does not exist for any call; its rows are deleted later, in batches (see
  * users/user-deletions.ts). A SELECT from `users`, or a join with it, leaves out marked users by itself, because
  * TypeORM knows the column.
@@ -32,4 +31,14 @@ export function presentUser(tenant: string, userId: string, dialect: Dialect, co
     ...(condition === undefined ? [] : [condition]),
   ].join(" AND ")
   return `(SELECT o.id FROM users o WHERE o.tenant = ${tenant} AND o.id = ${userId} AND ${isPresent}${dialect.lockOfParent})`
+}
+
+/**
+ * Returns the condition that a user is not disabled. It needs no write when the time of a user ends. The clock of the
+ * database decides.
+ *
+ * @param alias the alias of `users`.
+ */
+export function isEnabled(alias: string, { now }: Dialect): string {
+  return `(${alias}.disabled IS NULL OR ${alias}.disabled_until <= ${now})`
 }
