@@ -3,7 +3,6 @@ import {
   bulk,
   type Database,
   type DatabaseFacts,
-  databaseFacts,
   migrationStatus,
   tenantStore,
   unfinishedSignUps,
@@ -24,7 +23,7 @@ export async function diagnoseDatabase(
   { encryptionKeys }: { encryptionKeys: readonly Buffer[] },
 ): Promise<Diagnosis[]> {
   const before = Date.now()
-  const facts = await databaseFacts(database)
+  const facts = await database.withQueryRunner(database.dialect.facts)
   const after = Date.now()
   const tables = await diagnoseMigrations(database)
   const texts = tables.state === "wrong" ? [] : await diagnoseTexts(database)

@@ -3,7 +3,7 @@ import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
 import { statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
-import type { CacheRow } from "./schema/rows.js"
+import type { ReportRow } from "./schema/rows.js"
 
 export function cacheStore(database: Database): CacheStore {
   const { caches } = database.tables
@@ -16,7 +16,7 @@ export function cacheStore(database: Database): CacheStore {
     "confirmed",
     "expires",
   )
-  const selectLiving = statement<CacheRow, { tenant: string; now: Date }>(
+  const selectLiving = statement<ReportRow, { tenant: string; now: Date }>(
     caches.selectFrom("c").where("c.tenant = :tenant AND c.expires > :now"),
     {
       tenant: ({ tenant }) => caches.cell("tenant", tenant),

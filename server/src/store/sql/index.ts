@@ -19,7 +19,6 @@ export {
 } from "./engine/url/url.js"
 export { eventStore } from "./events/events.js"
 export { expiredStore } from "./expired.js"
-export { type DatabaseFacts, databaseFacts } from "./facts.js"
 export {
   type DatabaseServer,
   openDatabase,
@@ -29,6 +28,7 @@ export {
 } from "./open.js"
 export { failsBy } from "./query/statement-error.js"
 export { rekey } from "./rekey.js"
+export type { DatabaseFacts } from "./schema/dialect.js"
 export { entities } from "./schema/entities.js"
 export { checkJsonSize, jsonText } from "./schema/extra.js"
 export {

@@ -56,7 +56,7 @@ export function bulk(database: Database, { tenant, encryptionKeys, withoutRevoke
       seal: (row) => timed({ ...row, nameKey: nameKey(row.name), privateExtra: ofUser.seal(row) }),
       open: (row) => ({ ...row, emailKey: emailKey(row.email), privateExtra: ofUser.open(row) }),
       hidden: ["created", "updated", ...disabledColumns],
-      apart: ["privateExtra"],
+      unselected: ["privateExtra"],
     }),
     accounts: bulkTable(database, accounts, {
       tenant,

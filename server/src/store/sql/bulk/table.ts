@@ -42,8 +42,8 @@ interface BulkTableOptions<Row> {
    * Columns that only lists select. They are written with rows that are new or have changed, but they are not compared.
    */
   hidden?: readonly (keyof Row & string)[]
-  /** Columns that no other statement selects or updates. They are written and compared like the others. */
-  apart?: readonly (keyof Row & string)[]
+  /** Columns that the other statements of the table neither select nor update. They are written and compared like the others. */
+  unselected?: readonly (keyof Row & string)[]
 }
 
 const pageSize = 500
@@ -65,12 +65,12 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     owner,
     condition,
     hidden = [],
-    apart = [],
+    unselected = [],
   }: BulkTableOptions<Row>,
 ): BulkTable<Row> {
   const keys = table.key.filter((property) => property !== "tenant")
   const names = keys.map((property) => `t.${property}`)
-  const more = [...hidden, ...apart]
+  const more = [...hidden, ...unselected]
   const others = more.map((property) => `t.${property}`)
   const isPresent = owner === undefined ? undefined : ofPresentUser("t.tenant", `t.${owner}`)
   const isWanted = ["t.tenant = :tenant", isPresent, condition].filter((part) => part !== undefined).join(" AND ")
@@ -90,10 +90,10 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   const ofTenant = table.statement(table.selectFrom("t").select("COUNT(*)").where(isWanted), "tenant" as Key)
   const byKeys = selectByKeys()
   const insertMany = table.insertMany(rowsAtOnce)
-  const updateApart =
-    apart.length === 0
+  const updateUnselected =
+    unselected.length === 0
       ? undefined
-      : table.statement(table.updateOf(...apart).where(table.keyIs()), ...table.key, ...apart)
+      : table.statement(table.updateOf(...unselected).where(table.keyIs()), ...table.key, ...unselected)
 
   function selectByKeys(): Statement<readonly Row[]> {
     const cells = keys.map((property) => [property, (row: Row) => table.cell(property, row[property])])
@@ -135,7 +135,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
 
   /**
    * Converts the cells of a SELECT to a row: the columns, then the key, which may be among the columns or not, then the
-   * hidden columns and those apart.
+   * hidden columns and the unselected ones.
    */
   function rowOf(cells: Cell[]): Row {
     const row: Row = { ...table.row(cells), tenant }
@@ -190,7 +190,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
       await database.transaction({}, [], async (sql) => {
         for (const row of updated) {
           await sql.write(table.update, row)
-          if (updateApart !== undefined) await sql.write(updateApart, row)
+          if (updateUnselected !== undefined) await sql.write(updateUnselected, row)
         }
         for (const chunk of chunks(inserted, rowsAtOnce)) {
           if (chunk.length === rowsAtOnce && bytesOf(insertMany.cells(chunk)) <= maxInsertBytes) {

@@ -128,7 +128,7 @@ export interface SessionPolicyRow extends SessionPolicy, Owned {
 }
 
 /** A row of `caches`: what a process reports about its clients of a tenant that cache sessions. */
-export interface CacheRow {
+export interface ReportRow {
   tenant: string
   process: string
   version: number

@@ -2,7 +2,7 @@ import { EntitySchema } from "typeorm"
 import { isObject } from "../../../util/json.js"
 import type { Tenant } from "../../types.js"
 import { type ColumnTypes, tenantColumn } from "./column-types.js"
-import type { ApiKeyRow, AuditRow, CacheRow, EventHeadRow, EventRow, IdempotencyKeyRow, LeaseRow } from "./rows.js"
+import type { ApiKeyRow, AuditRow, EventHeadRow, EventRow, IdempotencyKeyRow, LeaseRow, ReportRow } from "./rows.js"
 
 /** Declares the tables of the service itself: what it keeps of calls and processes, and the tenants with their keys. */
 export function serviceEntities(types: ColumnTypes) {
@@ -71,7 +71,7 @@ export function serviceEntities(types: ColumnTypes) {
       },
     }),
 
-    caches: new EntitySchema<CacheRow>({
+    caches: new EntitySchema<ReportRow>({
       name: "Cache",
       tableName: "caches",
       columns: {

@@ -105,7 +105,7 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
 
 export interface TableOptions<Row> {
   /** Columns that `update` does not change, because they have their own statements. Default: none. */
-  apart?: readonly (keyof Row & string)[]
+  notUpdated?: readonly (keyof Row & string)[]
   /** Whether each row belongs to a user, by `tenant` and `userId`. Default: false. */
   isOfUser?: boolean
 }
@@ -115,7 +115,7 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
   dataSource: DataSource,
   entity: EntitySchema<Row>,
   { dialect, onUnreadable }: { dialect: Dialect; onUnreadable: OnUnreadable },
-  { apart = [], isOfUser = false }: TableOptions<Row>,
+  { notUpdated = [], isOfUser = false }: TableOptions<Row>,
 ): Table<Row, Key> {
   const { driver } = dataSource
   const { name, tableName, columns: all, primaryColumns } = dataSource.getMetadata(entity)
@@ -153,7 +153,7 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
   const properties = propertiesOf(all.filter((column) => !column.isGenerated && column.isInsert)) as (keyof Row &
     string)[]
   const others = propertiesOf(all.filter((column) => !column.isPrimary && column.isUpdate)).filter(
-    (property) => !apart.includes(property),
+    (property) => !notUpdated.includes(property),
   )
   const insert = built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties)
   const inserting =

@@ -8,12 +8,12 @@ import {
   type ApiKeyRow,
   type AuditRow,
   type AuthenticatorRow,
-  type CacheRow,
   disabledColumns,
   type EventHeadRow,
   type EventRow,
   type IdempotencyKeyRow,
   type LeaseRow,
+  type ReportRow,
   refreshColumns,
   type SessionPolicyRow,
   type SessionRow,
@@ -34,10 +34,10 @@ export function tables(
   ) => tableOf<Row, Key>(dataSource, entity, { dialect, onUnreadable }, options)
   return {
     users: table<UserRow, "tenant" | "id">(entities.users, {
-      apart: ["privateExtra", "deleted", "lastSeenDay", ...disabledColumns],
+      notUpdated: ["privateExtra", "deleted", "lastSeenDay", ...disabledColumns],
     }),
     accounts: table<AccountRow, "tenant" | "provider" | "providerAccountId">(entities.accounts, {
-      apart: refreshColumns,
+      notUpdated: refreshColumns,
       isOfUser: true,
     }),
     sessions: table<SessionRow, "tenant" | "tokenHash">(entities.sessions, { isOfUser: true }),
@@ -48,7 +48,7 @@ export function tables(
     events: table<EventRow, "id">(entities.events),
     auditEntries: table<AuditRow, "id">(entities.auditEntries),
     eventHead: table<EventHeadRow, "name">(entities.eventHead),
-    caches: table<CacheRow, "tenant" | "process">(entities.caches),
+    caches: table<ReportRow, "tenant" | "process">(entities.caches),
     tenants: table<Tenant, "name">(entities.tenants),
     apiKeys: table<ApiKeyRow, "id">(entities.apiKeys),
     leases: table<LeaseRow, "name">(entities.leases),

@@ -43,7 +43,7 @@ async function connectToServer(
     ...(ssl === undefined ? {} : { ssl }),
     charset: "utf8mb4",
     timezone: "Z",
-    // Two more than the calls that the gate admits: for the ping and for the lookup of valid API keys.
+    // Two more than the statements of calls at the same time: for the ping and for the lookup of valid API keys.
     poolSize: options.poolSize + 2,
     extra: {
       stream: reach.stream,

@@ -46,7 +46,7 @@ export async function openPostgresDataSource(
     applicationName,
     installExtensions: false,
     connectTimeoutMS: timeToConnect(location, connectTimeoutMs),
-    // Two more than the calls that the gate admits: for the ping and for the lookup of valid API keys.
+    // Two more than the statements of calls at the same time: for the ping and for the lookup of valid API keys.
     poolSize: poolSize + 2,
     extra: {
       // Networks drop idle connections without notice.
