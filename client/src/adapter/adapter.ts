@@ -63,14 +63,14 @@ export function createAdapter(clients: ServiceClients, address: string, options:
     absence: keyof typeof ErrorReason,
     work: (...given: A) => Promise<T>,
   ): (...given: A) => Promise<T | null> {
-    return async (...given) => {
+    return calling(method, async (...given) => {
       try {
         return await work(...given)
       } catch (error) {
         if (isNotFound(error, absence)) return null
-        throw callError(method, address, error)
+        throw error
       }
-    }
+    })
   }
 
   const unlinkAccount = finding("unlinkAccount", "ACCOUNT_NOT_FOUND", async (account: AccountKey) => {

@@ -123,13 +123,13 @@ export function createService(options: ServiceOptions): Router {
   const asking = { sessions, users, tokens, secretsOf, secureCookie, onMissingUserId }
   const caches = sessionCaches(options)
   const services = [
-    register(UserService, userService({ store, newId: randomUUID })),
+    register(UserService, userService(store, randomUUID)),
     register(PrivateExtraService, privateExtraService({ users })),
     register(AccountService, accountService({ ...store, accessTokens: options.accessTokens })),
     register(SessionService, sessionService({ sessions })),
     register(SessionPolicyService, sessionPolicyService(store)),
     register(SessionCacheService, sessionCacheService(caches)),
-    register(VerificationTokenService, verificationTokenService(store)),
+    register(VerificationTokenService, verificationTokenService(store.verificationTokens)),
     register(AuthenticatorService, authenticatorService(store)),
     register(
       TokenService,

@@ -1,18 +1,11 @@
 import { Command as CommanderCommand, CommanderError, Option as CommanderOption } from "commander"
-import { type Configuration, type Flags, readConfiguration } from "../config/configuration.js"
+import { type Flags, readConfiguration } from "../config/configuration.js"
 import type { Command, Group } from "../config/option.js"
 import { optionsOf } from "../config/options.js"
 import { shown } from "../config/values.js"
 import { ConfigurationError } from "../errors/configuration-error.js"
-import type { CommandOutput } from "./commands/output.js"
+import type { CommandOutput, Work } from "./commands/output.js"
 import { describe, helpConfiguration, pathOf } from "./help.js"
-
-/** Runs a command. Returns the exit code; undefined means 0. */
-type Work<C extends Command> = (
-  configuration: Configuration<C>,
-  output: CommandOutput,
-  argument: string,
-) => Promise<number | undefined>
 
 /**
  * Runs the command that the arguments name.
@@ -33,7 +26,13 @@ export async function runProgram(given: readonly string[], { environment, versio
       .configureHelp(helpConfiguration),
   )
   const addGroup = (name: Group, description: string) => void group(program.command(name).description(description))
-  const add = <C extends Command>(path: C, description: string, load: () => Promise<Work<C>>, argument = "") => {
+  const add = <C extends Command, Name extends string>(
+    path: C,
+    description: string,
+    load: () => Promise<Record<Name, Work<C>>>,
+    name: Name,
+    argument = "",
+  ) => {
     const [first, second = first] = path.split(" ")
     const parent = program.commands.find((one) => one.name() === first) ?? program
     const command = parent.command(`${second} ${argument}`.trim()).description(description).allowExcessArguments(false)
@@ -42,108 +41,101 @@ export async function runProgram(given: readonly string[], { environment, versio
     throwConfigurationErrors(command)
     command.action(async () => {
       const configuration = await readConfiguration(path, flagsOf(command), environment)
-      const work = await load()
+      const { [name]: work } = await load()
       exitCode = await work(configuration, output, command.args[0] ?? "")
     })
   }
 
   // Each command is loaded only when it runs, because most of a command's time is spent on loading modules.
-  add("serve", "Serve until SIGTERM or SIGINT.", async () => (await import("./commands/serve.js")).serve)
+  add("serve", "Serve until SIGTERM or SIGINT.", () => import("./commands/serve.js"), "serve")
   addGroup("migrate", "Migrate the database (up, down), or list its migrations (status).")
-  const migrate = async (direction: "up" | "down" | "status") =>
-    (await import("./commands/migrate.js")).migrate(direction)
-  add("migrate up", "Apply the pending migrations.", () => migrate("up"))
-  add("migrate down", "Revert the last migration.", () => migrate("down"))
-  add("migrate status", "List the applied and the pending migrations.", () => migrate("status"))
+  const migrate = () => import("./commands/migrate.js")
+  add("migrate up", "Apply the pending migrations.", migrate, "up")
+  add("migrate down", "Revert the last migration.", migrate, "down")
+  add("migrate status", "List the applied and the pending migrations.", migrate, "status")
   add(
     "rekey",
     "Encrypt the stored tokens of all accounts with the first encryption key.",
-    async () => (await import("./commands/rekey.js")).rekey,
+    () => import("./commands/rekey.js"),
+    "rekey",
   )
   add(
     "cleanup",
     "Delete expired sessions and verification tokens now, as replicas do in the background.",
-    async () => (await import("./commands/cleanup.js")).cleanup,
+    () => import("./commands/cleanup.js"),
+    "cleanup",
   )
   add(
     "import",
     "Import the data of an Auth.js adapter or of another Authwire database; a dry run without --apply.",
-    async () => (await import("./commands/import.js")).importPeer,
+    () => import("./commands/import.js"),
+    "importPeer",
   )
-  add(
-    "export",
-    "Print all data of a tenant, as JSON lines.",
-    async () => (await import("./commands/export.js")).exportTenant,
-  )
+  add("export", "Print all data of a tenant, as JSON lines.", () => import("./commands/export.js"), "exportTenant")
   add(
     "doctor",
     "Check an installation, or an adapter's database, for problems.",
-    async () => (await import("./commands/doctor.js")).doctor,
+    () => import("./commands/doctor.js"),
+    "doctor",
   )
+  const keys = () => import("./commands/keys.js")
   addGroup("keys", "Create, list or revoke API keys.")
-  add(
-    "keys create",
-    "Create an API key. It is printed only once.",
-    async () => (await import("./commands/keys.js")).createKey,
-  )
-  add("keys list", "List the API keys.", async () => (await import("./commands/keys.js")).listKeys)
-  add("keys revoke", "Revoke an API key.", async () => (await import("./commands/keys.js")).revokeKey, "<ID>")
+  add("keys create", "Create an API key. It is printed only once.", keys, "createKey")
+  add("keys list", "List the API keys.", keys, "listKeys")
+  add("keys revoke", "Revoke an API key.", keys, "revokeKey", "<ID>")
+  const tenants = () => import("./commands/tenants.js")
   addGroup("tenants", "Create, list or delete tenants.")
-  add("tenants create", "Create a tenant.", async () => (await import("./commands/tenants.js")).createTenant, "<NAME>")
-  add("tenants list", "List the tenants.", async () => (await import("./commands/tenants.js")).listTenants)
+  add("tenants create", "Create a tenant.", tenants, "createTenant", "<NAME>")
+  add("tenants list", "List the tenants.", tenants, "listTenants")
   add(
     "tenants delete",
     "Delete a tenant, its keys and all its data. It can be run again if it ended early.",
-    async () => (await import("./commands/tenants.js")).deleteTenant,
+    tenants,
+    "deleteTenant",
     "<NAME>",
   )
   addGroup("events", "Print events as they are committed (tail).")
   add(
     "events tail",
     "Print an event for each write when it is committed, until SIGINT.",
-    async () => (await import("./commands/events.js")).tailEvents,
+    () => import("./commands/events.js"),
+    "tailEvents",
   )
 
   addGroup("users", "Find, show, disable, enable, export or delete users of a running service.")
   const users = () => import("./administration/users.js")
-  add(
-    "users find",
-    "Find users by the beginning of their e-mail address or name.",
-    async () => (await users()).findUsers,
-    "<TEXT>",
-  )
-  add("users show", "Show a user and its accounts.", async () => (await users()).showUser, "<ID>")
+  add("users find", "Find users by the beginning of their e-mail address or name.", users, "findUsers", "<TEXT>")
+  add("users show", "Show a user and its accounts.", users, "showUser", "<ID>")
   add(
     "users disable",
     "Disable a user, who is then signed out everywhere and cannot sign in.",
-    async () => (await users()).disableUser,
+    users,
+    "disableUser",
     "<ID>",
   )
-  add("users enable", "Enable a user that is disabled.", async () => (await users()).enableUser, "<ID>")
-  add("users delete", "Delete a user and all its data.", async () => (await users()).deleteUser, "<ID>")
-  add("users export", "Print all data of a user, as JSON.", async () => (await users()).exportUser, "<ID>")
+  add("users enable", "Enable a user that is disabled.", users, "enableUser", "<ID>")
+  add("users delete", "Delete a user and all its data.", users, "deleteUser", "<ID>")
+  add("users export", "Print all data of a user, as JSON.", users, "exportUser", "<ID>")
   addGroup("sessions", "List or revoke sessions of a running service.")
   const sessions = () => import("./administration/sessions.js")
-  add("sessions list", "List the sessions of a user.", async () => (await sessions()).listSessions)
-  add("sessions revoke", "Revoke a session.", async () => (await sessions()).revokeSession, "<ID>")
-  add(
-    "sessions revoke-all",
-    "Revoke all sessions of a user, or of everybody.",
-    async () => (await sessions()).revokeSessions,
-  )
+  add("sessions list", "List the sessions of a user.", sessions, "listSessions")
+  add("sessions revoke", "Revoke a session.", sessions, "revokeSession", "<ID>")
+  add("sessions revoke-all", "Revoke all sessions of a user, or of everybody.", sessions, "revokeSessions")
   addGroup("policy", "Show or change the session policy of a running service.")
   const policy = () => import("./administration/policy.js")
-  add("policy show", "Show the session policy.", async () => (await policy()).showPolicy)
-  add("policy set", "Change the given rules of the session policy.", async () => (await policy()).setPolicy)
+  add("policy show", "Show the session policy.", policy, "showPolicy")
+  add("policy set", "Change the given rules of the session policy.", policy, "setPolicy")
   add(
     "audit",
     "List who has called which method that writes, the newest first.",
-    async () => (await import("./administration/audit.js")).listAudit,
+    () => import("./administration/audit.js"),
+    "listAudit",
   )
   add(
     "console",
     "Serve a page for operators on 127.0.0.1, which shows users, sessions and events of a running service.",
-    async () => (await import("./commands/console.js")).serveConsole,
+    () => import("./commands/console.js"),
+    "serveConsole",
   )
 
   try {

@@ -1,13 +1,12 @@
-import type { Logger } from "pino"
 import { Failure } from "../errors/failure.js"
-import type { Caller, TokenRefreshStore } from "../store/store.js"
+import type { Caller } from "../store/store.js"
 import type { Account, UserAccountKey } from "../store/types.js"
 import { orAborted } from "../util/abort.js"
 import { expiryOf } from "./expiry.js"
 import { errorOf } from "./failed.js"
 import type { Providers } from "./provider.js"
 import { type ProviderLoad, providerLoad } from "./provider-load.js"
-import { type RefreshTarget, tokenRefresh, type WaitingCall } from "./refresh.js"
+import { type RefreshTarget, type TokenRefreshOptions, tokenRefresh, type WaitingCall } from "./refresh.js"
 
 /** Access tokens of accounts. They are refreshed when necessary. */
 export interface AccessTokens {
@@ -32,16 +31,8 @@ export interface AccessTokens {
   stop(ms: number): Promise<void>
 }
 
-export interface AccessTokensOptions {
-  tokenRefreshes: TokenRefreshStore
+export interface AccessTokensOptions extends Omit<TokenRefreshOptions, "maxPauseMs" | "stopped"> {
   providers: Providers
-  log: Logger
-  /** The time in milliseconds since 1970. */
-  now: () => number
-  /** The monotonic clock, in milliseconds. */
-  clock: () => number
-  /** The same, but it also advances while the machine is suspended. */
-  elapsed: () => number
   /** The longest pause between two checks of an account that is refreshed, in milliseconds. Default: 1000. */
   maxPauseMs?: number
 }

@@ -2,6 +2,9 @@ import type { DescMethod, Message } from "@bufbuild/protobuf"
 import type { Failure } from "../errors/failure.js"
 import type { Call } from "./call.js"
 
+/** Returns the full name of a method, such as `authwire.v1.UserService/GetUser`. */
+export const fullName = ({ parent, name }: DescMethod): string => `${parent.typeName}/${name}`
+
 /** A unary method as the router sees it. */
 export type Unary = (request: Message, call: Call) => Promise<Message>
 

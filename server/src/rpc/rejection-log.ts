@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto"
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Logger } from "pino"
 import type { Reason } from "../errors/failure.js"
+import { fullName } from "./interceptor.js"
 
 /**
  * Counts calls instead of writing a log line for each. It counts all calls that are rejected because there are too many.
@@ -80,7 +81,7 @@ export function rejections(log: Logger): Rejections {
         if (written < linesPerSecond) return false
       }
       timer ??= setTimeout(flush, lineMs)
-      const name = `${method.parent.typeName}/${method.name}`
+      const name = fullName(method)
       const key = `${name} ${transport} ${outcome}`
       const entry = counts.get(key)
       if (entry === undefined) counts.set(key, { method: name, transport, reason: outcome, calls: 1 })

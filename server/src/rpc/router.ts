@@ -6,7 +6,7 @@ import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { type Codec, codecOf } from "./codec.js"
 import { streamHandler, unaryHandler } from "./handlers.js"
-import type { Interceptor, Observer, Stream, Unary } from "./interceptor.js"
+import { fullName, type Interceptor, type Observer, type Stream, type Unary } from "./interceptor.js"
 import { admission, type Read, runStream, runUnary } from "./running.js"
 
 /** One method, as the listeners serve it. */
@@ -124,7 +124,7 @@ export function createRouter(options: RouterOptions): Router {
   const services = options.services.map((registration) => serve(registration, false))
   if (options.pipeline !== undefined) {
     const unary = services.flatMap(({ methods }) => methods).filter(({ desc }) => desc.methodKind === "unary")
-    const methods = new Map(unary.map((method) => [`${method.desc.parent.typeName}/${method.desc.name}`, method]))
+    const methods = new Map(unary.map((method) => [fullName(method.desc), method]))
     const { draining } = active
     services.push(serve(options.pipeline({ methods, draining }), true))
   }

@@ -21,10 +21,8 @@ export function accountService(deps: {
     async unlinkAccount(request, call) {
       const { revokeSessions } = request
       if (revokeSessions) requireScope(call.identity, "sessions:write")
-      const { revokedSessions = 0, ...account } = found(
-        await accounts.unlink(call, request, { revokeSessions }),
-        "ACCOUNT_NOT_FOUND",
-      )
+      const unlinked = await accounts.unlink(call, request, { revokeSessions })
+      const { revokedSessions = 0, ...account } = found(unlinked, "ACCOUNT_NOT_FOUND")
       return { account: fromAccount(account), revokedSessions: BigInt(revokedSessions) }
     },
     async getAccount(request, call) {

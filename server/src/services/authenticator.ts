@@ -1,14 +1,13 @@
 import type { AuthenticatorService } from "@authwire/proto"
 import type { Implementation } from "../rpc/call.js"
-import type { AuthenticatorStore } from "../store/store.js"
+import type { Store } from "../store/store.js"
 import { fromAuthenticator, toAuthenticator } from "./wire/authenticator.js"
 import { found, toPage } from "./wire/values.js"
 
+type Stores = Pick<Store, "authenticators">
+
 /** Creates the service for the authenticators of the store. */
-export function authenticatorService(deps: {
-  authenticators: AuthenticatorStore
-}): Implementation<typeof AuthenticatorService> {
-  const { authenticators } = deps
+export function authenticatorService({ authenticators }: Stores): Implementation<typeof AuthenticatorService> {
   return {
     async createAuthenticator(request, call) {
       return { authenticator: fromAuthenticator(await authenticators.create(call, toAuthenticator(request))) }

@@ -17,8 +17,7 @@ import { fromUserWithoutEtag } from "./wire/user.js"
 import { found, required, toDate, toPage } from "./wire/values.js"
 
 /** Creates the service for the sessions of the store. */
-export function sessionService(deps: { sessions: SessionStore }): Implementation<typeof SessionService> {
-  const { sessions } = deps
+export function sessionService({ sessions }: { sessions: SessionStore }): Implementation<typeof SessionService> {
   return {
     async createSession(request, call) {
       return { session: fromSession(await sessions.create(call, toSession(request), toSessionOrigin(request))) }

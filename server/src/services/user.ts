@@ -7,13 +7,7 @@ import { fromUser, toCountFilter, toDisabled, toUser, toUserFilter, toUserPatch 
 import { found, toPage } from "./wire/values.js"
 
 /** Creates the service for the users of the store. `newId` generates the id of a user that is created without one. */
-export function userService({
-  store,
-  newId,
-}: {
-  store: Store
-  newId: () => string
-}): Implementation<typeof UserService> {
+export function userService(store: Store, newId: () => string): Implementation<typeof UserService> {
   const { users } = store
   return {
     async createUser(request, call) {
@@ -40,10 +34,8 @@ export function userService({
       return { user: fromUser(found(await users.delete(call, request.id), "USER_NOT_FOUND")) }
     },
     async disableUser(request, call) {
-      const { revokedSessions = 0, ...user } = found(
-        await users.disable(call, request.id, toDisabled(request)),
-        "USER_NOT_FOUND",
-      )
+      const disabled = await users.disable(call, request.id, toDisabled(request))
+      const { revokedSessions = 0, ...user } = found(disabled, "USER_NOT_FOUND")
       return { user: fromUser(user), revokedSessions: BigInt(revokedSessions) }
     },
     async enableUser(request, call) {

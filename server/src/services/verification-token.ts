@@ -5,20 +5,19 @@ import { found, required, toDate } from "./wire/values.js"
 import { fromVerificationToken } from "./wire/verification-token.js"
 
 /** Creates the service for the verification tokens of the store. */
-export function verificationTokenService(deps: {
-  verificationTokens: VerificationTokenStore
-}): Implementation<typeof VerificationTokenService> {
-  const { verificationTokens } = deps
+export function verificationTokenService(
+  tokens: VerificationTokenStore,
+): Implementation<typeof VerificationTokenService> {
   return {
     async createVerificationToken(request, call) {
       const { identifier, token } = request
       const expires = toDate(required(request.expires, "expires"), "expires")
       return {
-        verificationToken: fromVerificationToken(await verificationTokens.create(call, { identifier, token, expires })),
+        verificationToken: fromVerificationToken(await tokens.create(call, { identifier, token, expires })),
       }
     },
     async useVerificationToken(request, call) {
-      const token = found(await verificationTokens.use(call, request), "VERIFICATION_TOKEN_NOT_FOUND")
+      const token = found(await tokens.use(call, request), "VERIFICATION_TOKEN_NOT_FOUND")
       return { verificationToken: fromVerificationToken(token) }
     },
   }

@@ -1,8 +1,7 @@
 import { type AuditEntry, AuditEntrySchema, type ListAuditEntriesRequest } from "@authwire/proto"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
-import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
-import type { CommandOutput } from "../commands/output.js"
+import type { Work } from "../commands/output.js"
 import { printList, timeOf } from "./listing.js"
 import { withService } from "./service.js"
 
@@ -19,7 +18,7 @@ const columns = {
 }
 
 /** `authwire audit`. Throws ConfigurationError and StartError. */
-export async function listAudit(configuration: Configuration<"audit">, output: CommandOutput): Promise<undefined> {
+export const listAudit: Work<"audit"> = async (configuration, output) => {
   const { auditUser, key, method, within } = configuration
   const filters = [
     auditUser === undefined ? [] : [{ case: "userId" as const, value: auditUser }],

@@ -1,25 +1,21 @@
 import { SessionLimitAction, type SessionPolicy, SessionPolicySchema } from "@authwire/proto"
 import { durationFromMs, durationMs } from "@bufbuild/protobuf/wkt"
-import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { durationText } from "../../util/duration-text.js"
-import { type CommandOutput, table } from "../commands/output.js"
+import { type CommandOutput, table, type Work } from "../commands/output.js"
 import { jsonOf } from "./listing.js"
 import { withService } from "./service.js"
 
 const actions = { "end-oldest": SessionLimitAction.END_OLDEST, "reject-new": SessionLimitAction.REJECT_NEW }
 
 /** `authwire policy show`. Throws StartError. */
-export async function showPolicy(
-  configuration: Configuration<"policy show">,
-  output: CommandOutput,
-): Promise<undefined> {
+export const showPolicy: Work<"policy show"> = async (configuration, output) => {
   const { policy } = await withService(configuration, ({ policies }) => policies.getSessionPolicy({}))
   await printPolicy(configuration, output, policy)
 }
 
 /** `authwire policy set`. Waits for the session caches. Throws ConfigurationError and StartError. */
-export async function setPolicy(configuration: Configuration<"policy set">, output: CommandOutput): Promise<undefined> {
+export const setPolicy: Work<"policy set"> = async (configuration, output) => {
   const { maxAge, idleTimeout, maxSessions, atLimit } = configuration
   const given = { max_age: maxAge, idle_timeout: idleTimeout, max_sessions: maxSessions, at_limit: atLimit }
   const paths = Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [path]))

@@ -1,8 +1,7 @@
 import { type Session, SessionSchema } from "@authwire/proto"
-import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
-import { type CommandOutput, typedLine } from "../commands/output.js"
+import { typedLine, type Work } from "../commands/output.js"
 import { jsonOf, maxPageSize, printList, timeOf } from "./listing.js"
 import { withService } from "./service.js"
 
@@ -18,10 +17,7 @@ const columns = {
 }
 
 /** `authwire sessions list`. Throws StartError. */
-export async function listSessions(
-  configuration: Configuration<"sessions list">,
-  output: CommandOutput,
-): Promise<undefined> {
+export const listSessions: Work<"sessions list"> = async (configuration, output) => {
   const { user: userId } = configuration
   await withService(configuration, ({ sessions }) =>
     printList(configuration, output, {
@@ -36,11 +32,7 @@ export async function listSessions(
 }
 
 /** `authwire sessions revoke ID`. Waits for the session caches. Throws StartError. */
-export async function revokeSession(
-  configuration: Configuration<"sessions revoke">,
-  { print, say }: CommandOutput,
-  id: string,
-): Promise<undefined> {
+export const revokeSession: Work<"sessions revoke"> = async (configuration, { print, say }, id) => {
   const { dryRun, json } = configuration
   const session = await withService(configuration, async ({ sessions }) => {
     const call = dryRun ? sessions.getSession({ id }) : sessions.revokeSession({ id, awaitCaches: true })
@@ -58,12 +50,9 @@ export async function revokeSession(
  * `authwire sessions revoke-all`. Without a user it asks for a confirmation. Waits for the session caches. Throws
  * ConfigurationError and StartError.
  */
-export async function revokeSessions(
-  configuration: Configuration<"sessions revoke-all">,
-  { print, say }: CommandOutput,
-): Promise<undefined> {
+export const revokeSessions: Work<"sessions revoke-all"> = async (configuration, { print, say }) => {
   const { userOfAll: userId, provider, dryRun, json } = configuration
-  if (userId === undefined) return revokeAll(configuration, { print, say })
+  if (userId === undefined) return revokeAll(configuration, { print, say }, "")
   if (provider !== undefined) throw new ConfigurationError("sessions revoke-all: give --user or --provider, not both")
   const revoked = await withService(configuration, async ({ sessions }) => {
     if (!dryRun) return (await sessions.revokeUserSessions({ userId, awaitCaches: true })).revoked
@@ -81,10 +70,7 @@ export async function revokeSessions(
 }
 
 /** Ends the sessions of everybody, or those of one provider. Nobody counts them, so it takes as long as for one. */
-async function revokeAll(
-  configuration: Configuration<"sessions revoke-all">,
-  { print, say }: Pick<CommandOutput, "print" | "say">,
-): Promise<undefined> {
+const revokeAll: Work<"sessions revoke-all"> = async (configuration, { print, say }) => {
   const { provider, yes, dryRun, json } = configuration
   const whose = provider === undefined ? "of everybody" : `of everybody who signed in with ${provider}`
   if (dryRun) return say(`dry run: the sessions ${whose} would end; nothing was revoked\n`) as undefined

@@ -7,9 +7,8 @@ import {
 } from "@authwire/proto"
 import { toJson } from "@bufbuild/protobuf"
 import { timestampFromDate } from "@bufbuild/protobuf/wkt"
-import type { Configuration } from "../../config/configuration.js"
 import { StartError } from "../../errors/start-error.js"
-import { type CommandOutput, table } from "../commands/output.js"
+import { type CommandOutput, table, type Work } from "../commands/output.js"
 import { jsonOf, maxPageSize, printList, timeOf } from "./listing.js"
 import { type Service, withService } from "./service.js"
 
@@ -21,11 +20,7 @@ const columns = {
 }
 
 /** `authwire users find TEXT`: by the beginning of the address, or if there is none, of the name. Throws StartError. */
-export async function findUsers(
-  configuration: Configuration<"users find">,
-  output: CommandOutput,
-  text: string,
-): Promise<undefined> {
+export const findUsers: Work<"users find"> = async (configuration, output, text) => {
   await withService(configuration, async ({ users }) => {
     const byEmail = { emailPrefix: text }
     const { users: found } = await users.listUsers({ ...byEmail, pageSize: 1 })
@@ -42,22 +37,14 @@ export async function findUsers(
 }
 
 /** `authwire users show ID`. Throws StartError. */
-export async function showUser(
-  configuration: Configuration<"users show">,
-  output: CommandOutput,
-  id: string,
-): Promise<undefined> {
+export const showUser: Work<"users show"> = async (configuration, output, id) => {
   await withService(configuration, async (service) =>
     printUser(await userOf(service, id), service, configuration, output),
   )
 }
 
 /** `authwire users disable ID`. Waits for the session caches. Throws StartError. */
-export async function disableUser(
-  { reason, until, ...configuration }: Configuration<"users disable">,
-  { print }: CommandOutput,
-  id: string,
-): Promise<undefined> {
+export const disableUser: Work<"users disable"> = async ({ reason, until, ...configuration }, { print }, id) => {
   await withService(configuration, async ({ users }) => {
     const endTime = until && timestampFromDate(until)
     const { user, revokedSessions } = await users.disableUser({ id, reason, endTime, awaitCaches: true })
@@ -67,11 +54,7 @@ export async function disableUser(
 }
 
 /** `authwire users enable ID`. Throws StartError. */
-export async function enableUser(
-  configuration: Configuration<"users enable">,
-  { print }: CommandOutput,
-  id: string,
-): Promise<undefined> {
+export const enableUser: Work<"users enable"> = async (configuration, { print }, id) => {
   await withService(configuration, async ({ users }) => {
     const { user } = await users.enableUser({ id })
     await print(configuration.json ? `${jsonOf(UserSchema, user as User)}\n` : `enabled ${id}\n`)
@@ -79,11 +62,7 @@ export async function enableUser(
 }
 
 /** `authwire users delete ID`. Throws StartError. */
-export async function deleteUser(
-  configuration: Configuration<"users delete">,
-  output: CommandOutput,
-  id: string,
-): Promise<undefined> {
+export const deleteUser: Work<"users delete"> = async (configuration, output, id) => {
   await withService(configuration, async (service) => {
     if (configuration.dryRun) {
       await printUser(await userOf(service, id), service, configuration, output)
@@ -104,11 +83,7 @@ const exportedLists = ["authenticators", "accounts", "sessions", "events"] as co
  * `authwire users export ID`: prints one JSON document with the fields of ExportUserResponse, of which each list has the items
  * of all pages. The document is printed page by page. Throws StartError; then it is incomplete.
  */
-export async function exportUser(
-  configuration: Configuration<"users export">,
-  { print }: CommandOutput,
-  id: string,
-): Promise<undefined> {
+export const exportUser: Work<"users export"> = async (configuration, { print }, id) => {
   await withService(configuration, async ({ users }) => {
     let begun = 0
     let separator = ""

@@ -1,14 +1,13 @@
 import { cleanupRound } from "../../cleanup/cleaner.js"
-import type { Configuration } from "../../config/configuration.js"
 import { expiredStore } from "../../store/sql/index.js"
-import type { CommandOutput } from "./output.js"
+import type { Work } from "./output.js"
 import { withDatabase } from "./with-database.js"
 
 /**
  * `authwire cleanup`: deletes expired rows once, for example in a cron job instead of `--cleanup-interval`. It takes no
  * lease, because concurrent runs skip each other's rows. Throws StartError if the database cannot be reached.
  */
-export async function cleanup(configuration: Configuration<"cleanup">, { print }: CommandOutput): Promise<undefined> {
+export const cleanup: Work<"cleanup"> = async (configuration, { print }) => {
   const total = new Map<string, number>()
   await withDatabase(
     configuration,

@@ -1,14 +1,13 @@
 import { startConsole } from "@authwire/console"
-import type { Configuration } from "../../config/configuration.js"
 import { StartError } from "../../errors/start-error.js"
-import type { CommandOutput } from "./output.js"
+import type { Work } from "./output.js"
 import { stopSignal } from "./stop-signal.js"
 
 /** `authwire console`: serves the console for a running service, until a signal. Throws StartError. */
-export async function serveConsole(
-  { consoleServiceUrl, serviceKey, consolePort, consoleTenant }: Configuration<"console">,
-  { print }: CommandOutput,
-): Promise<undefined> {
+export const serveConsole: Work<"console"> = async (
+  { consoleServiceUrl, serviceKey, consolePort, consoleTenant },
+  { print },
+) => {
   const stopped = stopSignal()
   const console = await startConsole({
     service: consoleServiceUrl,

@@ -1,9 +1,8 @@
-import type { Configuration } from "../../config/configuration.js"
 import { eventFeed } from "../../events/feed.js"
 import { watch } from "../../events/watch.js"
 import { databaseClock, eventStore } from "../../store/sql/index.js"
 import type { StoredEvent } from "../../store/types.js"
-import type { CommandOutput } from "./output.js"
+import type { Work } from "./output.js"
 import { stopSignal } from "./stop-signal.js"
 import { requireTenant, withDatabase } from "./with-database.js"
 
@@ -11,10 +10,7 @@ import { requireTenant, withDatabase } from "./with-database.js"
 const pollMs = 250
 
 /** `authwire events tail`: prints events as they are written, until a signal, or until nobody reads them. Throws StartError. */
-export async function tailEvents(
-  configuration: Configuration<"events tail">,
-  { print }: CommandOutput,
-): Promise<undefined> {
+export const tailEvents: Work<"events tail"> = async (configuration, { print }) => {
   const { tenant, since, after, kinds, json } = configuration
   const stop = new AbortController()
   const stopped = stop.signal

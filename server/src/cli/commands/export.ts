@@ -1,14 +1,13 @@
 import { encryptionKeys } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-folder.js"
-import type { Configuration } from "../../config/configuration.js"
 import { type BulkName, type BulkRows, bulk, bulkNames, sessionPolicyStore } from "../../store/sql/index.js"
 import type { SessionPolicy } from "../../store/types.js"
 import { bulkTimeoutMs } from "./import-source.js"
-import type { CommandOutput } from "./output.js"
+import type { Work } from "./output.js"
 import { requireReadableTexts, requireTenant, withDatabase } from "./with-database.js"
 
 /** `authwire export`: prints all data of a tenant, as one JSON object per line. Throws StartError. */
-export async function exportTenant(given: Configuration<"export">, { print }: CommandOutput): Promise<undefined> {
+export const exportTenant: Work<"export"> = async (given, { print }) => {
   const configuration = { ...withDevSecret(given), databaseStatementTimeoutMs: bulkTimeoutMs, readOnly: true }
   const { tenant, withSecrets } = configuration
   await withDatabase(

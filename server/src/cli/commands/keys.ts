@@ -1,18 +1,14 @@
 import { formatKey, hashSecret, isKeyId, newKey } from "../../auth/api-key.js"
-import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { StoreError } from "../../errors/store-error.js"
 import { apiKeyStore, type Database, databaseClock } from "../../store/sql/index.js"
 import type { ApiKey } from "../../store/types.js"
-import { type CommandOutput, table } from "./output.js"
+import { table, type Work } from "./output.js"
 import { withDatabase } from "./with-database.js"
 
 /** `authwire keys create`. Throws StartError. */
-export async function createKey(
-  configuration: Configuration<"keys create">,
-  { print, say }: CommandOutput,
-): Promise<undefined> {
+export const createKey: Work<"keys create"> = async (configuration, { print, say }) => {
   const { name, tenant, scopes, certificateName, expires } = configuration
   const parts = newKey()
   const secretHash = hashSecret(parts.secret)
@@ -64,10 +60,7 @@ function stateOf({ revoked, expires }: ApiKey, now: Date): "revoked" | "expired"
 }
 
 /** `authwire keys list`. Throws StartError. */
-export async function listKeys(
-  configuration: Configuration<"keys list">,
-  { print }: CommandOutput,
-): Promise<undefined> {
+export const listKeys: Work<"keys list"> = async (configuration, { print }) => {
   const [now, all] = await withDatabase(
     { ...configuration, readOnly: true },
     async (database) => [await timeOf(database), await apiKeyStore(database).list({})] as const,
@@ -88,11 +81,7 @@ export async function listKeys(
 }
 
 /** `authwire keys revoke ID`. Throws ConfigurationError and StartError. */
-export async function revokeKey(
-  configuration: Configuration<"keys revoke">,
-  { print }: CommandOutput,
-  id: string,
-): Promise<undefined> {
+export const revokeKey: Work<"keys revoke"> = async (configuration, { print }, id) => {
   // A text that is not an id may be a whole key, so it is not repeated.
   if (!isKeyId(id)) throw new ConfigurationError("keys revoke: must be the id of a key, as authwire keys list shows it")
   const key = await withDatabase(configuration, async (database) =>

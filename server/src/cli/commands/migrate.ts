@@ -1,5 +1,4 @@
 import { openConfiguredDatabase } from "../../bootstrap/database.js"
-import type { Configuration } from "../../config/configuration.js"
 import { createLog } from "../../logging/logger.js"
 import {
   applyMigrations,
@@ -8,15 +7,15 @@ import {
   migrationStatus,
   revertLastMigration,
 } from "../../store/sql/index.js"
-import type { CommandOutput } from "./output.js"
+import type { CommandOutput, Work } from "./output.js"
 import { withStartError } from "./with-database.js"
 
 type Direction = "up" | "down" | "status"
 
-/** `authwire migrate`, in one of its directions. Throws StartError. */
-export const migrate =
-  (direction: Direction) =>
-  async (configuration: Configuration<`migrate ${Direction}`>, output: CommandOutput): Promise<undefined> => {
+/** Returns `authwire migrate`, in one of its directions. */
+const migrate =
+  (direction: Direction): Work<`migrate ${Direction}`> =>
+  async (configuration, output) => {
     const readOnly = direction === "status"
     const database = await openConfiguredDatabase({ ...configuration, readOnly }, createLog(configuration))
     try {
@@ -25,6 +24,8 @@ export const migrate =
       await database.close()
     }
   }
+
+export const [up, down, status] = [migrate("up"), migrate("down"), migrate("status")]
 
 async function run(direction: Direction, database: Database, { print }: CommandOutput): Promise<void> {
   if (direction === "up") {

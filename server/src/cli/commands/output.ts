@@ -1,6 +1,8 @@
 import { fstatSync, writeFile } from "node:fs"
 import { createInterface } from "node:readline/promises"
 import Table from "cli-table3"
+import type { Configuration } from "../../config/configuration.js"
+import type { Command } from "../../config/option.js"
 import { StartError } from "../../errors/start-error.js"
 
 export interface CommandOutput {
@@ -12,6 +14,13 @@ export interface CommandOutput {
   /** Writes to standard error: remarks about the result. */
   say: (text: string) => void
 }
+
+/** Runs a command. Resolves to the exit code; undefined means 0. Throws ConfigurationError and StartError. */
+export type Work<C extends Command> = (
+  configuration: Configuration<C>,
+  output: CommandOutput,
+  argument: string,
+) => Promise<number | undefined>
 
 /** The error of output whose reader has closed the pipe. It is not reported, because the reader knows. */
 export class OutputClosedError extends StartError {}

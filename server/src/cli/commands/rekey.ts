@@ -1,8 +1,7 @@
 import { encryptionKeys } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-folder.js"
-import type { Configuration } from "../../config/configuration.js"
 import { rekey as rekeyDatabase } from "../../store/sql/index.js"
-import type { CommandOutput } from "./output.js"
+import type { Work } from "./output.js"
 import { withDatabase } from "./with-database.js"
 
 /**
@@ -11,7 +10,7 @@ import { withDatabase } from "./with-database.js"
  *
  * @returns The exit code: 1 if some rows could not be decrypted.
  */
-export async function rekey(given: Configuration<"rekey">, { print }: CommandOutput): Promise<number> {
+export const rekey: Work<"rekey"> = async (given, { print }) => {
   const configuration = withDevSecret(given)
   const { seen, resealed, unreadable } = await withDatabase(
     configuration,

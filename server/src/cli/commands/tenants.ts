@@ -1,19 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { tenantName } from "../../auth/key-fields.js"
-import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { StoreError } from "../../errors/store-error.js"
 import { apiKeyStore, databaseClock, tenantStore } from "../../store/sql/index.js"
-import { type CommandOutput, table, typedLine } from "./output.js"
+import { table, typedLine, type Work } from "./output.js"
 import { requireTenant, withDatabase } from "./with-database.js"
 
 /** `authwire tenants create NAME`. Throws ConfigurationError and StartError. */
-export async function createTenant(
-  configuration: Configuration<"tenants create">,
-  { print }: CommandOutput,
-  name: string,
-): Promise<undefined> {
+export const createTenant: Work<"tenants create"> = async (configuration, { print }, name) => {
   if (!tenantName.test(name)) {
     throw new ConfigurationError(
       "tenants create: a name has 1 to 63 characters of a-z, 0-9 and -, and does not begin with -",
@@ -31,10 +26,7 @@ export async function createTenant(
 }
 
 /** `authwire tenants list`. Throws StartError. */
-export async function listTenants(
-  configuration: Configuration<"tenants list">,
-  { print }: CommandOutput,
-): Promise<undefined> {
+export const listTenants: Work<"tenants list"> = async (configuration, { print }) => {
   const all = await withDatabase({ ...configuration, readOnly: true }, (database) => tenantStore(database).list({}))
   const rows = all.map((tenant) => [tenant.name, tenant.created.toISOString().replace(/\.\d+Z$/, "Z")])
   print(table(["name", "created"], rows))
@@ -48,11 +40,7 @@ const revokedMs = 5_000
  * batches. If it ends early, the tenant and the rest are still there, and the command can be run again. Throws
  * ConfigurationError and StartError.
  */
-export async function deleteTenant(
-  configuration: Configuration<"tenants delete">,
-  { print, say }: CommandOutput,
-  name: string,
-): Promise<undefined> {
+export const deleteTenant: Work<"tenants delete"> = async (configuration, { print, say }, name) => {
   const { batch, dryRun, confirm } = configuration
   if (name === "default") throw new ConfigurationError("tenants delete: the tenant default always exists")
   const advice = "; rows that were deleted stay deleted, and the command can be run again"

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Logger } from "pino"
 import { statusName } from "../../errors/status.js"
-import type { CallEnded, Observer } from "../interceptor.js"
+import { type CallEnded, fullName, type Observer } from "../interceptor.js"
 import type { Rejections } from "../rejection-log.js"
 
 /**
@@ -20,7 +20,7 @@ export function logging(
   return {
     clock,
     of: (method) => {
-      const name = nameOf(method)
+      const name = fullName(method)
       const ended = others.flatMap((of) => of(method) ?? [])
       const record: CallEnded = (call, failure, begun, end, ...messages) => {
         for (const one of ended) one(call, failure, begun, end, ...messages)
@@ -49,12 +49,7 @@ export function logging(
       return (...call) => void setImmediate(record, ...call)
     },
     rejected: (method, transport, requestId, code) => {
-      log.info({ method: nameOf(method), transport, code: statusName(code), request_id: requestId }, "call rejected")
+      log.info({ method: fullName(method), transport, code: statusName(code), request_id: requestId }, "call rejected")
     },
   }
-}
-
-/** Returns a name such as `authwire.v1.UserService/GetUser`. */
-function nameOf({ parent, name }: DescMethod): string {
-  return `${parent.typeName}/${name}`
 }

@@ -1,4 +1,3 @@
-import type { DescMethod } from "@bufbuild/protobuf"
 import {
   ROOT_CONTEXT,
   SpanKind,
@@ -11,7 +10,7 @@ import {
 import { isOwnMethod } from "../../auth/scopes.js"
 import { statusName } from "../../errors/status.js"
 import type { Call } from "../call.js"
-import type { CallEnded, Interceptor } from "../interceptor.js"
+import { type CallEnded, fullName, type Interceptor } from "../interceptor.js"
 
 /** The spans of calls. */
 export interface CallSpans {
@@ -51,7 +50,7 @@ export function callSpans({ tracer, propagator }: CallSpanOptions): CallSpans {
     interceptor: {
       admit(method) {
         if (method.methodKind !== "unary" || !isOwnMethod(method)) return undefined
-        const name = nameOf(method)
+        const name = fullName(method)
         return (call) => {
           const parent = propagator.extract(ROOT_CONTEXT, call, header)
           const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, parent)
@@ -86,8 +85,4 @@ export function callSpans({ tracer, propagator }: CallSpanOptions): CallSpans {
       span.end(end)
     },
   }
-}
-
-function nameOf({ parent, name }: DescMethod): string {
-  return `${parent.typeName}/${name}`
 }

@@ -40,7 +40,7 @@ function writing(lengths: readonly number[], { isUnary = false, response = new R
   const cut = () => {
     state.isCut = true
   }
-  const usage = new RequestUsage({ connection, isOpen: false, lifetimeMs: undefined, cut })
+  const usage = new RequestUsage(connection, false, undefined, cut)
   writeAnswer({ status: 200, body: body() }, response as unknown as NodeResponse, usage, isUnary)
     .then(
       () => {

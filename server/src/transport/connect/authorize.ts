@@ -9,6 +9,7 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect"
 import type { Failure } from "../../errors/failure.js"
 import { wrongSetting } from "../../gateway/policy.js"
+import { firstOf } from "../listener/content-type.js"
 
 /** The path for proxies that do not speak gRPC. */
 export const authorizePath = "/v1/authorize"
@@ -144,8 +145,4 @@ const retryable = new Set([
 
 function plain(headers: readonly HeaderValueOption[]): Record<string, string> {
   return Object.fromEntries(headers.flatMap(({ header }) => (header === undefined ? [] : [[header.key, header.value]])))
-}
-
-function firstOf(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value
 }

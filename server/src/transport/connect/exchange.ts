@@ -3,6 +3,7 @@ import type { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { closeWhenAnswered, cut, endWhenReset } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
+import { firstOf } from "../listener/content-type.js"
 import { endAtOnce, type NodeResponse } from "./answer.js"
 
 /** Node's request object, for HTTP/1.1 or HTTP/2. */
@@ -36,8 +37,7 @@ export class HttpExchange {
 
   /** Returns the first value of a request header, by its lower-case name. */
   header(name: string): string | undefined {
-    const value = this.request.headers[name]
-    return Array.isArray(value) ? value[0] : value
+    return firstOf(this.request.headers[name])
   }
 
   /** The size of the header in bytes, with 32 bytes of overhead for each field (RFC 9113, section 10.5.1). */

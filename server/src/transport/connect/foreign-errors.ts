@@ -13,6 +13,7 @@ import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect
 import { Failure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import { unknownCompression, unnamedCompression } from "../listener/compression.js"
+import { prefixBytes, withPrefix } from "../listener/prefix.js"
 import type { UnparsedJson } from "./unparsed-json.js"
 
 /**
@@ -149,24 +150,16 @@ function rewriteStatus(trailer: Headers, replaced: Replace): void {
 function rewriteEnd(chunk: Uint8Array, type: string, replaced: Replace): Uint8Array {
   const [flags = 0] = chunk
   if (type.startsWith("application/grpc-web") && (flags & trailerFlag) !== 0) {
-    const trailer = trailerParse(chunk.subarray(5))
+    const trailer = trailerParse(chunk.subarray(prefixBytes))
     rewriteStatus(trailer, replaced)
-    return envelope(flags, trailerSerialize(trailer))
+    return withPrefix(flags, trailerSerialize(trailer))
   }
   if (type.startsWith("application/connect+") && (flags & endStreamFlag) !== 0) {
-    const { metadata, error } = endStreamFromJson(chunk.subarray(5))
+    const { metadata, error } = endStreamFromJson(chunk.subarray(prefixBytes))
     const ours = replaced(error)
     return ours === undefined
       ? chunk
-      : envelope(flags, Buffer.from(JSON.stringify(endStreamToJson(metadata, ours, undefined))))
+      : withPrefix(flags, Buffer.from(JSON.stringify(endStreamToJson(metadata, ours, undefined))))
   }
   return chunk
-}
-
-function envelope(flags: number, data: Uint8Array): Uint8Array {
-  const result = Buffer.alloc(5 + data.length)
-  result[0] = flags
-  result.writeUInt32BE(data.length, 1)
-  result.set(data, 5)
-  return result
 }

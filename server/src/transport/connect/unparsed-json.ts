@@ -1,9 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf"
 import type { FieldViolation } from "../../errors/failure.js"
+import { lengthInPrefix, prefixBytes } from "../listener/prefix.js"
 import { jsonFaults } from "./json-faults.js"
-
-/** The length of the prefix of a message in bytes: a flag, and a length of four bytes. */
-const prefixBytes = 5
 
 /**
  * What has arrived of a request in JSON since its last message was read. Connect parses it and says little about what it
@@ -37,7 +35,7 @@ export class UnparsedJson {
     const [first = Buffer.of()] = this.#chunks
     const bytes = this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : first
     if (!this.#hasPrefixes || bytes.length < prefixBytes) return { message: bytes, rest: Buffer.of() }
-    const end = prefixBytes + new DataView(bytes.buffer, bytes.byteOffset, prefixBytes).getUint32(1)
+    const end = prefixBytes + lengthInPrefix(bytes)
     return { message: bytes.subarray(prefixBytes, end), rest: bytes.subarray(end) }
   }
 }

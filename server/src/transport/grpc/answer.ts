@@ -3,6 +3,7 @@ import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
 import { create } from "@bufbuild/protobuf"
 import { encodeBinaryHeader } from "@connectrpc/connect"
 import type { AnswerMetadata } from "../../rpc/call.js"
+import { withPrefix } from "../listener/prefix.js"
 
 type SentStatus = Pick<Status, "code" | "message" | "details">
 
@@ -31,7 +32,7 @@ export function sendMessage(stream: ServerHttp2Stream, message: Uint8Array, meta
   if (isOver(stream)) resolve()
   else {
     sendHeader(stream, metadata)
-    stream.write(withPrefix(message), () => resolve())
+    stream.write(withPrefix(0, message), () => resolve())
   }
   return promise
 }
@@ -41,7 +42,7 @@ export function endWithAnswer(stream: ServerHttp2Stream, message: Uint8Array): v
   if (isOver(stream)) return
   sendHeader(stream)
   stream.once("wantTrailers", sendOk)
-  stream.end(withPrefix(message))
+  stream.end(withPrefix(0, message))
 }
 
 /** Ends a stream with a status, after the messages that were sent. */
@@ -66,14 +67,6 @@ function isOver(stream: ServerHttp2Stream): boolean {
 
 function sendOk(this: ServerHttp2Stream): void {
   this.sendTrailers({ "grpc-status": 0 })
-}
-
-function withPrefix(message: Uint8Array): Buffer {
-  const bytes = Buffer.allocUnsafe(5 + message.length)
-  bytes[0] = 0
-  bytes.writeUInt32BE(message.length, 1)
-  bytes.set(message, 5)
-  return bytes
 }
 
 function trailersOf({ code, message, details }: SentStatus): OutgoingHttpHeaders {

@@ -7,6 +7,7 @@ import { acquireSlot, type Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
 import { usageOf } from "../limits/request-usage.js"
 import { createAcceptor, negotiated } from "../listener/accept.js"
+import { firstOf } from "../listener/content-type.js"
 import { listen } from "../listener/listen.js"
 import type { Listener, ListenerOptions } from "../listener/listener.js"
 import { grpcTimeout } from "../listener/timeout.js"
@@ -74,8 +75,4 @@ export async function openGrpcListener(options: ListenerOptions): Promise<Listen
     },
     closed: listener.closed,
   }
-}
-
-function firstOf(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value
 }

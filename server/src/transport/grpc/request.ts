@@ -2,9 +2,7 @@ import { Code } from "@connectrpc/connect"
 import { Failure, invalidField } from "../../errors/failure.js"
 import type { RequestBody } from "../limits/request-body.js"
 import { unnamedCompression } from "../listener/compression.js"
-
-/** The length of the prefix of a message in bytes: a flag, and a length of four bytes. */
-const prefixBytes = 5
+import { lengthInPrefix, prefixBytes } from "../listener/prefix.js"
 
 /** The messages of a gRPC request. No byte of it is read before the first message is asked for. */
 export class RequestMessages {
@@ -58,7 +56,7 @@ export class RequestMessages {
       first = this.#joined()
       this.#chunks = [first]
     }
-    const length = new DataView(first.buffer, first.byteOffset, prefixBytes).getUint32(1)
+    const length = lengthInPrefix(first)
     // A request whose header names a compression is rejected before it is read.
     if (first[0] !== 0) throw broken(Code.Internal, first[0] === 1 ? unnamedCompression : "a message has unknown flags")
     if (length > this.#maxMessageBytes) {

@@ -18,7 +18,7 @@ function bodyOf(bytes: number, isOpen = false) {
     },
   })
   const connection = new Connection(1, undefined)
-  const usage = new RequestUsage({ connection, isOpen, lifetimeMs: undefined, cut: () => {} })
+  const usage = new RequestUsage(connection, isOpen, undefined, () => {})
   return { body: new RequestBody(source, usage), connection, source, state }
 }
 
@@ -44,12 +44,7 @@ test("S-46: no more is read away than the limit, and nothing for a method that r
 test("a client that sends nothing more is answered without the rest", async () => {
   const source = new Readable({ read() {} })
   source.push(chunk)
-  const usage = new RequestUsage({
-    connection: new Connection(1, undefined),
-    isOpen: false,
-    lifetimeMs: undefined,
-    cut: () => {},
-  })
+  const usage = new RequestUsage(new Connection(1, undefined), false, undefined, () => {})
   await new RequestBody(source, usage).readAway()
   expect([source.readableEnded, source.isPaused()]).toEqual([false, true])
 })

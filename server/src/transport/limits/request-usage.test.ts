@@ -7,7 +7,7 @@ const MiB = 1024 * 1024
 
 function setUp(lifetimeMs: number | undefined, isOpen = false, connection = new Connection(4 * MiB, undefined)) {
   const cut = jest.fn()
-  return { cut, connection, usage: new RequestUsage({ connection, isOpen, lifetimeMs, cut }) }
+  return { cut, connection, usage: new RequestUsage(connection, isOpen, lifetimeMs, cut) }
 }
 
 /** Returns whether a connection's budgets are completely free. */

@@ -5,19 +5,6 @@ import type { Connection } from "./connection.js"
 import { limits } from "./limits.js"
 import type { OpenMethods } from "./open-methods.js"
 
-export interface RequestUsageOptions {
-  connection: Connection
-  /** Whether the method requires no key. */
-  isOpen: boolean
-  /**
-   * The longest time that the request may be open, in milliseconds. Undefined for a stream, which may be open for
-   * hours.
-   */
-  lifetimeMs: number | undefined
-  /** Aborts the request at once. */
-  cut: () => void
-}
-
 /**
  * The bytes and the time that one request and its answer use of their connection's budgets, until `end`. A stream is
  * charged for what arrives until its method reads a message. Each of its messages has a time limit in either direction.
@@ -42,7 +29,8 @@ export class RequestUsage {
   #leaving: NodeJS.Timeout | undefined
   #sent = 0
 
-  constructor({ connection, isOpen, lifetimeMs, cut }: RequestUsageOptions) {
+  /** @param lifetimeMs The longest time that the request may be open, in milliseconds. Undefined for a stream. */
+  constructor(connection: Connection, isOpen: boolean, lifetimeMs: number | undefined, cut: () => void) {
     this.#connection = connection
     this.isOpen = isOpen
     this.#isStream = lifetimeMs === undefined
@@ -141,7 +129,7 @@ export function usageOf(
 ): { usage: RequestUsage; rejection: Failure | undefined } {
   const { isOpen, desc } = method
   const lifetimeMs = desc.methodKind === "unary" ? maxDeadlineMs + limits.closeMs : undefined
-  const usage = new RequestUsage({ connection, isOpen, lifetimeMs, cut })
+  const usage = new RequestUsage(connection, isOpen, lifetimeMs, cut)
   const stream = { cut }
   closing.once("close", () => {
     usage.end()

@@ -31,3 +31,8 @@ export function mediaType(header: string | undefined): string | undefined {
   const isForeign = parameters.some((one) => one.startsWith("charset=") && !/^charset="?utf-?8"?$/.test(one))
   return isForeign ? undefined : type || undefined
 }
+
+/** Returns the first value of a header. */
+export function firstOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}
