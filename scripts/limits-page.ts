@@ -13,7 +13,13 @@ import { maxTenants } from "../server/dist/store/sql/tenants.js"
 import { fewOf, writerPermitsOf } from "../server/dist/store/sql/transaction/connection-permits.js"
 import { rowWaitersOf } from "../server/dist/store/sql/transaction/unit-of-work.js"
 import { limits } from "../server/dist/transport/limits/limits.js"
-import { cacheMessages, type SharedLimit, sharedLimits, sharesInTurns } from "../server/dist/util/shared-limits.js"
+import {
+  cacheMessages,
+  connectionsOfTenant,
+  queueLimitOf,
+  type SharedLimit,
+  sharedLimits,
+} from "../server/dist/util/shared-limits.js"
 
 const count = (value: number) => value.toLocaleString("en-US")
 const seconds = (ms: number) => `${ms / 1000} s`
@@ -23,7 +29,7 @@ const flag = (name: Name) => `\`--${options[name].flag}\``
 const preset = (name: Name) => Number(options[name].default)
 
 const pool = preset("databasePoolSize")
-const queue = preset("databaseQueueLimit")
+const queue = queueLimitOf(preset("maxActiveCalls"))
 const waiting = maxWaitingOfKey(preset("maxActiveCalls"))
 
 const head = "| limit on | per | value | beyond it |\n| --- | --- | --- | --- |"
@@ -44,7 +50,7 @@ const shared: Readonly<Record<keyof typeof sharedLimits, readonly [limit: string
   ],
   answerBytes: ["response bytes that the client has not read", "as on a connection", `${begun} calls are made`],
   activeCalls: ["active reads, writes, and calls of TokenService, each", "wait in turn"],
-  databaseConnections: ["database connections in use", "wait in turn"],
+  databaseConnections: ["database connections in use", "wait"],
   eventStreams: ["streams of events", "TOO_MANY_CALLS"],
   cacheStreams: ["streams of session caches", "OVERLOADED"],
   lastSeen: ["sessions whose `last_seen` waits to be written", "recorded at the next use"],
@@ -134,14 +140,13 @@ ${head}
 ${head}
 | connections in use (${flag("databasePoolSize")}) | process | ${count(pool)} | wait |
 | the same of writers; a fifth is left to readers | process | ${count(writerPermitsOf(pool))} | wait |
-| the same of statements that may examine many rows | process; tenant and process | ${count(fewOf(pool))}; ${count(sharesInTurns(fewOf(pool)).tenant)} | wait in turn |
+| the same of statements that may examine many rows | process; tenant and process | ${count(fewOf(pool))}; ${count(connectionsOfTenant(fewOf(pool)))} | wait |
 | index entries that a statement of a list or a count examines | statement | ${count(examinedAtOnce)}; ${count(countedAtOnce)} | the next statement goes on |
 | items of a page of a list | call | ${count(maxPageItems)} | the page ends, with a token |
 | entries that are examined for a page of a list | call | ${count(examinedAtOnce * slicesOfPage)} | the page ends, with a token |
-| connections of writers of one row | process | 1 | wait in turn |
-| calls that wait for a connection, or to write a row (${flag("databaseQueueLimit")}) | process | ${count(queue)} | QUEUE_FULL |
-| the same of one tenant; of one key | tenant and process; key and process | as many as are left for others; as many as are left of these for other keys | QUEUE_FULL |
-| calls that wait to write one row (a tenth of ${flag("databaseQueueLimit")}) | process | ${count(rowWaitersOf(queue))} | QUEUE_FULL |
+| connections of writers of one row | process | 1 | wait |
+| calls that wait for a connection, or to write a row (four times ${flag("maxActiveCalls")}, and 100) | process | ${count(queue)} | QUEUE_FULL |
+| calls that wait to write one row (a tenth of that) | process | ${count(rowWaitersOf(queue))} | QUEUE_FULL |
 | authenticators, which are listed together; each counts for at least 1 KiB | user | ${bytes(maxBytesOfUser)} | INVALID_FIELD |
 | API keys to which calls add, without those that were revoked more than a minute ago | tenant | ${count(maxKeysOfTenant)} | INVALID_FIELD |
 | tenants to which calls add | database | ${count(maxTenants)} | INVALID_FIELD |
@@ -149,7 +154,7 @@ ${head}
 ## Shares of tenants and API keys
 
 API keys share these limits of a process. Each tenant has a part of them, and each key a part of that. What one tenant leaves is at
-least all that one key may have, or of the connections a quarter. Of that for which calls wait in turns it is a tenth.
+least all that one key may have, or of the connections a quarter. Of that for which calls wait it is a tenth.
 
 The options above change the limits of connections, active calls and database connections in proportion. Those of request bytes grow
 if a key has less than 2.5 times ${flag("maxMessageBytes")}.

@@ -13,9 +13,9 @@ test("S-46: docs/limits.md is made from the limits of the code, and has each of 
 })
 
 test("S-47: the shared limits leave others as much as a key may have, and follow the options", () => {
-  for (const { process, tenant, key, inTurns } of Object.values<SharedLimit>(sharedLimits)) {
+  for (const { process, tenant, key, isQueued } of Object.values<SharedLimit>(sharedLimits)) {
     expect(tenant).toBeGreaterThanOrEqual(key)
-    expect(process - tenant).toBeGreaterThanOrEqual(inTurns ? Math.floor(process / 10) : Math.min(key, process / 4))
+    expect(process - tenant).toBeGreaterThanOrEqual(isQueued ? Math.floor(process / 10) : Math.min(key, process / 4))
   }
   expect(sharedLimits.connections.process).toBe(Number(options.maxConnections.default))
   expect(sharedLimits.activeCalls.process).toBe(Number(options.maxActiveCalls.default))

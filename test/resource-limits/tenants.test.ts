@@ -133,8 +133,8 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
   databaseConnections: {
     start() {
       const permits = connectionPermits(queue(1_000), sharedLimits.databaseConnections.process)
-      return (owner) => {
-        const acquired = permits.acquire("read", { owner, signal: endOfTest.signal })
+      return ({ tenant }) => {
+        const acquired = permits.acquire("read", { tenant, signal: endOfTest.signal })
         return Promise.race([acquired.catch(() => false), nextTurn(false)])
       }
     },

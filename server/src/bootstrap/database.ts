@@ -18,6 +18,7 @@ import {
   urlsOfHosts,
 } from "../store/sql/index.js"
 import type { Store } from "../store/store.js"
+import { queueLimitOf } from "../util/shared-limits.js"
 import { passwordReader } from "./database-password.js"
 import { makeFolder } from "./dev-folder.js"
 import type { Instruments } from "./instruments.js"
@@ -27,7 +28,7 @@ export type DatabaseConfiguration = Configuration<"migrate up"> &
   Partial<
     Pick<
       Configuration,
-      "migrate" | "databaseReadUrl" | "databasePoolSize" | "databaseQueueLimit" | "databaseStatementTimeoutMs"
+      "migrate" | "databaseReadUrl" | "databasePoolSize" | "maxActiveCalls" | "databaseStatementTimeoutMs"
     >
   > & {
     /** Whether the command only reads the database. A file is then neither created nor changed, and nothing is migrated. */
@@ -40,7 +41,7 @@ export async function openConfiguredDatabase(
   log: Logger,
   instruments?: Instruments,
 ): Promise<Database> {
-  const { databaseUrl, readOnly = false } = configuration
+  const { databaseUrl, maxActiveCalls, readOnly = false } = configuration
   const metrics = instruments?.metrics?.store
   const logUnreadable = unreadableRows(log)
   try {
@@ -52,7 +53,7 @@ export async function openConfiguredDatabase(
       readUrl: configuration.databaseReadUrl,
       readPassword: passwordReader(configuration),
       poolSize: configuration.databasePoolSize,
-      queueLimit: configuration.databaseQueueLimit,
+      queueLimit: maxActiveCalls === undefined ? undefined : queueLimitOf(maxActiveCalls),
       statementTimeoutMs: configuration.databaseStatementTimeoutMs,
       connectTimeoutMs: configuration.databaseConnectTimeoutMs,
       readOnly,

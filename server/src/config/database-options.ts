@@ -48,12 +48,7 @@ export const databaseOptions = {
   databasePoolSize: {
     value: integer(1, 1000),
     default: "10",
-    help: "The maximum number of database connections for calls, per process. Tenants and their API keys take turns; a tenant gets at most nine tenths, and a key eight. A fifth is reserved for reads, and at most a fifth is used for counts and for lists of users with thousands of sessions. Two more connections are used for health and API keys. (SQLite has one connection.)",
-  },
-  databaseQueueLimit: {
-    value: integer(0, 1_000_000),
-    default: "2000",
-    help: "The maximum number of calls that may wait for a connection or for their turn to write a row, per process; further calls are rejected at once with RESOURCE_EXHAUSTED. A tenant has at most as many as are left for others, and an API key at most as many as are left of these for other keys: alone, a third. A tenth of them may wait for the same row. A call that waits for a row does not count as an active call, so writers of locked rows reach this limit and not --max-active-calls. (SQLite has one lock for all rows.)",
+    help: "The maximum number of database connections for calls, per process. A tenant gets at most nine tenths. A fifth is reserved for reads, and at most a fifth is used for counts and for lists of users with thousands of sessions. Two more connections are used for health and API keys. (SQLite has one connection.)",
   },
   databaseStatementTimeoutMs: {
     value: integer(10, 600_000),

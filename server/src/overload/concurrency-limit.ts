@@ -1,6 +1,6 @@
 import { Failure } from "../errors/failure.js"
 import type { Owner } from "../util/owner.js"
-import { sharesInTurns } from "../util/shared-limits.js"
+import { sharesOfCalls } from "../util/shared-limits.js"
 import { oldest, Turns } from "../util/turns.js"
 
 /** Limits the calls in progress, and shares the limit fairly among tenants and their API keys. */
@@ -71,7 +71,7 @@ interface KeyCalls {
  * a burst, and short when the queue never empties.
  */
 export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): ConcurrencyLimit {
-  const shares = sharesInTurns(maxCalls, Math.floor)
+  const shares = sharesOfCalls(maxCalls)
   const maxWaiting = maxWaitingOfKey(maxCalls)
   let active = 0
   const waiting = new Turns<PendingCall>()

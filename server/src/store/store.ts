@@ -1,5 +1,4 @@
 import type { Span } from "@opentelemetry/api"
-import type { Owner } from "../util/owner.js"
 import type {
   AccessedSession,
   Account,
@@ -53,11 +52,8 @@ import type {
  */
 export interface Waiter {
   readonly signal?: AbortSignal | undefined
-  /**
-   * Whose share of the database the work uses. Tenants and their keys take turns at it, and none gets all of it. Default: work of the
-   * service itself, which takes turns with the tenants.
-   */
-  readonly owner?: Owner | undefined
+  /** The tenant that works, which never gets all connections to the database. Default: the service itself, whose work is bounded. */
+  readonly tenant?: string | undefined
   /** The recorded spans of the waiting calls. Statements are shown inside each of them. Default: none. */
   readonly spans?: readonly Span[] | undefined
 }

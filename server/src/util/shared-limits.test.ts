@@ -2,8 +2,8 @@ import { describe, expect, test } from "@jest/globals"
 import { pacer } from "./pacer.js"
 import { cacheMessages, type SharedLimit, scaled, sharedLimits, sharesOf } from "./shared-limits.js"
 
-/** Those without turns, for which there are budgets. */
-const budgets = Object.entries<SharedLimit>(sharedLimits).filter(([, { inTurns }]) => !inTurns)
+/** Those for which calls do not wait. They are budgets. */
+const budgets = Object.entries<SharedLimit>(sharedLimits).filter(([, { isQueued }]) => !isQueued)
 
 describe.each(budgets)("the limit of %s", (_, limit) => {
   /** Takes all that keys of a tenant get, one after the other. Returns what each of 100 keys got. */

@@ -15,22 +15,29 @@ export interface SharedLimit {
    * go on. Default: 0.
    */
   readonly reserve?: number
-  /** Whether calls wait in turns for it (turns.ts). Then a tenant leaves a tenth only. Default: false. */
-  readonly inTurns?: boolean
+  /** Whether calls wait for it. Then a tenant leaves a tenth only. Default: false. */
+  readonly isQueued?: boolean
 }
 
 const MiB = 1024 * 1024
 
 /**
- * Returns the shares of a limit for which calls wait in turns. A tenth is left to other tenants, and two tenths to other keys, even if
- * none of them calls now, so that their first calls need not wait.
- *
- * @param round Rounds what is left to others. Math.floor leaves nothing of a limit below ten to other tenants.
+ * Returns the shares of a limit of active calls. A tenth is left to other tenants, and two tenths to other keys, even if none of them
+ * calls now, so that their first calls need not wait. Of a limit below ten, nothing is left to other tenants.
  */
-export function sharesInTurns(process: number, round: (part: number) => number = Math.ceil): SharedLimit {
-  const without = (part: number) => Math.max(1, process - round(process * part))
-  return { process, tenant: without(0.1), key: without(0.2), inTurns: true }
+export function sharesOfCalls(process: number): SharedLimit {
+  const without = (part: number) => Math.max(1, process - Math.floor(process * part))
+  return { process, tenant: without(0.1), key: without(0.2), isQueued: true }
 }
+
+/** Returns the share of one tenant, and of any of its keys, of a number of database connections: without a tenth, but at least one. */
+export const connectionsOfTenant = (process: number): number => Math.max(1, process - Math.ceil(process / 10))
+
+/**
+ * Returns how many units of work may wait for the database: more than all active calls need, because the service has work of its own. A
+ * tenth of them may wait for one row, so that a locked row leaves half of the writes of a key to others.
+ */
+export const queueLimitOf = (maxActiveCalls: number): number => 4 * maxActiveCalls + 100
 
 /** All limits of a process that API keys share. docs/limits.md is made from them. */
 export const sharedLimits = {
@@ -51,9 +58,14 @@ export const sharedLimits = {
   /** Bytes of answers that clients have not received yet. */
   answerBytes: { process: 256 * MiB, tenant: 192 * MiB, key: 64 * MiB, reserve: 32 * MiB },
   /** Active calls that read, as many that write, and as many of TokenService. The process's number is that of `--max-active-calls`. */
-  activeCalls: sharesInTurns(256, Math.floor),
+  activeCalls: sharesOfCalls(256),
   /** Database connections in use. The process's number is that of `--database-pool-size`. */
-  databaseConnections: sharesInTurns(10),
+  databaseConnections: {
+    process: 10,
+    tenant: connectionsOfTenant(10),
+    key: connectionsOfTenant(10),
+    isQueued: true,
+  },
   /** Streams of events. Each may buffer 1,000 events. */
   eventStreams: { process: 512, tenant: 384, key: 64 },
   /** Streams of clients that cache sessions. */

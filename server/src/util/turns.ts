@@ -31,10 +31,6 @@ export class Turns<Item> {
     return this.#tenants.get(tenant)?.keys.get(keyId)?.items.size ?? 0
   }
 
-  countOfTenant({ tenant }: Owner): number {
-    return this.#tenants.get(tenant)?.size ?? 0
-  }
-
   add(owner: Owner, item: Item): void {
     let lines = this.#tenants.get(owner.tenant)
     if (lines === undefined) {
@@ -60,23 +56,11 @@ export class Turns<Item> {
   }
 
   /**
-   * Returns the next item, and leaves it where it is.
+   * Removes and returns the next item. Its key has its next turn after all others of the tenant, and its tenant after all others.
    *
-   * @param choose Returns one of the items of an owner, the oldest first, or undefined if none of them may be next. Default: the
-   *   oldest.
+   * @param choose Returns one of the items of an owner, the oldest first, or undefined if none of them may be next.
    */
-  next(choose: (items: Iterable<Item>, owner: Owner) => Item | undefined = oldest): Item | undefined {
-    for (const { keys } of this.#tenants.values()) {
-      for (const { owner, items } of keys.values()) {
-        const item = choose(items, owner)
-        if (item !== undefined) return item
-      }
-    }
-    return undefined
-  }
-
-  /** Removes and returns the next item. Its key has its next turn after all others of the tenant, and its tenant after all others. */
-  take(choose: (items: Iterable<Item>, owner: Owner) => Item | undefined = oldest): Item | undefined {
+  take(choose: (items: Iterable<Item>, owner: Owner) => Item | undefined): Item | undefined {
     for (const [tenant, lines] of this.#tenants) {
       for (const [keyId, line] of lines.keys) {
         const { owner, items } = line

@@ -133,9 +133,9 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
   const unitOf = (
     purpose: UnitOfWork["purpose"],
-    { signal, owner, spans }: Waiter,
+    { signal, tenant, spans }: Waiter,
     rows?: readonly string[],
-  ): UnitOfWork => ({ purpose, rows, signal, owner, spans })
+  ): UnitOfWork => ({ purpose, rows, signal, tenant, spans })
 
   /** Runs work in a transaction on a connection. */
   async function committed<T>(connection: PooledConnection, { signal }: Waiter, work: () => Promise<T>): Promise<T> {

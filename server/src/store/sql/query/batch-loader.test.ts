@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals"
 import { trace } from "@opentelemetry/api"
-import type { Waiter } from "../../store.js"
-import { coalesce } from "./batch-loader.js"
+import { coalesce, type LookupWaiter } from "./batch-loader.js"
 
 describe("coalesce", () => {
   const doubled = () =>
-    jest.fn(async (keys: readonly number[], _waiter: Waiter) => keys.map((key) => (key < 0 ? undefined : key * 2)))
+    jest.fn(async (keys: readonly number[], _waiter: LookupWaiter) =>
+      keys.map((key) => (key < 0 ? undefined : key * 2)),
+    )
 
   test.each([
     [8, [[3, -1, 5]]],
@@ -24,22 +25,6 @@ describe("coalesce", () => {
     await Promise.all([find(1, { spans: spans.slice(0, 1) }), find(2, {}), find(3, { spans: spans.slice(1) })])
     await Promise.all([find(4, {}), find(5, {})])
     expect(load.mock.calls.map(([, waiter]) => waiter.spans)).toEqual([spans, undefined])
-  })
-
-  test("a batch counts for its API key, that of several keys for none of them, and that of several tenants for no tenant", async () => {
-    const load = doubled()
-    const find = coalesce({ limit: 8, ahead: 2 }, load)
-    const a = { tenant: "t", keyId: "a" }
-    await find(1, { owner: a })
-    await Promise.all([1, 2].map((key) => find(key, { owner: a })))
-    await Promise.all([a, { tenant: "t", keyId: "b" }].map((owner, key) => find(key, { owner })))
-    await Promise.all([a, { tenant: "u", keyId: "c" }].map((owner, key) => find(key, { owner })))
-    await Promise.all([a, undefined].map((owner, key) => find(key, { owner })))
-    const [, , ofSeveralKeys, ofSeveralTenants, alsoOfTheService] = load.mock.calls.map(([, { owner }]) => owner)
-    expect(load.mock.calls.slice(0, 2).map(([, { owner }]) => owner)).toEqual([a, a])
-    expect(ofSeveralKeys).toEqual({ tenant: "t", keyId: expect.not.stringMatching(/^[ab]$/) })
-    expect(ofSeveralTenants).toEqual({ tenant: expect.not.stringMatching(/^[tu]$/), keyId: undefined })
-    expect(alsoOfTheService).toEqual(ofSeveralTenants)
   })
 
   test("a single lookup is loaded with its own signal", async () => {

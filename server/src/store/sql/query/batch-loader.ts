@@ -1,14 +1,13 @@
-import type { Owner } from "../../../util/owner.js"
 import type { Waiter } from "../../store.js"
 
-/** Finds the row of a key, or undefined. Throws the reason of the waiter's signal when it aborts first. */
-export type Lookup<Key, Row> = (key: Key, waiter: Waiter) => Promise<Row | undefined>
+/** Who waits for a lookup, or for all of a batch. */
+export type LookupWaiter = Pick<Waiter, "signal" | "spans">
 
-interface PendingLookup<Key, Row> {
+/** Finds the row of a key, or undefined. Throws the reason of the waiter's signal when it aborts first. */
+export type Lookup<Key, Row> = (key: Key, waiter: LookupWaiter) => Promise<Row | undefined>
+
+interface PendingLookup<Key, Row> extends LookupWaiter {
   readonly key: Key
-  readonly signal: Waiter["signal"]
-  readonly owner: Waiter["owner"]
-  readonly spans: Waiter["spans"]
   resolve(row: Row | undefined): void
   reject(reason: unknown): void
 }
@@ -19,10 +18,6 @@ export interface CoalesceOptions {
   /** While this many statements run, further lookups wait until one of them ends, or until they fill a statement. */
   ahead: number
 }
-
-/** The owners of batches for several keys of a tenant, and for several tenants. No key has this id, and no tenant this name. */
-const several = " several"
-const severalTenants: Owner = { tenant: several, keyId: undefined }
 
 /** About the longest time that a lookup waits for a running statement, in milliseconds: that statement may hang. */
 const longestWaitMs = 1
@@ -36,7 +31,7 @@ const longestWaitMs = 1
  */
 export function coalesce<Key, Row>(
   { limit, ahead }: CoalesceOptions,
-  load: (keys: readonly Key[], waiter: Waiter) => Promise<readonly (Row | undefined)[]>,
+  load: (keys: readonly Key[], waiter: LookupWaiter) => Promise<readonly (Row | undefined)[]>,
 ): Lookup<Key, Row> {
   let waiting: PendingLookup<Key, Row>[] = []
   let active = 0
@@ -77,8 +72,8 @@ export function coalesce<Key, Row>(
       const rows = await load(
         batch.map(({ key }) => key),
         shared === undefined
-          ? { signal: first?.signal, owner: first?.owner, spans: first?.spans }
-          : { signal: shared.signal, owner: ownerOf(batch), spans: spansOf(batch) },
+          ? { signal: first?.signal, spans: first?.spans }
+          : { signal: shared.signal, spans: spansOf(batch) },
       )
       for (const [index, waiter] of batch.entries()) waiter.resolve(rows[index])
     } catch (reason) {
@@ -90,9 +85,9 @@ export function coalesce<Key, Row>(
     }
   }
 
-  return (key, { signal, owner, spans }) =>
+  return (key, { signal, spans }) =>
     new Promise((resolve, reject) => {
-      waiting.push({ key, signal, owner, spans, resolve, reject })
+      waiting.push({ key, signal, spans, resolve, reject })
       schedule()
     })
 }
@@ -100,17 +95,6 @@ export function coalesce<Key, Row>(
 /** The spans of all callers. Few calls are recorded, so that most batches have none. */
 function spansOf<Key, Row>(batch: readonly PendingLookup<Key, Row>[]): Waiter["spans"] {
   return batch.some(({ spans }) => spans !== undefined) ? batch.flatMap(({ spans = [] }) => spans) : undefined
-}
-
-/**
- * A batch of several owners takes turns of its own, so that it does not wait behind the other work of one of them: as one key of their
- * tenant, or as one tenant.
- */
-function ownerOf<Key, Row>([first, ...others]: readonly PendingLookup<Key, Row>[]): Waiter["owner"] {
-  const { tenant, keyId } = first?.owner ?? {}
-  if (others.some(({ owner }) => owner?.tenant !== tenant)) return severalTenants
-  const isOfOneKey = tenant === undefined || others.every(({ owner }) => owner?.keyId === keyId)
-  return isOfOneKey ? first?.owner : { tenant, keyId: several }
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { ObjectLiteral, SelectQueryBuilder } from "typeorm"
 import { oncePer } from "../../../util/once-per.js"
-import type { Caller, Waiter } from "../../store.js"
+import type { Caller } from "../../store.js"
 import type { Database } from "../database.js"
-import { coalesce } from "./batch-loader.js"
+import { coalesce, type LookupWaiter } from "./batch-loader.js"
 import { type Cell, itemParameters, type Statement, statement, textOf } from "./statement.js"
 
 export interface SharedLookupOptions {
@@ -47,17 +47,20 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
     return statement(select, { ...items.parameters, tenant: ({ tenant }) => tenant })
   }
 
-  const loadOf = (tenant: Cell) => async (keys: readonly Cell[][], waiter: Waiter) => {
-    database.observer?.lookedUp(keys.length)
-    if (keys.length > 1) for (const span of waiter.spans ?? []) span.setAttribute("authwire.lookups", keys.length)
-    const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
-    const rows = await database.reads(waiter).read(select, { tenant, keys })
-    if (keys.length === 1) return rows
-    const byKey = new Map(rows.map((cells) => [textOf(cells.slice(-key.length)), cells]))
-    return keys.map((cells) => byKey.get(textOf(cells)))
-  }
+  const loadOf =
+    (tenant: string) =>
+    async (keys: readonly Cell[][], { signal, spans }: LookupWaiter) => {
+      database.observer?.lookedUp(keys.length)
+      if (keys.length > 1) for (const span of spans ?? []) span.setAttribute("authwire.lookups", keys.length)
+      const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
+      const cell = database.tables.users.cell("tenant", tenant)
+      const rows = await database.reads({ tenant, signal, spans }).read(select, { tenant: cell, keys })
+      if (keys.length === 1) return rows
+      const byKey = new Map(rows.map((cells) => [textOf(cells.slice(-key.length)), cells]))
+      return keys.map((cells) => byKey.get(textOf(cells)))
+    }
 
   // Callers can create a limited number of tenants only.
-  const lookupOf = oncePer((tenant: string) => coalesce(options, loadOf(database.tables.users.cell("tenant", tenant))))
+  const lookupOf = oncePer((tenant: string) => coalesce(options, loadOf(tenant)))
   return (caller: Caller, cells: Cell[]): Promise<Cell[] | undefined> => lookupOf(caller.tenant)(cells, caller)
 }

@@ -10,9 +10,6 @@ test("a caller alone keeps what the getters of a call return, but no transaction
     get tenant() {
       return "acme"
     }
-    get owner() {
-      return { tenant: "acme", keyId: "k" }
-    }
   }
-  expect(alone(new Call())).toEqual({ tenant: "acme", owner: { tenant: "acme", keyId: "k" }, signal })
+  expect(alone(new Call())).toEqual({ tenant: "acme", signal })
 })

@@ -3,9 +3,6 @@ import { afterEach, expect, jest, test } from "@jest/globals"
 import { connectionPermits, type Purpose } from "./connection-permits.js"
 import { queue } from "./queue.js"
 
-/** A key by its name, and its tenant by the first letter. */
-const ownerOf = (key?: string) => (key ? { tenant: key[0] as string, keyId: key } : undefined)
-
 /** Permits, and the names of those who have got one, in their order. */
 function recorded(permits: number, queueLimit = 10) {
   const waiting = queue(queueLimit)
@@ -13,9 +10,9 @@ function recorded(permits: number, queueLimit = 10) {
   const order: string[] = []
   return {
     ...{ order, close: waiting.close, permits: all },
-    release: (purpose: Purpose, key?: string) => all.release(purpose, { owner: ownerOf(key) }),
-    async acquire(name: string, purpose: Purpose, signal?: AbortSignal, key?: string) {
-      const shared = await all.acquire(purpose, { signal, owner: ownerOf(key) })
+    release: (purpose: Purpose, tenant?: string) => all.release(purpose, { tenant }),
+    async acquire(name: string, purpose: Purpose, signal?: AbortSignal, tenant?: string) {
+      const shared = await all.acquire(purpose, { signal, tenant })
       order.push(shared === undefined ? name : `${name} joins ${shared}`)
     },
   }
@@ -45,32 +42,13 @@ test("writers leave permits to readers, and work that has met a lock leaves perm
   expect(order).toEqual(["read 3"])
 })
 
-test("S-22: keys take turns, each in its own order, and work of the service itself is one of them", async () => {
-  const { acquire, release, order } = recorded(1, 20)
-  acquire("first", "read", undefined, "a")
-  for (const n of [1, 2, 3])
-    for (const purpose of ["read", "write"] as const) acquire(`${purpose} ${n} of a`, purpose, undefined, "a")
-  for (const name of ["b", "b again"]) acquire(name, "read", undefined, "b")
-  acquire("the service", "read")
-  for (const [purpose, key] of [
-    ["read", "a"],
-    ["read", "a"],
-    ["read", "b"],
-    ["read", ""],
-    ["write", "a"],
-  ] as const) {
-    release(purpose, key)
-    await nextTurn()
-  }
-  expect(order.slice(1)).toEqual(["read 1 of a", "b", "the service", "write 1 of a", "b again"])
-})
-
-test("S-22: neither a key nor a tenant gets all permits or all of a purpose, also if nobody else calls", async () => {
+test("S-22: a tenant gets neither all permits nor all of a purpose, also if nobody else calls", async () => {
   const { acquire, release, permits, order } = recorded(10, 100)
-  const all = (purpose: Purpose, count: number, key?: string) => {
-    for (let n = 0; n < count; n++) acquire(`${purpose} ${key}`, purpose, undefined, key)
+  const all = (purpose: Purpose, count: number, tenant?: string) => {
+    for (let n = 0; n < count; n++) acquire(`${purpose} ${tenant}`, purpose, undefined, tenant)
   }
   all("retry", 3, "a")
+  all("scan", 3, "a")
   all("write", 10, "a")
   all("read", 5, "a")
   await nextTurn()
@@ -78,13 +56,11 @@ test("S-22: neither a key nor a tenant gets all permits or all of a purpose, als
     Object.entries(Object.groupBy(order.splice(0), (name) => name)).map(([name, some]) => [name, some?.length]),
   ).toEqual([
     ["retry a", 1],
-    ["write a", 5],
-    ["read a", 2],
+    ["scan a", 1],
+    ["write a", 6],
+    ["read a", 1],
   ])
-  all("write", 2, "a2")
-  await nextTurn()
-  expect(order.splice(0)).toEqual(["write a2"])
-  // Others have the rest at once, although calls of the key wait.
+  // Others have the rest at once, although calls of the tenant wait.
   acquire("write b", "write", undefined, "b")
   await nextTurn()
   expect(order.splice(0)).toEqual(["write b"])
@@ -96,22 +72,6 @@ test("S-22: neither a key nor a tenant gets all permits or all of a purpose, als
   for (const n of [1, 2]) own.acquire(`${n}`, "read")
   await nextTurn()
   expect(own.order).toEqual(["1", "2"])
-})
-
-test("neither a key nor a tenant can fill the queue", async () => {
-  const { acquire } = recorded(1, 10)
-  acquire("first", "read", undefined, "a")
-  const waitsOf = async (key: string, count: number) => {
-    const outcomes = Array.from({ length: count }, () => {
-      const outcome = acquire(key, "read", undefined, key).catch(({ reason }) => reason)
-      return Promise.race([outcome, nextTurn("waits")])
-    })
-    return (await Promise.all(outcomes)).filter((outcome) => outcome === "waits").length
-  }
-  expect(await waitsOf("a", 10)).toBe(4)
-  expect(await waitsOf("a2", 10)).toBe(1)
-  expect(await waitsOf("b", 10)).toBe(2)
-  expect(await waitsOf("c", 10)).toBe(1)
 })
 
 test("a permit that several may have goes to who came first, and not to a newcomer", async () => {

@@ -1,7 +1,6 @@
-import type { Owner } from "../../../util/owner.js"
-import { sharesInTurns } from "../../../util/shared-limits.js"
+import { connectionsOfTenant } from "../../../util/shared-limits.js"
 import type { Waiter } from "../../store.js"
-import { type Queue, theService } from "./queue.js"
+import type { Queue } from "./queue.js"
 
 /**
  * What a unit of work needs its connection for:
@@ -13,22 +12,23 @@ import { type Queue, theService } from "./queue.js"
  * - `retry`: work that has met a lock. Few connections are for it, so that most stay free for work that has met none.
  * - `shared`: a transaction that further work may join while it runs.
  */
-export type Purpose = (typeof purposes)[number]
-const purposes = ["read", "scan", "write", "retry", "shared"] as const
-const onlyShared: readonly Purpose[] = ["shared"]
+export type Purpose = "read" | "scan" | "write" | "retry" | "shared"
 
 /** Who has a permit, or waits for one. */
-type PermitHolder = Pick<Waiter, "signal" | "owner">
+type PermitHolder = Pick<Waiter, "signal" | "tenant">
+
+/** What a waiter waits for. `arrived` is its time by `performance.now()`. */
+interface Wanted extends Pick<Waiter, "tenant"> {
+  readonly purpose: Purpose
+  readonly arrived: number
+}
 
 /**
- * The permits for the connections of the pool, and all that waits for one of them. Tenants and their API keys take turns, and none gets all
- * of the permits for a purpose. Who waits for a `shared` connection is also admitted by a transaction that has a place left.
+ * The permits for the connections of the pool, and all that waits for one of them, in the order of arrival. No tenant gets all of the
+ * permits for a purpose. Who waits for a `shared` connection is also admitted by a transaction that has a place left.
  */
 export interface ConnectionPermits<Shared> {
-  /**
-   * Waits for a permit. For `shared`, it may return a transaction to join instead. Throws as Line.wait does. The waiters of one key are
-   * admitted in the order of arrival, of those whose limit is not reached.
-   */
+  /** Waits for a permit. For `shared`, it may return a transaction to join instead. Throws as Line.wait does. */
   acquire(purpose: Purpose, holder: PermitHolder): Promise<Shared | undefined>
   release(purpose: Purpose, holder: PermitHolder): void
   /** Lets the next waiter for a shared connection join a transaction. Returns false if nobody waits. */
@@ -58,93 +58,91 @@ export const fewOf = (permits: number): number => Math.max(1, Math.floor(permits
 /** How many of the permits are for work that may hold its connection while it waits for a lock. The others stay free for readers. */
 export const writerPermitsOf = (permits: number): number => Math.max(1, permits - fewOf(permits))
 
-type Held = Record<Purpose, number>
-const none: Readonly<Held> = { read: 0, scan: 0, write: 0, retry: 0, shared: 0 }
-function heldBy<Owner>(all: Map<Owner, Held>, owner: Owner): Held {
-  let held = all.get(owner)
-  if (held === undefined) {
-    held = { ...none }
-    all.set(owner, held)
-  }
-  return held
+/** Permits that are held, or may be. */
+interface Counts {
+  all: number
+  /** Those for writes, retries and shared transactions. */
+  writers: number
+  scan: number
+  retry: number
 }
 
-const writersOf = ({ write, retry, shared }: Held) => write + retry + shared
-const allOf = (held: Held) => held.read + held.scan + writersOf(held)
+const none: Readonly<Counts> = { all: 0, writers: 0, scan: 0, retry: 0 }
+
+/** The counts to which a permit belongs. */
+const countsOf: Readonly<Record<Purpose, readonly (keyof Counts)[]>> = {
+  read: ["all"],
+  scan: ["all", "scan"],
+  write: ["all", "writers"],
+  retry: ["all", "writers", "retry"],
+  shared: ["all", "writers"],
+}
 
 /** @param permits The number of permits. */
 export function connectionPermits<Shared>(queue: Queue, permits: number): ConnectionPermits<Shared> {
-  const line = queue.line<Shared | undefined, Purpose>()
-  const held = { ...none }
-  /**
-   * The permits of each tenant, and of each API key, that has made a call. The work of the service itself, which is bounded, may have
-   * all.
-   */
-  const heldByTenants = new Map<string, Held>()
-  const heldByKeys = new Map<string | undefined, Held>()
+  const line = queue.line<Shared | undefined, Wanted>()
   const few = fewOf(permits)
-  const most = { all: permits, writers: writerPermitsOf(permits), scan: few, retry: few }
-  const mostOf = (share: "tenant" | "key") => ({
-    all: sharesInTurns(most.all)[share],
-    writers: sharesInTurns(most.writers)[share],
-    scan: sharesInTurns(few)[share],
-    retry: sharesInTurns(few)[share],
-  })
-  const [mostOfTenant, mostOfKey] = [mostOf("tenant"), mostOf("key")]
+  const most: Counts = { all: permits, writers: writerPermitsOf(permits), scan: few, retry: few }
+  const mostOfTenant: Counts = {
+    all: connectionsOfTenant(most.all),
+    writers: connectionsOfTenant(most.writers),
+    scan: connectionsOfTenant(few),
+    retry: connectionsOfTenant(few),
+  }
+  const held = { ...none }
+  /** The permits of each tenant that has made a call. Work of the service itself, which is bounded, may have all. */
+  const heldByTenants = new Map<string, Counts>()
   /** The number of shared transactions that can still be joined. */
   let open = 0
   /** When the last of them began. */
   let begun = 0
   let timer: NodeJS.Timeout | undefined
 
-  const nextShared = () => line.next(() => onlyShared)
-  /** When another shared transaction begins although there are enough. */
-  const lateAt = () => Math.max(nextShared()?.arrived ?? Number.POSITIVE_INFINITY, begun) + longestWaitMs
-  const mayShare = () => open < sharedAtOnce || performance.now() >= lateAt()
-
-  const isBelow = (limits: typeof most, now: Held, purpose: Purpose) => {
-    if (allOf(now) >= limits.all) return false
-    if (purpose === "scan") return now.scan < limits.scan
-    if (purpose === "read") return true
-    return writersOf(now) < limits.writers && (purpose !== "retry" || now.retry < limits.retry)
+  function heldBy(tenant: string): Counts {
+    const counts = heldByTenants.get(tenant) ?? { ...none }
+    heldByTenants.set(tenant, counts)
+    return counts
   }
 
-  const isFree = (purpose: Purpose, owner: Owner): boolean =>
-    isBelow(most, held, purpose) &&
-    (owner === theService ||
-      (isBelow(mostOfTenant, heldBy(heldByTenants, owner.tenant), purpose) &&
-        isBelow(mostOfKey, heldBy(heldByKeys, owner.keyId), purpose))) &&
-    (purpose !== "shared" || mayShare())
+  const isFree = (purpose: Purpose, tenant: string | undefined): boolean =>
+    countsOf[purpose].every(
+      (name) => held[name] < most[name] && (tenant === undefined || heldBy(tenant)[name] < mostOfTenant[name]),
+    )
 
-  function count(owner: Owner, purpose: Purpose, change: 1 | -1): void {
-    held[purpose] += change
-    if (owner === theService) return
-    heldBy(heldByTenants, owner.tenant)[purpose] += change
-    heldBy(heldByKeys, owner.keyId)[purpose] += change
+  function count(purpose: Purpose, tenant: string | undefined, change: 1 | -1): void {
+    for (const name of countsOf[purpose]) {
+      held[name] += change
+      if (tenant !== undefined) heldBy(tenant)[name] += change
+    }
   }
 
-  function take(purpose: Purpose, owner: Owner): void {
-    count(owner, purpose, 1)
+  function take(purpose: Purpose, tenant: string | undefined): void {
+    count(purpose, tenant, 1)
     if (purpose !== "shared") return
     open++
     begun = performance.now()
   }
 
-  const freeFor = (owner: Owner) => purposes.filter((purpose) => isFree(purpose, owner))
+  const isShared = ({ purpose }: Wanted) => purpose === "shared"
+
+  /** When another shared transaction begins although there are enough. */
+  const lateAt = () => Math.max(line.first(isShared)?.wanted.arrived ?? Number.POSITIVE_INFINITY, begun) + longestWaitMs
 
   /** Permits go at once to the next waiters that may have them, so that a newcomer cannot overtake. */
   function admitNext(): void {
-    while (line.size > 0) {
-      const admitted = line.admit(undefined, freeFor)
+    while (line.size > 0 && held.all < permits) {
+      const mayShare = open < sharedAtOnce || performance.now() >= lateAt()
+      const mayBeNext = ({ purpose, tenant }: Wanted) => (purpose !== "shared" || mayShare) && isFree(purpose, tenant)
+      const admitted = line.admit(undefined, mayBeNext)
       if (admitted === undefined) break
-      take(admitted.kind, admitted.owner)
+      take(admitted.wanted.purpose, admitted.wanted.tenant)
     }
     watch()
   }
 
   /** Comes back when the first waiter for a shared transaction has waited too long. Without a free permit it comes back later. */
   function watch(): void {
-    if (timer !== undefined || nextShared() === undefined) return
+    if (timer !== undefined || line.first(isShared) === undefined) return
     const waitMs = lateAt() - performance.now()
     const next = () => {
       timer = undefined
@@ -155,29 +153,29 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
 
   return {
     get held() {
-      return allOf(held)
+      return held.all
     },
     get waiting() {
       return line.size
     },
-    async acquire(purpose, holder) {
-      const { signal, owner = theService } = holder
+    async acquire(purpose, { signal, tenant }) {
       signal?.throwIfAborted()
       queue.throwIfClosed()
       // Whoever waits could not have the permit, except those who wait for a shared transaction, which begins at its time.
-      if (isFree(purpose, owner) && (purpose !== "shared" || nextShared() === undefined)) {
-        take(purpose, owner)
+      const mustWait = purpose === "shared" && (open >= sharedAtOnce || line.first(isShared) !== undefined)
+      if (!mustWait && isFree(purpose, tenant)) {
+        take(purpose, tenant)
         return undefined
       }
-      const waited = line.wait(holder, purpose)
+      const waited = line.wait({ signal }, { purpose, tenant, arrived: performance.now() })
       watch()
       return waited
     },
-    release(purpose, { owner = theService }) {
-      count(owner, purpose, -1)
+    release(purpose, { tenant }) {
+      count(purpose, tenant, -1)
       admitNext()
     },
-    offer: (transaction) => line.admit(transaction, () => onlyShared) !== undefined,
+    offer: (transaction) => line.admit(transaction, isShared) !== undefined,
     close() {
       open--
       admitNext()

@@ -1,46 +1,31 @@
 import { StoreError } from "../../../errors/store-error.js"
-import type { Owner } from "../../../util/owner.js"
-import { Turns } from "../../../util/turns.js"
 import type { Waiter } from "../../store.js"
 
-/** Who waits, and until when. */
-type Waits = Pick<Waiter, "signal" | "owner">
+/** Returns whether a waiter may be next. */
+export type Accepts<Wanted> = (wanted: Wanted) => boolean
 
-/** The owner of work of the service itself. No tenant has its name. */
-export const theService: Owner = { tenant: "", keyId: undefined }
-
-/** One waiter in a line. */
-export interface Waiting<Kind> {
-  /** Whose share it waits for. */
-  readonly owner: Owner
-  readonly kind: Kind
-  /** The time at which it arrived, by `performance.now()`. */
-  readonly arrived: number
+/** One waiter, by what it wants. */
+export interface Waiting<Wanted> {
+  readonly wanted: Wanted
 }
 
-/** Returns the kinds of which a waiter of an owner may be next. */
-export type Accepted<Kind> = (owner: Owner) => readonly Kind[]
-
-/**
- * A queue of waiters, in which tenants and their API keys take turns and the waiters of one key stay in their order of arrival. Each
- * waiter is admitted with a grant.
- */
-export interface Line<Grant = void, Kind = undefined> {
+/** Waiters in their order of arrival. Each says what it wants, and is admitted with a grant. */
+export interface Line<Grant = void, Wanted = void> {
   /** The number of waiters. */
   readonly size: number
-  /** Returns the next waiter. Default: of any kind. */
-  next(accepted?: Accepted<Kind>): Waiting<Kind> | undefined
+  /** Returns the first waiter of those that may be next. */
+  first(accepts: Accepts<Wanted>): Waiting<Wanted> | undefined
   /**
-   * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, or the key or its
-   * tenant has more than its share of it, the signal's reason when it aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
+   * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, the signal's reason when
+   * it aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
    */
-  wait(waiter: Waits, kind: Kind): Promise<Grant>
-  /** Admits the next waiter, and returns it; undefined if there is none. */
-  admit(grant: Grant, accepted?: Accepted<Kind>): Waiting<Kind> | undefined
+  wait(waiter: Pick<Waiter, "signal">, wanted: Wanted): Promise<Grant>
+  /** Admits the first waiter of those that may be next, and returns it; undefined if there is none. Default: any may be. */
+  admit(grant: Grant, accepts?: Accepts<Wanted>): Waiting<Wanted> | undefined
 }
 
 /** One waiter. The callbacks are cleared when the wait ends, because a Set may keep a reference to a removed entry. */
-interface Entry<Grant, Kind> extends Waiting<Kind> {
+interface Entry<Grant, Wanted> extends Waiting<Wanted> {
   admit: ((grant: Grant) => void) | undefined
   reject: ((reason: unknown) => void) | undefined
 }
@@ -48,7 +33,7 @@ interface Entry<Grant, Kind> extends Waiting<Kind> {
 /** All waiters for the database, in lines that share one bound. */
 export interface Queue {
   /** @param maxWaiters The most waiters in this line. Default: the limit of the queue. */
-  line<Grant = void, Kind = undefined>(maxWaiters?: number): Line<Grant, Kind>
+  line<Grant = void, Wanted = void>(maxWaiters?: number): Line<Grant, Wanted>
   /** Rejects all waiters, and every later one. */
   close(): void
   throwIfClosed(): void
@@ -56,53 +41,42 @@ export interface Queue {
   readonly size: number
 }
 
-/**
- * @param limit The most waiters in all lines together. One tenant has at most as many as there are places left for all others, and one
- *   key as many as are left of these for other keys.
- */
+/** @param limit The most waiters in all lines together. */
 export function queue(limit: number): Queue {
-  const all = new Turns<Pick<Entry<never, unknown>, "reject">>()
+  const all = new Set<Pick<Entry<never, unknown>, "reject">>()
   let closed = false
 
   const throwIfClosed = (): void => {
     if (closed) throw closedError()
   }
 
-  function line<Grant, Kind>(maxWaiters = limit): Line<Grant, Kind> {
-    const waiting = new Turns<Entry<Grant, Kind>>()
-    const choose = (accepted: Accepted<Kind> | undefined) =>
-      accepted &&
-      ((entries: Iterable<Entry<Grant, Kind>>, owner: Owner) => {
-        const kinds = accepted(owner)
-        if (kinds.length > 0) for (const entry of entries) if (kinds.includes(entry.kind)) return entry
-        return undefined
-      })
+  function line<Grant, Wanted>(maxWaiters = limit): Line<Grant, Wanted> {
+    const waiting = new Set<Entry<Grant, Wanted>>()
+    const first = (accepts: Accepts<Wanted>) => {
+      for (const entry of waiting) if (accepts(entry.wanted)) return entry
+      return undefined
+    }
     return {
       get size() {
         return waiting.size
       },
-      next: (accepted) => waiting.next(choose(accepted)),
-      async wait({ signal, owner = theService }, kind) {
+      first,
+      async wait({ signal }, wanted) {
         signal?.throwIfAborted()
         throwIfClosed()
-        const left = limit - all.size
-        const ofTenant = all.countOfTenant(owner)
-        const hasShare = owner === theService ? left > 0 : all.countOf(owner) < left - ofTenant
-        if (!hasShare || waiting.size >= maxWaiters)
+        if (all.size >= limit || waiting.size >= maxWaiters)
           throw new StoreError("QUEUE_FULL", "too many calls wait for the database")
         return new Promise<Grant>((resolve, reject) => {
           const abort = () => entry.reject?.(signal?.reason)
           const end = () => {
-            all.delete(owner, entry)
-            waiting.delete(owner, entry)
+            all.delete(entry)
+            waiting.delete(entry)
             entry.admit = undefined
             entry.reject = undefined
             signal?.removeEventListener("abort", abort)
           }
-          const entry: Entry<Grant, Kind> = {
-            owner,
-            kind,
-            arrived: performance.now(),
+          const entry: Entry<Grant, Wanted> = {
+            wanted,
             admit(grant) {
               end()
               resolve(grant)
@@ -113,12 +87,12 @@ export function queue(limit: number): Queue {
             },
           }
           signal?.addEventListener("abort", abort)
-          all.add(owner, entry)
-          waiting.add(owner, entry)
+          all.add(entry)
+          waiting.add(entry)
         })
       },
-      admit(grant, accepted) {
-        const next = waiting.take(choose(accepted))
+      admit(grant, accepts = () => true) {
+        const next = first(accepts)
         next?.admit?.(grant)
         return next
       },
@@ -133,7 +107,7 @@ export function queue(limit: number): Queue {
     },
     close() {
       closed = true
-      for (const { items } of all) for (const entry of items) entry.reject?.(closedError())
+      for (const { reject } of all) reject?.(closedError())
     },
   }
 }

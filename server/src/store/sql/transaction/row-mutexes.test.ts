@@ -37,19 +37,6 @@ test("writers of one row lock it in their order of arrival, writers of another r
   expect(order).toEqual(["first", "other", "second", "third"])
 })
 
-test("S-22: keys take turns at a row, so that no key's writers wait for all of another's", async () => {
-  const mutexes = rowMutexes(queue(20), 20)
-  const order: string[] = []
-  const write = async (name: string) => {
-    const unlock = await mutexes.lock(["row"], { owner: { tenant: name[0] as string, keyId: name[0] } })
-    order.push(name)
-    await settle()
-    unlock()
-  }
-  await Promise.all(["a1", "a2", "a3", "a4", "b1", "b2"].map(write))
-  expect(order).toEqual(["a1", "a2", "b1", "a3", "b2", "a4"])
-})
-
 test("a writer of two rows waits for both, and writers that name them in different orders never block each other", async () => {
   const { lock, order } = recorded()
   const unlocks = [await lock("a", ["a"]), await lock("b", ["b"])]

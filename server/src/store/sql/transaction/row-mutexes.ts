@@ -9,7 +9,7 @@ export interface RowMutexes {
   /** Whether one of these rows is locked now. */
   areLocked(rows: readonly string[]): boolean
   /**
-   * Locks all of these rows, and waits where one is locked. Tenants and their API keys take turns at a row.
+   * Locks all of these rows, and waits where one is locked, in the order of arrival.
    *
    * @returns The function that unlocks them. Throws as Line.wait does.
    */

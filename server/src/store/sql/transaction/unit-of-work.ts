@@ -12,11 +12,12 @@ import type { Backoff } from "./retry.js"
 import { rowMutexes } from "./row-mutexes.js"
 
 /*
- * A call waits in three places, each with a bound and a metric:
+ * Tenants and keys take turns at the concurrency limits only, where a call waits before it begins. Then it waits in the order of arrival.
+ * Each place has a bound and a metric:
  *
  *   place                        bound                                              metric
  *   ---------------------------  -------------------------------------------------  ------------------------------------
- *   the concurrency limit        overload/concurrency-limit.ts                      authwire_calls_waiting
+ *   a concurrency limit          overload/concurrency-limit.ts                      authwire_calls_waiting
  *   a row: another unit of this  rowWaitersOf for one row, the queue's limit for    authwire_database_row_waiters (waiters),
  *   process has locked it, or    all waiters; the pauses of retries: the number     authwire_database_retries_total (pauses)
  *   another transaction has      of connections and the queue's limit (Backoff)
@@ -24,7 +25,7 @@ import { rowMutexes } from "./row-mutexes.js"
  *   transaction to join          each purpose (connection-permits.ts)               db_client_connection_wait_time_seconds
  *
  * A call keeps its slot in the concurrency limit while it waits. Reads, writes and tokens have limits of their own, so that one locked
- * table holds slots of writes only.
+ * row or table takes slots of writes only.
  */
 
 export interface UnitOptions {
