@@ -13,7 +13,7 @@ export const secret = "a secret of the tests"
 export const plain = "authjs.session-token"
 export const secure = `__Secure-${plain}`
 export const host = `__Host-${plain}`
-export const hourMs = 3_600_000
+const hourMs = 3_600_000
 export const caller = { tenant: "default" }
 export const ada = { id: "ada", name: "Ada", email: "ada@example.com", extra: { role: "admin" } }
 

@@ -1,17 +1,17 @@
-import { encode, type TokenModule } from "@authwire/token"
+import { encode, nextAuth4, type TokenModule } from "@authwire/token"
 import { describe, expect, jest, test } from "@jest/globals"
 import {
   ada,
   caller,
   chunks,
   host,
-  hourMs,
   jwt,
+  pictureOf,
   plain,
+  secret,
   secure,
   useRequestSessions,
 } from "../../test/request-sessions.js"
-import { Failure } from "../errors/failure.js"
 import { findRequestSession, type RequestSessionDeps, type RequestSessionOptions } from "./request-session.js"
 
 describe("findRequestSession", () => {
@@ -30,14 +30,6 @@ describe("findRequestSession", () => {
     }
     expect(await find({ cookie: `sid=${encoded}` }, { cookieName: "sid" })).toEqual(found)
     expect(await find({ cookie: `${plain}=${encoded}` }, { cookieName: "sid" })).toBeNull()
-  })
-
-  test("an expired session in the database is no session, and is not extended", async () => {
-    const { sessionToken } = await signIn("ada")
-    at.now += hourMs
-    expect(await find({ cookie: `${plain}=${sessionToken}` })).toMatchObject({ userId: "ada" })
-    at.now += 1
-    expect(await find({ cookie: `${plain}=${sessionToken}` })).toBeNull()
   })
 
   test("a JWT: by cookie with the cookie's name as salt, in chunks in any order, as Bearer with any of the names", async () => {
@@ -108,27 +100,6 @@ describe("findRequestSession", () => {
     expect((await find({ cookie: `${plain}=${token}` }))?.expires).toEqual(new Date("9999-12-31T23:59:59.999Z"))
   })
 
-  test("with withUser a JWT brings the stored user, and is no session without one", async () => {
-    const cookie = `${plain}=${await jwt("ada")}`
-    expect(await find({ cookie }, { withUser: true })).toMatchObject({ kind: "jwt", user: ada })
-    await at.store.users.delete(caller, "ada")
-    expect(await find({ cookie }, { withUser: true })).toBeNull()
-    expect(await find({ cookie })).toMatchObject({ kind: "jwt", user: undefined })
-  })
-
-  test("a disabled user has no session; with withUser false a JWT is one nevertheless", async () => {
-    const { sessionToken } = await signIn("ada")
-    const [byDatabase, byJwt] = [{ cookie: `${plain}=${sessionToken}` }, { cookie: `${plain}=${await jwt("ada")}` }]
-    for (const headers of [byDatabase, byJwt]) expect(await find(headers)).not.toBeNull()
-    await at.store.users.disable(caller, "ada", {})
-    expect(await find(byDatabase)).toBeNull()
-    for (const withUser of [undefined, true]) expect(await find(byJwt, { withUser })).toBeNull()
-    expect(await find(byJwt, { withUser: false })).toMatchObject({ kind: "jwt", userId: "ada" })
-    await at.store.users.enable(caller, "ada")
-    expect(await find(byDatabase)).toBeNull()
-    expect(await find(byJwt)).toMatchObject({ kind: "jwt", user: undefined })
-  })
-
   test.each([
     ["is its claim jti", { jti: "of the token" }, "of the token"],
     ["is absent if that is empty", { jti: "" }, undefined],
@@ -156,18 +127,6 @@ describe("findRequestSession", () => {
     await expect(byToken(16_384)).rejects.toThrow("looked up")
   })
 
-  test("another tenant finds nothing; a tenant without secrets cannot decide on a JWT", async () => {
-    const { sessionToken } = await signIn("ada")
-    const token = await jwt("ada")
-    expect(await find({ cookie: `${plain}=${sessionToken}` }, {}, "acme")).toBeNull()
-    const failing = find({ cookie: `${plain}=${token}` }, {}, "acme")
-    await expect(failing).rejects.toMatchObject({ reason: "MISSING_SECRET" })
-    await expect(failing).rejects.toBeInstanceOf(Failure)
-    expect(await find({ cookie: `${plain}=${token}` }, { strategy: "database" }, "acme")).toBeNull()
-    at.deps.secretsOf = () => ["acme's own secret"]
-    expect(await find({ cookie: `${plain}=${token}` }, {}, "acme")).toBeNull()
-  })
-
   test.each([
     ["no headers", {}],
     ["empty headers", { cookie: "", authorization: "" }],
@@ -188,5 +147,104 @@ describe("findRequestSession", () => {
     const broken = { ...at.deps, sessions: closed.sessions, users: closed.users }
     const headers = { get: (name: string) => (name === "cookie" ? `${plain}=some-token` : undefined) }
     await expect(findRequestSession(broken, caller, headers)).rejects.toThrow()
+  })
+
+  describe("the cookies and tokens of a request that count", () => {
+    test("the cookie name that is hardest to plant is used, whatever its value; a cookie precedes Bearer", async () => {
+      const [mine, planted] = [await signIn("ada"), await signIn("grace")]
+      const cookie = (name: string, { sessionToken }: { sessionToken: string }) => `${name}=${sessionToken}`
+      for (const [better, worse] of [
+        [host, secure],
+        [host, plain],
+        [secure, plain],
+      ] as const) {
+        const both = `${cookie(worse, planted)}; ${cookie(better, mine)}`
+        expect(await find({ cookie: both })).toMatchObject({ userId: "ada" })
+        expect(await find({ cookie: `${cookie(worse, planted)}; ${better}=gone` })).toBeNull()
+      }
+      const authorization = `Bearer ${planted.sessionToken}`
+      expect(await find({ cookie: cookie(plain, mine), authorization })).toMatchObject({ userId: "ada" })
+      expect(await find({ cookie: `${plain}=gone`, authorization })).toBeNull()
+      expect(await find({ cookie: "theme=dark", authorization })).toMatchObject({ userId: "grace" })
+    })
+
+    test("a cookie without a secure prefix is ignored if cookies are known to have one", async () => {
+      const { sessionToken } = await signIn("ada")
+      const by = (name: string, options?: RequestSessionOptions) =>
+        find({ cookie: `${name}=${sessionToken}` }, options).then((session) => session !== null)
+      const counting = async (options?: RequestSessionOptions) => {
+        const names: string[] = []
+        for (const name of [host, secure, plain]) if (await by(name, options)) names.push(name)
+        return names
+      }
+      expect(await counting()).toEqual([host, secure, plain])
+      expect(await counting({ secureCookie: true })).toEqual([host, secure])
+      expect(await counting({ secureCookie: false })).toEqual([plain])
+      at.deps.secureCookie = true
+      expect(await counting()).toEqual([host, secure])
+      expect(await counting({ secureCookie: false })).toEqual([plain])
+    })
+
+    test("leftover chunks of a JWT do not authenticate a request whose database session was revoked", async () => {
+      const { sessionToken, id } = await signIn("ada")
+      const leftOver = chunks(plain, await jwt("grace", plain, pictureOf(5_000))).join("; ")
+      const cookie = `${leftOver}; ${plain}=${sessionToken}`
+      expect(await find({ cookie })).toMatchObject({ kind: "database", userId: "ada" })
+      await at.store.sessions.revoke(caller, id as string)
+      expect(await find({ cookie })).toBeNull()
+    })
+
+    test("of several JWTs under one name the one that was issued last is used", async () => {
+      const earlier = jest.spyOn(Date, "now").mockReturnValue(at.now - 60_000)
+      const old = await jwt("ada", plain, pictureOf(5_000))
+      earlier.mockRestore()
+      const cookie = `${chunks(plain, old).join("; ")}; ${plain}=${await jwt("grace")}`
+      expect(await find({ cookie })).toMatchObject({ userId: "grace" })
+    })
+
+    test("leftover chunks of a longer JWT, with its last dot, are not added to the chunks of a shorter one", async () => {
+      const [longer, token] = [await jwt("grace", plain, pictureOf(9_000)), await jwt("ada", plain, pictureOf(5_000))]
+      const leftOver = chunks(plain, longer).slice(chunks(plain, token).length)
+      expect(leftOver.join()).toContain(".")
+      expect(await find({ cookie: [...chunks(plain, token), ...leftOver].join("; ") })).toMatchObject({ userId: "ada" })
+    })
+
+    describe("with nextAuth4", () => {
+      const [older, olderSecure] = ["next-auth.session-token", "__Secure-next-auth.session-token"]
+      const old = () => nextAuth4.encode({ token: { sub: "ada" }, secret })
+
+      test("a session is found under the names of next-auth 4 only", async () => {
+        const { sessionToken } = await signIn("ada")
+        for (const value of [sessionToken, await old()]) {
+          for (const name of [older, olderSecure]) {
+            expect(await find({ cookie: `${name}=${value}` }, { nextAuth4: true })).toMatchObject({ userId: "ada" })
+            expect(await find({ cookie: `${name}=${value}` })).toBeNull()
+          }
+          for (const name of [plain, secure, host]) {
+            expect(await find({ cookie: `${name}=${value}` }, { nextAuth4: true })).toBeNull()
+          }
+          const given = { nextAuth4: true, cookieName: "sid" }
+          expect(await find({ cookie: `sid=${value}` }, given)).toMatchObject({ userId: "ada" })
+          const known = { nextAuth4: true, secureCookie: true }
+          expect(await find({ cookie: `${older}=${value}` }, known)).toBeNull()
+        }
+      })
+
+      test("a JWT of next-auth 4 counts only there, and one of Auth.js with the name of the cookie too", async () => {
+        const token = await old()
+        expect(await find({ authorization: `Bearer ${token}` }, { nextAuth4: true })).toMatchObject({ userId: "ada" })
+        expect(await find({ authorization: `Bearer ${token}` })).toBeNull()
+        expect(await find({ cookie: `${older}=${token}` }, { cookieName: older })).toBeNull()
+        for (const [salt, userId] of [
+          [older, "ada"],
+          [plain, undefined],
+        ] as const) {
+          const found = await find({ cookie: `${older}=${await jwt("ada", salt)}` }, { nextAuth4: true })
+          expect(found?.userId).toBe(userId)
+        }
+        at.deps.secretsOf = () => ["another secret"]
+        expect(await find({ cookie: `${older}=${token}` }, { nextAuth4: true })).toBeNull()
+      })
+    })
   })
 })

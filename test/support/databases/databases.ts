@@ -37,8 +37,8 @@ export interface TestDatabase {
 
 /**
  * All databases of this run: sqlite always, and the servers that the global set-up found. Only the store, the readers
- * of imports, one sign-in and the commands for backups run on all of them. `test/repository/databases.test.ts` has the
- * list, and everything above the store uses `serviceDatabase` or `serviceServer`.
+ * of imports, one sign-in and the commands for backups run on all of them. The linter knows them
+ * (`biome.json`), and everything above the store uses `serviceDatabase` or `serviceServer`.
  */
 export function databaseTargets(): DatabaseTarget[] {
   const wanted = (process.env.AUTHWIRE_TEST_TARGETS ?? "sqlite").split(",")

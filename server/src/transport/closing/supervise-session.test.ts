@@ -88,15 +88,6 @@ test("a client without a valid key is told to reconnect, then closed, then destr
   expect(jest.getTimerCount()).toBe(0)
 })
 
-test("a connection that has made a call with a valid key stays open, whatever follows", () => {
-  const { session, known } = connect()
-  for (let call = 1; call < limits.unauthenticatedRequests; call++) known.countUnauthenticated()
-  known.admit(identity, new EventEmitter())
-  for (let call = 0; call < 1_000; call++) known.countUnauthenticated()
-  expect(session.goaway).not.toHaveBeenCalled()
-  expect(session.close).not.toHaveBeenCalled()
-})
-
 test("a call with a valid key that arrives before the client has disconnected is not aborted", () => {
   const { socket, open, known } = connect()
   for (let call = 0; call < limits.unauthenticatedRequests; call++) known.countUnauthenticated()
@@ -159,20 +150,6 @@ test("the connections of a key usage its budgets, with what they held before; th
   first.requests.give(requestBytes)
   first.answers.give(answerBytes)
   expect([last.requests.take(1), last.answers.take(2)]).toEqual([true, true])
-})
-
-test("a key may have a limited number of streams over all of its connections", () => {
-  const budgets = keyBudgets(1_000_000, 100)
-  const connections = [1, 2].map(() => new Connection(1_000_000, undefined, budgets))
-  const streams = Array.from({ length: sharedLimits.streams.key }, () => new EventEmitter())
-  const admit = (n: number, stream = new EventEmitter(), keyId = "key") =>
-    connections[n % 2]?.admit({ ...identity, keyId }, stream)
-  for (const [n, stream] of streams.entries()) admit(n, stream)
-  for (const n of [0, 1]) expect(() => admit(n)).toThrow("the API key has reached the limit of streams")
-  admit(1, undefined, "another")
-  streams[0]?.emit("close")
-  admit(1)
-  expect(() => admit(1)).toThrow("limit of streams")
 })
 
 test("a tenant may have three quarters of the connections, and those beyond them stay connections without a key", () => {

@@ -210,15 +210,6 @@ export function refreshOutcomeContract(context: ContractContext): void {
       expect(await rowOf(account)).toMatchObject({ refresh_holder: "next", refresh_failure: null })
     })
 
-    test("a late holder does not change the lease of another one", async () => {
-      const account = await linked()
-      await begin(account, "frozen", 1)
-      await delay(5)
-      await begin(account, "next")
-      await fail(account, "frozen")
-      expect(await rowOf(account)).toMatchObject({ refresh_holder: "next", refresh_failure: null })
-    })
-
     test("the database does not reveal the refresh token", async () => {
       const [one, other] = await Promise.all([linked(), linked()])
       for (const account of [one, other]) {

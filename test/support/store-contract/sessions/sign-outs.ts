@@ -90,10 +90,4 @@ export function signOutContract(context: ContractContext): void {
       }
     })
   })
-
-  test("a deleted user has no sessions", async () => {
-    const { caller } = await signedIn()
-    await context.store.users.delete(caller, "u")
-    expect(await sessionsIn(caller)).toEqual(["v"])
-  })
 }

@@ -55,18 +55,6 @@ export function foundUserContract(context: ContractContext): void {
       expect(await found(caller, { emailPrefix: " " })).toEqual([])
     })
 
-    test("a name that is changed or cleared is found as it is", async () => {
-      const caller = { tenant: newId() }
-      await context.store.users.create(caller, newUser({ id: "u", name: "Ada" }))
-      await context.store.users.update(caller, "u", { name: "Grace" })
-      expect([await found(caller, { namePrefix: "ada" }), await found(caller, { namePrefix: "gr" })]).toEqual([
-        [],
-        ["u"],
-      ])
-      await context.store.users.update(caller, "u", { name: null })
-      expect(await found(caller, { namePrefix: "g" })).toEqual([])
-    })
-
     test.each([1, 2, 16, 1000])("by provider, each user once, with pages of %d", async (size) => {
       const [caller, other] = [{ tenant: newId() }, { tenant: newId() }]
       for (const id of ["a", "b", "c", "d"]) await context.store.users.create(caller, newUser({ id }))

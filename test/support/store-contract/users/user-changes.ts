@@ -123,10 +123,6 @@ export function userChangeContract(context: ContractContext): void {
       expect(await rowsOf(user.id)).toMatchObject([{ email: user.email, name: "Ada" }])
     })
 
-    test("null: no such user", async () => {
-      expect(await context.store.users.update(anyone, newId(), { name: "x" })).toBeNull()
-    })
-
     test("none of 20 concurrent updates is lost", async () => {
       const { id } = await context.store.users.create(anyone, newUser({ extra: oddExtra }))
       const stores = [context.store, context.other]
@@ -166,10 +162,6 @@ export function userChangeContract(context: ContractContext): void {
       }
       expect(await rowsOf(user.id)).toEqual([])
       expect(await rowsOf(bystander.id)).toHaveLength(1)
-    })
-
-    test("null: no such user", async () => {
-      expect(await context.store.users.delete(anyone, newId())).toBeNull()
     })
 
     test("of 10 concurrent calls one returns the user", async () => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "@jest/globals"
-import type { Extra } from "../../../../server/src/store/types.js"
 import {
   anyone,
   type ContractContext,
@@ -51,15 +50,6 @@ export function userContract(context: ContractContext): void {
           name_key: oddText.replace("Z", "z"),
         },
       ])
-    })
-
-    test("keeps the order and the names of properties in extra, and does not pollute prototypes", async () => {
-      const { id } = await context.store.users.create(anyone, newUser({ extra: oddExtra }))
-      const extra = (await context.store.users.get(anyone, id))?.extra
-      expect(JSON.stringify(extra)).toBe(JSON.stringify(oddExtra))
-      expect(Object.hasOwn(extra as Extra, "__proto__")).toBe(true)
-      expect(Object.getPrototypeOf(extra)).toBe(Object.prototype)
-      expect(({} as Record<string, unknown>).polluted).toBeUndefined()
     })
 
     test("absent is not null", async () => {
