@@ -22,10 +22,7 @@ import type { ServiceClients } from "./adapter/adapter.js"
  * the beginning. Errors are thrown as ConnectError.
  */
 export interface List<Item, Page> extends AsyncIterable<Item> {
-  /**
-   * Iterates over the pages instead of their items. The `nextPageToken` of a page can be the `pageToken` of a later
-   * request.
-   */
+  /** Iterates over the pages. The `nextPageToken` of one can be the `pageToken` of a later request. */
   pages(): AsyncIterable<Page>
 }
 

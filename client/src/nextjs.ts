@@ -119,10 +119,7 @@ function withOutages(config: SessionConfig | LazyConfig, options: SessionOptions
   return async (...args: never[]) => throwingOutages(await config(...args))
 }
 
-/**
- * Returns the headers of a request with those that Next.js adds. Auth.js derives the name of the session cookie from
- * them.
- */
+/** Returns the headers of a request with those that Next.js adds, from which Auth.js derives the cookie's name. */
 function sessionHeaders(request: Request): Headers {
   const headers = new Headers(request.headers)
   const { host, protocol } = new URL(request.url)

@@ -43,10 +43,7 @@ export function withRequestContext<T>(
   return storage.run({ ip, userAgent: header("user-agent"), ...known }, fn)
 }
 
-/**
- * Returns the context of the current request, or undefined outside of one. Use it as the option `context` of the
- * adapter.
- */
+/** Returns the context of the current request; undefined outside of one. For the adapter's option `context`. */
 export function requestContext(): SessionContext | undefined {
   return storage.getStore()
 }

@@ -40,10 +40,7 @@ export function checkReplicated(claims: Claims, { iss, sub, aud }: Claims): void
   if (aud !== undefined && !isSameJson(aud, claims.aud)) throw new TokenMalformed()
 }
 
-/**
- * Parses a JSON object. Of members with the same name the last counts: a parser must reject duplicates or do exactly
- * that (RFC 7519, section 4).
- */
+/** Parses a JSON object. Of members with the same name the last counts (RFC 7519, section 4). */
 function jsonObject(text: string): Claims {
   let value: unknown
   try {
@@ -55,10 +52,7 @@ function jsonObject(text: string): Claims {
   return value as Claims
 }
 
-/**
- * Compares two values by their JSON. A value that is nested too deeply for JSON.stringify equals no other value,
- * because no real audience is nested like that.
- */
+/** Compares two values by their JSON. What is nested too deeply for JSON.stringify equals nothing. */
 function isSameJson(one: unknown, other: unknown): boolean {
   try {
     return JSON.stringify(one) === JSON.stringify(other)

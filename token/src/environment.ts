@@ -51,10 +51,7 @@ const names = [
   ...["NEXTAUTH_SECRET", "NEXTAUTH_URL"],
 ]
 
-/**
- * Returns the relevant variables of the process. This is the only place that uses `process`, which edge runtimes may
- * lack.
- */
+/** Returns the relevant variables of the process. Nothing else uses `process`, which edge runtimes may lack. */
 function processEnvironment(): Environment {
   try {
     const { process } = globalThis as { process?: { env?: Environment } }

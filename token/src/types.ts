@@ -65,9 +65,7 @@ export interface JWTEncodeParams<Payload = JWT> {
 export interface JWTDecodeParams {
   /** The salt that the token was issued with. */
   salt: string
-  /**
-   * The secret, or a list of secrets, newest first. A rotation adds the new secret at the front and keeps the old one.
-   */
+  /** The secret, or a list of secrets, newest first. A rotation adds the new one at the front. */
   secret: string | string[]
   /** The token. Without one, decode returns null. */
   token?: string

@@ -108,20 +108,14 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       return convert.userFromWire(answer.user)
     }),
 
-    /**
-     * Changes the given properties. An undefined property is left unchanged, null clears it. Throws if the user does
-     * not exist.
-     */
+    /** Changes the given properties: undefined leaves one unchanged, null clears it. Throws if there is no user. */
     updateUser: calling("updateUser", async (user: Partial<AdapterUser> & Pick<AdapterUser, "id">) => {
       const revokeSessionsOnEmailChange = signOutOn.includes("emailChange")
       const answer = await users.updateUser({ ...convert.userUpdateToWire(user), revokeSessionsOnEmailChange })
       return convert.userFromWire(answer.user)
     }),
 
-    /**
-     * Deletes a user with all its accounts, sessions and authenticators. Returns the deleted user, or null if it did
-     * not exist.
-     */
+    /** Deletes a user with its accounts, sessions and authenticators. Returns the user; null if there was none. */
     deleteUser: finding("deleteUser", "USER_NOT_FOUND", async (userId: string) => {
       const answer = await users.deleteUser({ id: text("userId", userId) })
       return convert.userFromWire(answer.user)
@@ -150,10 +144,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       return convert.sessionFromWire(answer.session)
     }),
 
-    /**
-     * Returns a session that has not expired, with its user, or null. The option `sessions` extends the session if that
-     * is due.
-     */
+    /** Returns a session that has not expired, and its user; else null. The option `sessions` extends it if due. */
     getSessionAndUser: finding("getSessionAndUser", "SESSION_NOT_FOUND", async (sessionToken: string) => {
       const request = { sessionToken: text("sessionToken", sessionToken) }
       const answer = await (extend === undefined
@@ -162,10 +153,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       return { session: convert.sessionFromWire(answer.session), user: convert.userFromWire(answer.user) }
     }),
 
-    /**
-     * Changes the given properties. An undefined property is left unchanged. Returns null if the session was deleted or
-     * has expired.
-     */
+    /** Changes the given properties; undefined leaves one unchanged. Returns null if there is no such session. */
     updateSession: finding(
       "updateSession",
       "SESSION_NOT_FOUND",
@@ -188,10 +176,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       return convert.verificationTokenFromWire(answer.verificationToken)
     }),
 
-    /**
-     * Deletes a verification token and returns it, even if it has expired. Returns null if it does not exist or was
-     * used.
-     */
+    /** Deletes a verification token and returns it, even if it has expired; null if there is none. */
     useVerificationToken: finding(
       "useVerificationToken",
       "VERIFICATION_TOKEN_NOT_FOUND",
@@ -224,9 +209,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       return answer.authenticators.map(convert.authenticatorFromWire)
     }),
 
-    /**
-     * Sets the counter of an authenticator. Throws if the authenticator does not exist or its stored counter is higher.
-     */
+    /** Sets the counter of an authenticator. Throws if there is none, or its stored counter is higher. */
     updateAuthenticatorCounter: calling(
       "updateAuthenticatorCounter",
       async (credentialID: string, newCounter: number) => {

@@ -49,10 +49,7 @@ export function userToWire(user: Partial<AdapterUser>): MessageInitShape<typeof 
   }
 }
 
-/**
- * Converts an update of a user. An undefined property is left unchanged. A null property is named by the mask but has
- * no value, which clears the field.
- */
+/** Converts an update of a user. Undefined leaves a property unchanged; null clears it: a path without a value. */
 export function userUpdateToWire(
   user: Partial<AdapterUser> & Pick<AdapterUser, "id">,
 ): MessageInitShape<typeof UpdateUserRequestSchema> {
@@ -238,10 +235,7 @@ function details(name: string, value: unknown): { items: JsonObject[] } {
   return { items }
 }
 
-/**
- * Returns the properties that are not undefined, because an unset field must become an absent property, not an
- * undefined one.
- */
+/** Returns the properties that are not undefined: an unset field becomes an absent property. */
 function present<T extends object>(properties: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const there: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(properties)) if (value !== undefined) there[name] = value

@@ -81,10 +81,7 @@ function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {
   return typeof value === "object" && value !== null && "toJSON" in value && typeof value.toJSON === "function"
 }
 
-/**
- * Returns whether a value is an object literal or an instance of the caller's classes, not an array, map, date or
- * buffer.
- */
+/** Returns whether a value is an object literal or of a caller's class: no array, map, date or buffer. */
 export function isPlain(value: unknown): value is object {
   return Object.prototype.toString.call(value) === "[object Object]"
 }

@@ -1,10 +1,7 @@
 import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt"
 import { invalid, malformed } from "../errors/error.js"
 
-/**
- * Checks the value of a property and converts it to the value of its protobuf field. `name` is the property's name in
- * the contract.
- */
+/** Checks the value of a property, by its name in the contract, and converts it to that of its protobuf field. */
 type Check<T> = (name: string, value: unknown) => T
 
 /** The largest value of a uint32. */

@@ -41,10 +41,7 @@ export interface FieldViolation {
 /** The domain of the service's errors in google.rpc.ErrorInfo. */
 const domain = "authwire"
 
-/**
- * The maximum length of an error message that does not come from the service, in characters. Longer messages are
- * truncated.
- */
+/** The length at which an error message that does not come from the service is cut, in characters. */
 const maxDetailLength = 500
 
 interface ErrorFields {
@@ -106,10 +103,7 @@ export class AuthwireError extends Error {
   }
 }
 
-/**
- * Creates the error of a request value that violates a rule. It has the same form as the error of the service, so that
- * callers can handle both alike.
- */
+/** Creates the error of a request value that violates a rule, in the form that the service's errors have. */
 export function invalid(field: string, rule: string, message = `${field} ${rule}`): ConnectError {
   return new ConnectError(message, Code.InvalidArgument, undefined, [
     { desc: ErrorInfoSchema, value: { domain, reason: "INVALID_FIELD" } },
@@ -143,9 +137,7 @@ export function wrongOption(option: string, rule: string, cause?: unknown): Auth
   })
 }
 
-/**
- * Messages for rejected API keys. They name the option `apiKey` instead of the header that the service's message names.
- */
+/** Messages for rejected API keys. They name the option `apiKey` instead of the header. */
 const keyAdvice: Readonly<Record<string, string>> = {
   API_KEY_MISSING: "the service requires an API key: set the option apiKey",
   API_KEY_INVALID: "the service rejects the API key of the option apiKey: it is unknown, revoked or expired",
@@ -196,10 +188,7 @@ export function statusName(code: Code): StatusName {
   return statusNames[code] ?? "UNKNOWN"
 }
 
-/**
- * Returns the message of an error that did not come from the service but from the network, a proxy or the client
- * itself.
- */
+/** Returns the message of an error that came from the network, a proxy or the client itself. */
 function foreignDetail(error: ConnectError, address: string): string {
   // grpc-js appends the heading "Resolution note:" even if the note is empty.
   const said = error.rawMessage.slice(0, maxDetailLength).replace(/\.?( Resolution note: ?)?\.?$/, "")

@@ -7,9 +7,7 @@ export interface SessionAndUser {
   user: AdapterUser
 }
 
-/**
- * A session and its user as the service returned them, with the keys under which the service announces their changes.
- */
+/** A session and its user as the service returned them, with the keys that the service announces with changes. */
 export interface Answer extends SessionAndUser {
   /** The keys of the session and of its user; see FollowResponse.keys. */
   keys: readonly string[]
@@ -61,10 +59,7 @@ interface Entry extends Answer {
  */
 export const maxAgeMs = 60_000
 
-/**
- * The number of most recent drops that are remembered for reads in progress. The result of a read is not cached if more
- * drops occur during it.
- */
+/** The most recent drops that are remembered. The result of a read during which there were more is not cached. */
 const remembered = 1_024
 
 export function sessionCache({ size, now, timeOfDay }: SessionCacheSettings): SessionCache {

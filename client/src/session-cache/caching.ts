@@ -38,10 +38,7 @@ const dropSession: Touch = (cache, { sessionToken, session }) => {
   if (session?.id) cache.drop([sessionKey(session.id)])
 }
 
-/**
- * The methods that change sessions or users, each with a function that evicts the changed entries. The function is
- * called with the request and with the response.
- */
+/** The methods that change sessions or users, and what they evict, for the request and for the response. */
 const writes = new Map<DescMethod, Touch>([
   [SessionService.method.createSession, dropSession],
   [SessionService.method.updateSession, dropSession],
@@ -125,10 +122,7 @@ export function caching(shared: SharedCache): Layer {
   }
 }
 
-/**
- * Converts a response to a cache entry. Returns undefined without a session ID or a user, because changes could not be
- * announced.
- */
+/** Converts a response to a cache entry; undefined without a session id or a user, whose changes no key has. */
 function answerOf({ session, user }: GetSessionAndUserResponse): Answer | undefined {
   if (session === undefined || session.id === "" || user === undefined) return undefined
   return {

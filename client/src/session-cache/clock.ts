@@ -1,7 +1,4 @@
-/**
- * The smallest jump of the wall clock, relative to the monotonic clock, that counts as a suspension of the machine, in
- * milliseconds.
- */
+/** The smallest jump of the wall clock against the monotonic one that counts as a suspension, in milliseconds. */
 export const suspensionMs = 50
 
 /**

@@ -50,30 +50,18 @@ export interface FollowerOptions {
 
 /** Keeps the lease of a cache valid while the cache is used. */
 export interface Follower {
-  /**
-   * Must be called at each read of a session. Opens a stream if none is open and no pause after a failure is in
-   * progress.
-   */
+  /** Must be called at each read of a session. Opens a stream if none is open and no pause is in progress. */
   used(): void
   /** Ends the stream and the lease. The cache can no longer be used. */
   close(): void
 }
 
-/**
- * The idle time after which a stream ends, in milliseconds. Streams must end because an open stream keeps the process
- * alive.
- */
+/** The idle time after which a stream ends, in milliseconds. An open stream keeps the process alive. */
 export const idleMs = 10_000
-/**
- * The pause after the first failure, in milliseconds. It doubles with each further failure up to `maxPauseMs`, and is
- * shortened by a random amount of up to one half.
- */
+/** The pause after the first failure, in ms. Each further one doubles it; a random part of a half is taken off. */
 const minPauseMs = 100
 const maxPauseMs = 10_000
-/**
- * The time in addition to the lease duration that the service has to answer a ping, in milliseconds. After it the
- * stream is cancelled.
- */
+/** How much longer than the lease a ping may go unanswered before the stream is cancelled, in milliseconds. */
 const silentMs = 3_000
 
 /**

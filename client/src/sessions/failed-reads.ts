@@ -13,10 +13,7 @@ export interface FailedReads {
   record(error: unknown): void
   /** Removes one record of this error, because Auth.js has logged it: the read was not part of a sign-in. */
   remove(error: AuthwireError): void
-  /**
-   * Throws an error that was just recorded, if there is one. Must be called before a user is looked up by account or
-   * e-mail address.
-   */
+  /** Throws an error that was just recorded, if any. Must be called before a user is looked up. */
   throwIfAny(): void
 }
 

@@ -125,10 +125,7 @@ function endOf(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
   return ending
 }
 
-/**
- * Returns the message of an error of `fetch`. Node's message is only "fetch failed", and the reason is in the cause.
- * Neither of them is always an Error of this realm.
- */
+/** Returns the message of an error of `fetch`, and its cause's. Neither is always an Error of this realm. */
 function networkMessage(error: unknown): string {
   const message = messageOf(error) ?? "fetch failed"
   const why = messageOf((error as { cause?: unknown } | undefined)?.cause)

@@ -59,10 +59,7 @@ function toHeaders(metadata: Metadata | undefined, headers = new Headers()): Hea
   return headers
 }
 
-/**
- * Converts an error of grpc-js. The status codes have the same numbers in both libraries. The metadata of Connect's error is both the
- * header and the trailer of the response.
- */
+/** Converts an error of grpc-js, whose codes have the same numbers. Its metadata is header and trailer. */
 export function toConnectError(failure: ServiceError, header?: Metadata): ConnectError {
   // If a response is compressed in an unknown way, grpc-js ends the call without code and details, against its own types.
   const { code = Code.Internal as number, details = "the response cannot be read", metadata } = failure

@@ -10,10 +10,7 @@ import { noStreams } from "./layer.js"
 import { cancelled, serialize } from "./message.js"
 import { watchSuspension } from "./suspension.js"
 
-/**
- * The longest timeout of a call, in milliseconds: the limit of a Node timer in whole seconds. A longer one would end
- * the call at once.
- */
+/** The longest timeout of a call, in milliseconds: that of a Node timer, in whole seconds. */
 const maxTimeoutMs = 2_147_483_000
 
 /** A transport that holds a connection. */

@@ -40,10 +40,7 @@ export const defaultTimeoutMs = 5_000
 /** The longest delay of a JavaScript timer, in milliseconds. */
 const maxTimeoutMs = 2 ** 31 - 1
 
-/**
- * Throws AuthwireError with the code INVALID_ARGUMENT if an option is invalid. The error names the option and the rule,
- * never the value.
- */
+/** Throws AuthwireError (INVALID_ARGUMENT) for an invalid option. It names the option and the rule, no value. */
 export function checkOptions(options: ConnectionOptions): void {
   if (typeof options !== "object" || options === null) throw wrongOption("url", "is required")
   const { apiKey, timeoutMs, headers, transport } = options

@@ -50,10 +50,7 @@ const registryKey: unique symbol = Symbol.for("authwire.shared.1")
 /** A value closes at the second check in a row without a use, because an adapter is never closed. The next use then opens another value. */
 const checkMs = 30_000
 
-/**
- * Shares a value between all clients of this process with equal options, because an adapter may be created for every request. The first
- * use opens the value.
- */
+/** Shares a value among all clients of this process with equal options. The first use opens it. */
 export function shared<Value extends Closable>(options: SharedOptions<Value>): Shared<Value> {
   const key = keyOf(options)
   let entry: Entry<Value> | undefined

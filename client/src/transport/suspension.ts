@@ -1,9 +1,6 @@
 /** The interval between two readings of the clock, in milliseconds. */
 const lookMs = 500
-/**
- * The longest time between two readings of a running process, in milliseconds. A longer time means that the process was
- * suspended. A suspension of one second is always detected.
- */
+/** The longest time between two readings of a running process, in ms. Beyond it, it was suspended. */
 const gapMs = 900
 
 /** Detects that the process was suspended. */

@@ -15,10 +15,7 @@ import { merged } from "./headers.js"
 import type { Layer } from "./layer.js"
 import type { ServerAddress } from "./options.js"
 
-/**
- * Propagates only the trace. Baggage belongs to the application and may contain personal data. A value that no header
- * can carry is omitted, because the call would fail.
- */
+/** Propagates only the trace: baggage may be personal. What no header can carry is omitted. */
 const setter: TextMapSetter<Record<string, string>> = {
   set(header, name, value) {
     if ((name === "traceparent" || name === "tracestate") && /^[\x20-\x7e]*$/.test(value)) header[name] = value

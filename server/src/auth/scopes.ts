@@ -5,10 +5,7 @@ import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf
 import { Failure } from "../errors/failure.js"
 import type { Identity } from "./identity.js"
 
-/**
- * Every method of the schema, collected from its exports so that a new method is included automatically. Envoy's
- * Authorization is included, because it is about sessions too.
- */
+/** Every method of the schema, from its exports, and Envoy's Authorization, which is about sessions too. */
 export const ownMethods: readonly DescMethod[] = [
   ...Object.values(schema).filter((one): one is typeof one & DescService => "kind" in one && one.kind === "service"),
   Authorization,

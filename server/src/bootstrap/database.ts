@@ -130,10 +130,7 @@ const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
   [/^the file|^the disk/, "is --database-url correct, and may this user write the file and its folder?"],
 ]
 
-/**
- * Opens the database, and applies pending migrations if the configuration says so. Throws StartError if the database
- * cannot be opened or migrations are pending.
- */
+/** Opens the database, and migrates it if configured. Throws StartError, also if migrations are pending. */
 export async function openMigratedDatabase(
   configuration: DatabaseConfiguration,
   log: Logger,

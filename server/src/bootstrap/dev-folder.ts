@@ -4,10 +4,7 @@ import { basename } from "node:path"
 import { orStartError } from "../errors/start-error.js"
 import { secretText } from "../util/secret-text.js"
 
-/**
- * Returns the configuration, with the secret of a development service if none was given. The secret is created once in
- * `.authwire/secret` and readable only by its owner.
- */
+/** Adds the secret of a development service, which is created once in `.authwire/secret`, if none was given. */
 export function withDevSecret<T extends { secrets: readonly string[] }>(configuration: T): T {
   if (configuration.secrets.length > 0) return configuration
   makeFolder(".authwire")
@@ -15,10 +12,7 @@ export function withDevSecret<T extends { secrets: readonly string[] }>(configur
   return { ...configuration, secrets: [secretText(readFileSync(".authwire/secret"))] }
 }
 
-/**
- * Creates a folder that only its owner can read, if it does not exist. The folder `.authwire` gets a .gitignore that
- * excludes its content.
- */
+/** Creates a folder that only its owner can read. `.authwire` gets a .gitignore that excludes its content. */
 export function makeFolder(folder: string): void {
   attempt(folder, () => mkdirSync(folder, { recursive: true, mode: 0o700 }))
   if (basename(folder) === ".authwire") writeOnce(`${folder}/.gitignore`, "*\n")

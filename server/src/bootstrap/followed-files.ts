@@ -79,10 +79,7 @@ export function openTenantSecrets(
   return { of: (tenant) => (tenant === "default" ? secrets : (others.get(tenant) ?? [])), stop }
 }
 
-/**
- * Opens the providers whose tokens are refreshed; there are none without a file. Throws StartError if the file, or the
- * file of a secret, cannot be read.
- */
+/** Opens the providers whose tokens are refreshed. Throws StartError if a file cannot be read. */
 export function openProviders(
   { providersFile: path }: Configuration,
   { log, env }: { log: Logger; env: Readonly<Record<string, string | undefined>> },

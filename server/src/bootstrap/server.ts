@@ -37,16 +37,10 @@ export interface ServeOptions {
   stopped: Promise<unknown>
 }
 
-/**
- * The pause between two assignments of sequences to events while this process has no reader of events, in milliseconds.
- * docs/events.md states the bound that follows from it.
- */
+/** The pause between two assignments of sequences without readers, in ms. docs/events.md states the bound. */
 const idleFeedMs = 5_000
 
-/**
- * Serves in this process until `stopped` resolves, then lets the active calls finish within the grace period. Throws
- * StartError if an external problem prevents the start.
- */
+/** Serves until `stopped` resolves, then lets calls finish within the grace period. Throws StartError. */
 export async function runServer(configuration: Configuration, options: ServeOptions): Promise<void> {
   const { store, log, instruments } = options
   const { metrics, tracing } = instruments

@@ -104,10 +104,7 @@ export interface ServiceOptions {
   accessTokens: AccessTokens
 }
 
-/**
- * The maximum number of active calls of one pipeline, and the space in a pipeline message in addition to a call's
- * request, in bytes.
- */
+/** The most active calls of a pipeline, and the space of its messages beside a call's request, in bytes. */
 export const maxInFlight = 1024
 const frameExtraBytes = 64 * 1024
 

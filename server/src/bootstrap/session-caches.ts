@@ -16,16 +16,10 @@ export interface SessionCaches {
 
 /** The timeout for writing a report, in milliseconds. After it a new attempt is better. */
 const writeMs = 5_000
-/**
- * The timeout of one read of a tenant's reports, in milliseconds. All calls that wait for the caches of the tenant share
- * the read. The next read may succeed.
- */
+/** The timeout of one read of a tenant's reports, which all its waiting calls share, in milliseconds. */
 const readMs = 2_000
 
-/**
- * Creates the state of the clients that keep sessions in memory: the caches connected to this process, and the
- * reports by which processes inform each other.
- */
+/** Creates the state of clients with session caches: those of this process, and the reports of all processes. */
 export function sessionCaches(deps: {
   store: Pick<Store, "caches" | "events">
   feed: EventFeed

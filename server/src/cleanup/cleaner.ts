@@ -13,19 +13,13 @@ interface RoundOptions {
   /** The maximum number of rows in a batch. */
   limit: number
   signal?: AbortSignal
-  /**
-   * Called after each batch with the table, the number of deleted rows, and how long the oldest of them had been
-   * expired, in milliseconds.
-   */
+  /** Called after each batch with its table, its rows, and how long the oldest had been expired, in milliseconds. */
   onBatch?: (table: string, count: number, oldestMs: number) => void
   /** Called after each batch. False ends the round. */
   mayGoOn?: () => Promise<boolean>
 }
 
-/**
- * The pause after a batch, as a multiple of the batch's duration. Calls therefore have the database for most of the
- * time, and for longer the busier it is.
- */
+/** The pause after a batch, in batches' durations, so that calls have the database for most of the time. */
 const restFactor = 4
 
 /**
@@ -87,10 +81,7 @@ const limit = 200
 /** The timeout for releasing the lease at the end, in milliseconds. */
 const releaseMs = 1_000
 
-/**
- * Starts the regular deletion of expired rows. Only the process that holds the lease deletes. The lease lasts beyond
- * the start of the next round.
- */
+/** Deletes expired rows regularly, while it holds the lease, which lasts beyond the start of the next round. */
 export function startCleaner({ store, log, observer, intervalMs, keepMs }: CleanerOptions): Cleaner {
   const holder = randomUUID()
   /** Others let the lease expire while this machine is suspended. */

@@ -222,10 +222,7 @@ function throwConfigurationErrors(command: CommanderCommand): void {
   })
 }
 
-/**
- * Returns the violated rule. commander's own message is not used, because it quotes the whole argument, which may
- * contain a secret.
- */
+/** Returns the violated rule. commander's own message quotes the argument, which may contain a secret. */
 function ruleOf({ code, message }: CommanderError, command: CommanderCommand): string {
   const flag = /'(--[\w-]+|-\w)/.exec(message)?.[1]
   if (code === "commander.optionMissingArgument") return `${flag}: needs a value`

@@ -6,10 +6,7 @@ import { auditLog, choice, duration, ratio } from "./values.js"
  */
 const areTraced: OptionDefinition["when"] = ({ traceExporter }) => traceExporter !== "none"
 
-/**
- * Options of the log, the audit log and traces. The variables of OpenTelemetry that are not here are read by its own
- * packages (tracing/tracing.ts).
- */
+/** Options of the log, the audit log and traces. tracing/tracing.ts reads OpenTelemetry's other variables. */
 export const observationOptions = {
   logLevel: {
     isCommon: true,

@@ -43,10 +43,7 @@ export interface OptionDefinition {
   devDefault?: string
   /** Whether the option must be given. Only for options without a default. */
   isRequired?: true
-  /**
-   * Whether the variable is used, decided by the values of the options before this one. Otherwise the default applies.
-   * Default: always.
-   */
+  /** Whether the variable is used, decided by the options before this one. Default: always. */
   when?: (before: Readonly<Record<string, unknown>>) => boolean
   help: string
   /** The help of commands, or of groups of commands, for which the option means something of its own. */

@@ -157,10 +157,7 @@ const days = 7
 /** How many users of a tenant are listed. */
 const shown = 5
 
-/**
- * Reports users of the last days whose sign-up was not completed, so that no sign-in as them is possible. Requires the
- * tables of this version.
- */
+/** Reports users of the last days whose sign-up was not completed. Requires the tables of this version. */
 export async function diagnoseSignUps(database: Database, now: number): Promise<Diagnosis> {
   const what = "sign-ups"
   const found: string[] = []

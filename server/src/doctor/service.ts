@@ -20,10 +20,7 @@ export interface AdapterOptions {
 
 const timeoutMs = 5000
 
-/**
- * One method for each scope that the adapter needs. An empty request violates the rules of each method, so the service
- * does nothing.
- */
+/** One method for each scope that the adapter needs. Each rejects an empty request, so nothing is done. */
 const methods: readonly DescMethodUnary[] = [
   UserService.method.getUser,
   UserService.method.deleteUser,
@@ -88,10 +85,7 @@ async function diagnoseKey(transport: Transport, apiKey: string | undefined): Pr
   }
 }
 
-/**
- * Calls a method with an empty request. Returns the reason of the service's rejection, or the failure that prevented an
- * answer.
- */
+/** Calls a method with an empty request. Returns the reason of the rejection, or why there is no answer. */
 async function ask(
   transport: Transport,
   method: DescMethodUnary,

@@ -1,6 +1,4 @@
-/**
- * The error for an option that violates a rule. The message names the option and the rule, and never repeats a secret.
- */
+/** An option violates a rule. The message names the option and the rule, and never repeats a secret. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError"
 }

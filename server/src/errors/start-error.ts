@@ -5,10 +5,7 @@ export class StartError extends Error {
   override readonly name = "StartError"
 }
 
-/**
- * Returns the result of `work`. Converts an error of the operating system into a StartError that consists of the problem,
- * the code of the error, and the advice.
- */
+/** Returns the result of `work`. An error of the system becomes a StartError: problem, code and advice. */
 export function orStartError<T>(problem: string, work: () => T, advice = ""): T {
   try {
     return work()
@@ -17,10 +14,7 @@ export function orStartError<T>(problem: string, work: () => T, advice = ""): T 
   }
 }
 
-/**
- * Returns the code of an error of the operating system, such as `ENOSPC`, what an error of SQLite about its file means,
- * or the error as text if it is neither.
- */
+/** Returns the code of an error of the system, or what one of SQLite about its file means; else its text. */
 export function systemCodeOf(error: unknown): string {
   if (typeof error !== "object" || error === null || !("code" in error)) return String(error)
   return fileProblemOf(error) ?? String(error.code)

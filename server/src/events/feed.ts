@@ -23,10 +23,7 @@ export interface FeedSubscriber {
    * @param events the new events of the tenant, in their order.
    */
   onEvents(events: readonly StoredEvent[], position: FeedPosition): void
-  /**
-   * Called when some events were not and will not be delivered, because they were deleted or the database is another
-   * one. Delivery continues after `position`.
-   */
+  /** Called when some events will not be delivered, because they are gone. Delivery continues after `position`. */
   onReset(position: FeedPosition): void
 }
 
@@ -73,10 +70,7 @@ export interface EventFeedOptions {
   clock?: () => number
   /** The pause between two reads, in milliseconds. Default: 50. */
   pollMs?: number | undefined
-  /**
-   * The pause between two assignments of sequences while there are no subscribers, in milliseconds. Default: none are
-   * assigned then.
-   */
+  /** The pause between two assignments of sequences without subscribers, in milliseconds. Default: none then. */
   idleMs?: number | undefined
 }
 

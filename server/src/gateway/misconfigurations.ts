@@ -7,10 +7,7 @@ import { settingsField } from "./policy.js"
 /** The minimum time between two equal log lines about a tenant, in milliseconds. */
 const logIntervalMs = 60_000
 
-/**
- * Logs errors in the configuration of gateways and of JWTs, because nobody else reports them. A line contains nothing of
- * a request and nothing of a JWT.
- */
+/** Logs wrong settings of gateways and of JWTs, which nobody else reports. No line quotes a request or a JWT. */
 export function misconfigurations(log: Logger, clock: () => number) {
   // A tenant has at most as many messages as there are rules, and one more.
   const once = atMostEvery(logIntervalMs, clock)

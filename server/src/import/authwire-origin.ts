@@ -1,10 +1,7 @@
 import { type BulkName, type BulkRows, bulk, type Database, sessionPolicyStore } from "../store/sql/index.js"
 import { keyDigest, labelOf, type Origin, type Page } from "./item.js"
 
-/**
- * Returns an origin that reads another Authwire database. Its rows need no conversion. `encryptionKeys` must include
- * the keys of that database.
- */
+/** Returns an origin that reads another Authwire database. `encryptionKeys` must include that database's keys. */
 export function authwireOrigin(
   database: Database,
   { tenant, encryptionKeys }: { tenant: string; encryptionKeys: readonly Buffer[] },

@@ -12,10 +12,7 @@ export interface Check {
   readonly accepted: Readonly<Record<BulkName, number>>
   /** Whether a page was read before, and none of its rows had a finding. */
   isSound<N extends BulkName>(name: N, page: Page<BulkRows[N]>): boolean
-  /**
-   * Returns a filter for the importable rows. It must be called once for each row of the table, in the order of the
-   * origin.
-   */
+  /** Returns a filter for the importable rows, to be called once for each row, in the order of the origin. */
   gate<N extends BulkName>(name: N): Gate<N>
   /** The number of rows of each table that cannot be imported. */
   readonly skipped: Readonly<Record<BulkName, number>>

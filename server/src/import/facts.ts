@@ -12,10 +12,7 @@ const memoryKib = 16 * 1024
 /** Digests of what is known of all rows, in a temporary SQLite file. */
 export class Facts {
   readonly keys: Readonly<Record<BulkName, KeySet>>
-  /**
-   * The keys of the rows that cannot be imported. Those of repeated keys and addresses are in `keys` instead, because
-   * they are found only when all rows have been read.
-   */
+  /** The keys of rows that cannot be imported. Repeated ones are in `keys`: they are found after all are read. */
   readonly skipped: Readonly<Record<BulkName, KeySet>>
   readonly addresses: KeySet
   /** The ids of users after folding (see `foldedDigest`). */
@@ -87,10 +84,7 @@ export class KeySet {
   }
 }
 
-/**
- * Returns a function that tells whether a key occurs for the first time. It remembers only the keys that occur more
- * than once.
- */
+/** Returns a function that tells whether a key occurs for the first time. It remembers only repeated keys. */
 export function firstOf(set: KeySet): (digest: () => bigint) => boolean {
   const seen = new Set<bigint>()
   return (digest) => {
@@ -103,10 +97,7 @@ export function firstOf(set: KeySet): (digest: () => bigint) => boolean {
   }
 }
 
-/**
- * Opens a file that is unlinked at once, so that nothing of it remains, however the process ends. Nothing has to survive
- * the process, so nothing is committed.
- */
+/** Opens a file that is unlinked at once, so that nothing of it remains. Nothing is ever committed. */
 function openTemporary(folder: string): DatabaseSync {
   const path = join(folder, `authwire-import-${randomUUID()}`)
   // Only the owner may read the file, because digests of addresses can be guessed.

@@ -1,10 +1,7 @@
 import { type BulkName, bulkNames } from "../store/sql/index.js"
 import type { Conversion, Item } from "./item.js"
 
-/**
- * The kinds of findings about rows. An error excludes the row and stops the import. A warning does not stop it. Those by
- * which one user may be taken for another come first.
- */
+/** The kinds of findings. An error excludes the row and stops the import. The most dangerous ones come first. */
 export const findingKinds = {
   "address-collision": {
     severity: "error",

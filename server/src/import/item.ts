@@ -39,10 +39,7 @@ export interface Page<Row> {
   readonly digest?: string
   /** @param isSound - Whether a page with this digest was read before without faults. Its rows are then not checked. */
   items(isSound: boolean): Item<Row>[]
-  /**
-   * Compares what was read with the digests that the database of the origin computes itself. Throws StartError if they
-   * differ. Without it, the origin cannot tell.
-   */
+  /** Compares what was read with the database's own digests. Throws StartError. Absent: they cannot be computed. */
   readonly verify?: () => Promise<void>
 }
 
@@ -76,18 +73,12 @@ export const labelOf: { [N in BulkName]: (row: BulkRows[N]) => string } = {
   authenticators: ({ userId }) => `authenticator of user ${userId}`,
 }
 
-/**
- * Returns the digest of a key: 8 bytes of its SHA-256, as a signed number for SQLite. The probability that two of ten
- * million keys have the same digest is one in 370,000.
- */
+/** Returns 8 bytes of a key's SHA-256. Of ten million keys two have the same digest once in 370,000 times. */
 export function digestOf(key: string): bigint {
   return hash("sha256", key, "buffer").readBigInt64LE()
 }
 
-/**
- * Returns the digest of a text after folding of case, accents and trailing spaces. Texts that a folding collation
- * considers equal have the same digest.
- */
+/** Returns the digest of a text after folding of case, accents and trailing spaces, as collations fold. */
 export function foldedDigest(text: string): bigint {
   // A fast path, because there are many ids and nearly all of them have only these characters.
   const folded = /^[\w-]*$/.test(text) ? text : text.normalize("NFKD").replaceAll(/\p{M}/gu, "").trimEnd()

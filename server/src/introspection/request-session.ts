@@ -48,10 +48,7 @@ export interface RequestSessionOptions {
   nextAuth4?: boolean | undefined
 }
 
-/**
- * The options without exception. Introspect and gateways accept this type, so that neither of them can lack an option
- * that restricts access.
- */
+/** Every option. Introspect and gateways accept this type, so that none can lack one that restricts access. */
 export type EverySessionOption = { readonly [Name in keyof RequestSessionOptions]-?: RequestSessionOptions[Name] }
 
 export interface RequestSessionDeps {

@@ -16,10 +16,7 @@ export interface BoundedLines {
 }
 
 export interface BoundedLinesOptions {
-  /**
-   * Called with the number of lost lines when there is space again. Lines that it writes take the place of the lost
-   * ones.
-   */
+  /** Called with the number of lost lines when there is space again. What it writes takes their place. */
   onLost: (count: number) => void
   /** Called with the error when the destination starts to fail, and with undefined when it accepts lines again. */
   onFailure?: (error: Error | undefined) => void

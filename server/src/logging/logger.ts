@@ -46,10 +46,7 @@ export function standardError(): number {
   }
 }
 
-/**
- * Returns a function that formats a JSON line as text. The formatter is loaded only when needed, because production
- * does not use it.
- */
+/** Returns a function that formats a JSON line as text. Loaded only when needed: production does not use it. */
 function prettyLine() {
   const { prettyFactory }: typeof PinoPretty = createRequire(import.meta.url)("pino-pretty")
   return prettyFactory({ colorize: process.stderr.isTTY, ignore: "pid,hostname", singleLine: true })

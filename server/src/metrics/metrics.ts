@@ -119,10 +119,7 @@ export function createMetrics(): Metrics {
     grpc_method: name,
     transport,
   })
-  /**
-   * The counter and histogram of each method, transport and code. There is one entry per combination at most. Without
-   * this map a call takes 2 µs more.
-   */
+  /** Counter and histogram of each method, transport and code. Without this map a call takes 2 µs more. */
   const series = new Map<string, { inc(): void; observe(seconds: number): void }>()
   const seriesOf = (method: DescMethod, transport: string, code: string) => {
     const key = `${method.parent.typeName}/${method.name} ${transport} ${code}`

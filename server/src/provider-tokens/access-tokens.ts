@@ -37,10 +37,7 @@ export interface AccessTokensOptions extends Omit<TokenRefreshOptions, "maxPause
   maxPauseMs?: number
 }
 
-/**
- * The maximum number of calls of one process that wait for one provider of a tenant, and of accounts that they wait
- * for.
- */
+/** The most calls of a process that wait for one provider of a tenant, and the most accounts that they wait for. */
 const maxWaiting = 1_000
 /** The number of times that a call may find changed tokens without a valid one, before it fails with CONFLICT. */
 const maxRounds = 10
@@ -74,10 +71,7 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
     return load
   }
 
-  /**
-   * Waits until an account has new tokens. Returns undefined if the account has to be read again, because its tokens
-   * were changed elsewhere.
-   */
+  /** Waits until an account has new tokens. Returns undefined if others have changed them: read it again. */
   async function refreshed(caller: Caller, account: Account, asked: () => void): Promise<Account | undefined> {
     const provider = providers.of(caller.tenant, account.provider)
     if (provider === undefined) throw new Failure("PROVIDER_NOT_CONFIGURED")

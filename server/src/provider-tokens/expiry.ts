@@ -1,19 +1,13 @@
 import type { Account } from "../store/types.js"
 
-/**
- * The smallest number that is taken for milliseconds since 1970 and not for seconds. In seconds it is a date in the year
- * 5138.
- */
+/** The smallest number that is taken for milliseconds since 1970. In seconds it is in the year 5138. */
 const smallestMs = 100_000_000_000
 /** The largest value of a google.protobuf.Timestamp, the end of the year 9999, in milliseconds. */
 const maxTimestampMs = 253_402_300_799_999
 /** The longest lifetime that is taken for seconds. */
 const maxLifetimeSeconds = 10 * 365 * 86_400
 
-/**
- * Returns when the access token of an account expires, in milliseconds since 1970. Undefined: it is not known, or it is
- * after the year 9999.
- */
+/** Returns when an access token expires, in ms since 1970; undefined if unknown, or after the year 9999. */
 export function expiryOf({ expires_at }: Pick<Account, "expires_at">): number | undefined {
   if (expires_at === undefined || Number.isNaN(expires_at)) return undefined
   const ms = expires_at >= smallestMs ? expires_at : expires_at * 1000

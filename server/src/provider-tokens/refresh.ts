@@ -53,25 +53,16 @@ export interface TokenRefreshOptions {
   stopped: AbortSignal
 }
 
-/**
- * Refreshes the tokens of an account. Returns undefined if the account has to be read again, because its tokens were
- * changed elsewhere.
- */
+/** Refreshes an account's tokens. Returns undefined if others have changed them, so that it has to be read again. */
 export type TokenRefresh = (target: RefreshTarget, options: RefreshOptions) => Promise<Account | undefined>
 
-/**
- * How much longer the lease is than the provider's timeout, in milliseconds. This covers the work before and after the
- * request.
- */
+/** How much longer the lease is than the provider's timeout, in ms, for the work before and after the request. */
 const leaseMarginMs = 5_000
 /** The part of that margin that must remain for the work after the request when the request begins, in milliseconds. */
 const reserveMs = 2_000
 /** The shortest pause between two attempts to get the lease that another process holds, in milliseconds. */
 const minPauseMs = 50
-/**
- * The maximum time that storing the provider's tokens is retried while the database does not accept them, in
- * milliseconds.
- */
+/** How long storing the provider's tokens is retried while the database does not accept them, in milliseconds. */
 const storingMs = 60_000
 /**
  * How long the lease of a holder that has not released it is held before it is used, in milliseconds. That holder may

@@ -180,10 +180,7 @@ const tokenMembers: ReadonlySet<string> = new Set(["access_token", "refresh_toke
 /** Members of which an answer in the form of a URL query has at least one. */
 const formMembers = [...tokenMembers, "error"]
 
-/**
- * Reads the members of an answer: a JSON object, with or without a byte-order mark, or a form, whatever the content
- * type says. Returns undefined if it is neither.
- */
+/** Reads the members of an answer, JSON or a form, whatever the content type says; undefined if it is neither. */
 function membersOf(body: Uint8Array): Members | undefined {
   // The decoder removes a byte-order mark.
   const text = new TextDecoder().decode(body).trim()

@@ -11,10 +11,7 @@ export type Unary = (request: Message, call: Call) => Promise<Message>
 /** A streaming method: messages in, messages out. */
 export type Stream = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<Message>
 
-/**
- * Wraps every method once, when the router is created. The returned functions run for each call, so work that depends
- * only on the method belongs outside of them.
- */
+/** Wraps every method once, when the router is created. What it returns runs for each call. */
 export interface Interceptor {
   /**
    * Returns the function that admits or rejects a method's calls before their requests are read; undefined if the

@@ -25,10 +25,7 @@ export interface Parts {
   pauseAfter: RejectionPause
 }
 
-/**
- * Joins admissions. The result is synchronous where none of them has to wait, so that the calls of one message of a pipeline
- * are admitted one after the other.
- */
+/** Joins admissions. Synchronous where none has to wait, so that calls of one message are admitted in order. */
 export function admission(admissions: readonly Admission[]): Parts["admit"] {
   const from = (call: Call, first: number): Promise<void> | undefined => {
     for (let at = first; at < admissions.length; at++) {

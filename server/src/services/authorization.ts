@@ -5,10 +5,7 @@ import { readPolicy } from "../gateway/policy.js"
 import { findRequestSession, type RequestSessionDeps } from "../introspection/request-session.js"
 import type { Implementation } from "../rpc/call.js"
 
-/**
- * Creates the service that authorizes the requests of a gateway, by Envoy's protocol. `GET /v1/authorize` of the HTTP
- * listener calls it too.
- */
+/** Creates the service that authorizes a gateway's requests by Envoy's protocol; `GET /v1/authorize` calls it. */
 export function authorizationService(deps: RequestSessionDeps): Implementation<typeof Authorization> {
   return {
     async check(message, call) {

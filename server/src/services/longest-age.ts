@@ -10,10 +10,7 @@ const freshMs = 5_000
 /** The timeout of a read, in milliseconds. JWTs are issued during an outage of the database, by the policy that is known. */
 const readMs = 1_000
 
-/**
- * Returns the absolute lifetime of the sessions of a tenant, in milliseconds; undefined without one. Throws
- * DATABASE_UNAVAILABLE if it was never read and cannot be read.
- */
+/** Returns how long a tenant's sessions may last, in ms, if limited. Throws DATABASE_UNAVAILABLE if never read. */
 export type LongestAge = (tenant: string) => Promise<number | undefined>
 
 /** @param clock a clock for durations, in milliseconds, that also advances while the machine is suspended. */

@@ -13,10 +13,7 @@ export interface AwaitingOptions {
   pause: (ms: number) => Promise<void>
 }
 
-/**
- * Waits until no client of the tenant, of any process, uses cached sessions that commits before this call made stale.
- * Rejects with the signal's reason.
- */
+/** Waits until no client of the tenant uses sessions that earlier commits made stale. Rejects with the reason. */
 export type Confirmed = (tenant: string, signal: AbortSignal) => Promise<void>
 
 /** Reads the reports of a tenant for all calls that wait in it. Each result was read after its caller asked. */

@@ -29,10 +29,7 @@ export const minStaleMs = 200
 /** The largest number of pending keys of a client. With more, the client is told to clear its cache. */
 const maxKeys = 4_096
 
-/**
- * Returns how long a lease may last by the clock of another machine, in milliseconds. The clocks of two machines may
- * differ in speed by a fiftieth, and in resolution by 20 ms.
- */
+/** Returns how long a lease may last by another machine's clock, which may differ by 2 % and 20 ms. */
 export function longest(ms: number): number {
   return ms * 1.02 + 20
 }

@@ -9,10 +9,7 @@ import {
   longest,
 } from "./client-stream.js"
 
-/**
- * What a process reports to all others about its clients of a tenant: the duration of their longest lease, and the
- * sequence up to which all of them know everything.
- */
+/** What a process reports of its clients of a tenant: their longest lease, and up to where all know everything. */
 export interface CacheReport {
   leaseMs: number
   confirmed: bigint
@@ -61,10 +58,7 @@ const reportMs = 60_000
 const renewalMs = 30_000
 /** The shortest time after a write before the report is written again because more is confirmed, in milliseconds. */
 const confirmMs = 40
-/**
- * The shortest time between two looks at all leases because of requests or ended streams, in milliseconds. What a
- * request costs does not depend on the number of leases.
- */
+/** The shortest time between two looks at all leases, in ms. A request then costs the same with any number. */
 const lookMs = 10
 /** The delay before a failed write is retried, in milliseconds. */
 const retryMs = 250

@@ -10,10 +10,7 @@ export interface SharedLimit {
   readonly process: number
   readonly tenant: number
   readonly key: number
-  /**
-   * What is left of each of the three limits when nothing more begins that needs more of it, so that what has begun can
-   * go on. Default: 0.
-   */
+  /** What is left of each limit when nothing more begins, so that what has begun can go on. Default: 0. */
   readonly reserve?: number
   /** Whether calls wait for it. Then a tenant leaves a tenth only. Default: false. */
   readonly isQueued?: boolean
@@ -50,10 +47,7 @@ export const sharedLimits = {
   streams: { process: 8_192, tenant: 6_144, key: 2_048 },
   /** Among them, pipelines. A client needs one, which takes about 16 KiB of memory. Its calls and their bytes count apart. */
   pipelines: { process: 4_096, tenant: 3_072, key: 1_024 },
-  /**
-   * Bytes of requests that are incomplete or whose calls are still active. Larger in proportion if the largest message
-   * requires more for a key.
-   */
+  /** Bytes of requests that are incomplete or still active. More if the largest message requires it. */
   requestBytes: { process: 128 * MiB, tenant: 96 * MiB, key: 16 * MiB, reserve: 8 * MiB },
   /** Bytes of answers that clients have not received yet. */
   answerBytes: { process: 256 * MiB, tenant: 192 * MiB, key: 64 * MiB, reserve: 32 * MiB },

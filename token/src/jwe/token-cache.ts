@@ -2,10 +2,7 @@ import { isCanonical } from "./canonical.js"
 import type { Decrypted } from "./decrypt.js"
 import { lru } from "./lru.js"
 
-/**
- * The cached data of a token: its content, its encryption and the identifier of the key that decrypted it. It contains
- * neither a secret nor a key.
- */
+/** The cached data of a token: its content, encryption and key identifier. No secret and no key. */
 export type CachedToken = Pick<Decrypted, "enc" | "kid" | "content">
 
 /** The default of the maximum number of cached tokens. */
@@ -14,19 +11,14 @@ export const defaultCacheSize = 1000
 /** The average memory limit of a token, in bytes. The token of an ordinary sign-in takes about 1,500. */
 const bytesPerToken = 4096
 
-/**
- * The memory of an entry beyond its two strings, in bytes: objects, a slot of the Map and the headers of the strings.
- */
+/** The memory of an entry beside its two strings, in bytes: objects, a slot of the Map, the strings' headers. */
 const entryBytes = 384
 
 const maxIdleMs = 3_600_000
 
 /** A cache of decrypted tokens. Its key is the whole text of the token. */
 export interface TokenCache {
-  /**
-   * Returns the cached data of a token. This does not count as a use, so that a caller without the token's secret has
-   * no influence on what is cached.
-   */
+  /** Returns the data of a token. This is no use, so that whoever lacks the secret has no influence on the cache. */
   peek(token: string): CachedToken | undefined
   /** Marks a token as used. */
   use(token: string): void
@@ -73,18 +65,12 @@ export function tokenCache(size: number = defaultCacheSize): TokenCache {
 
 const utf8 = { encoder: new TextEncoder(), decoder: new TextDecoder() }
 
-/**
- * Copies a string into its own memory. A substring may be stored as a reference to the whole string, so a token would
- * retain the header or the message that it was cut from.
- */
+/** Copies a string into its own memory. A substring may keep the whole string that it was cut from. */
 function copyOf(token: string): string {
   return utf8.decoder.decode(utf8.encoder.encode(token))
 }
 
-/**
- * Returns the memory of an entry, in bytes. A token is ASCII and takes one byte per character. Its claims may contain
- * any character, so two bytes are counted for each.
- */
+/** Returns the memory of an entry, in bytes: one for each character of a token, two for each of its claims. */
 function bytesOf(token: string, content: string): number {
   return token.length + 2 * content.length + entryBytes
 }

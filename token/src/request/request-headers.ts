@@ -48,10 +48,7 @@ export function readHeaders(headers: Headers | Record<string, unknown> | null | 
   return requestHeaders(pairs)
 }
 
-/**
- * Returns whether these are Headers, which it recognizes by their method `get`, because those of another realm or
- * library are of another class.
- */
+/** Recognizes Headers by their method `get`: those of another realm or library are of another class. */
 function hasGet(headers: object | null | undefined): headers is Headers {
   return typeof headers === "object" && headers !== null && "get" in headers && typeof headers.get === "function"
 }

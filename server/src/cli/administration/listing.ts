@@ -19,10 +19,7 @@ export interface ListingOptions<Desc extends DescMessage> {
   columns: Readonly<Record<string, (item: MessageShape<Desc>) => string>>
 }
 
-/**
- * Prints the first items of a list: as lines of JSON page by page, or as one table. Says if the list is empty, or has
- * more items than `limit`.
- */
+/** Prints the first items of a list: as lines of JSON page by page, or as one table. Says if there are more. */
 export async function printList<Desc extends DescMessage>(
   { limit, json }: { limit: number; json: boolean },
   { print, say }: CommandOutput,

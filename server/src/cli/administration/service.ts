@@ -18,10 +18,7 @@ export interface Service {
 /** The longest time that one call may take, in milliseconds. */
 const timeoutMs = 60_000
 
-/**
- * Runs the work of a command that calls a running service with an API key. An error of the service becomes a StartError
- * with one sentence: the reason, and what to do.
- */
+/** Runs the work of a command that calls a service. Its error becomes a StartError: the reason, and what to do. */
 export async function withService<T>(
   { serviceUrl, serviceKey }: Pick<Configuration<"users find">, "serviceUrl" | "serviceKey">,
   work: (service: Service) => Promise<T>,

@@ -46,10 +46,7 @@ export const tailEvents: Work<"events tail"> = async (configuration, { print }) 
   )
 }
 
-/**
- * Formats an event as one line. Control characters are replaced, because ids are chosen by callers and must not control
- * the terminal.
- */
+/** Formats an event as one line. No id, which callers choose, can control the terminal. */
 function lineOf({ created, sequence, kind, userId, sessionId, provider }: StoredEvent): string {
   const ids = { user: userId, session: sessionId, provider }
   const named = Object.entries(ids).flatMap(([name, id]) => (id === undefined ? [] : `${name}=${id}`))

@@ -34,10 +34,7 @@ export const exportTenant: Work<"export"> = async (given, { print }) => {
   )
 }
 
-/**
- * The fields with credentials for an account at its provider. `extra` is one of them because providers put credentials
- * into further fields.
- */
+/** The fields with credentials of an account. `extra` is one, because providers have further ones. */
 const secretFields = ["access_token", "refresh_token", "id_token", "extra"]
 
 /**

@@ -6,10 +6,7 @@ import type { Command } from "../../config/option.js"
 import { StartError } from "../../errors/start-error.js"
 
 export interface CommandOutput {
-  /**
-   * Writes to standard output: the requested result. Rejects with StartError if it cannot be written. A command that
-   * does not wait for it fails at its end.
-   */
+  /** Writes the result. Rejects with StartError if it cannot; then a command that did not wait fails at its end. */
   print: (text: string) => Promise<void>
   /** Writes to standard error: remarks about the result. */
   say: (text: string) => void

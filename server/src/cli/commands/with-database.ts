@@ -5,10 +5,7 @@ import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { type Database, tenantStore, unreadableTexts } from "../../store/sql/index.js"
 
-/**
- * Opens the database for one task of a command. The migrations must be applied. Throws StartError; an error of the task
- * begins with `what` and ends with `advice`.
- */
+/** Opens the migrated database for a task. Throws StartError: that of a task has `what` before it, then `advice`. */
 export async function withDatabase<T>(
   configuration: DatabaseConfiguration,
   work: (database: Database, log: Logger) => Promise<T>,

@@ -114,10 +114,7 @@ function isUnreachable(email = ""): boolean {
   return /\P{ASCII}/u.test(email) && emailKey(email.normalize("NFKC").toLowerCase()) !== emailKey(email)
 }
 
-/**
- * Checks the rules, unless a value could not be read: then there is a fault already. Leaves out the values for which the
- * mapping says so.
- */
+/** Checks the rules of a row without faults. Leaves out the values for which the mapping says so. */
 function check(raw: RawRow, row: object, rules: () => string[]): void {
   if (raw.faults.some(({ kind }) => kind === "invalid")) return
   for (const detail of rules()) {

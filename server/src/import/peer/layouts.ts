@@ -21,10 +21,7 @@ const entities: Layout = {
   authenticators: "authenticators",
 }
 
-/**
- * The names of the tables in the documentation of each adapter. The adapters of next-auth 4 have the same, without
- * authenticators.
- */
+/** The names of the tables in each adapter's documentation. next-auth 4 has the same, without authenticators. */
 export const layouts: Readonly<Record<Peer, Layout>> = {
   prisma: models,
   drizzle: {
@@ -73,10 +70,7 @@ export const fields: Readonly<Record<BulkName, Readonly<Record<string, "required
   },
 }
 
-/**
- * The properties by which rows are looked up. If the database folds one of them, it may have treated two different rows
- * as one.
- */
+/** The properties by which rows are looked up. If the database folds one, two rows may have been one to it. */
 export const keyFields: Readonly<Record<BulkName, readonly string[]>> = {
   users: ["id"],
   accounts: ["provider", "providerAccountId"],

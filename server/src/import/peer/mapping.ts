@@ -12,10 +12,7 @@ const columnForm = z.union(
     name,
     z.strictObject({
       column: name,
-      /**
-       * For dates that are stored as flags: the date that stands for true. `now`, a date of ISO 8601, or the name of
-       * another column.
-       */
+      /** For a date that is stored as a flag, the date for true: `now`, one of ISO 8601, or another column's name. */
       whenTrue: name.optional(),
       /** How the values are stored: the 16 bytes of a UUID, or a time in another unit than seconds. */
       as: z.enum(["uuid", "milliseconds"]).optional(),

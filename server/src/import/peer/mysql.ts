@@ -15,10 +15,7 @@ const dialect: Dialect = { quote: (name) => `\`${name.replaceAll("`", "``")}\``,
 /** Reads floating-point numbers as the server writes them. The other types are read as the options say. */
 const typeCast: TypeCast = (field, next) => (/^(FLOAT|DOUBLE)$/.test(field.type) ? field.string() : next())
 
-/**
- * Opens a MySQL or MariaDB database. The session keeps the server's time zone, which is the time zone that the peer's
- * adapter used.
- */
+/** Opens a MySQL or MariaDB database. The session keeps the server's time zone, which the peer's adapter used. */
 export async function mysqlSource(location: ServerLocation): Promise<Source> {
   const connection = await createConnection({
     ...connectionOptions(location),
@@ -104,10 +101,7 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
   }
 }
 
-/**
- * Whether rows are paged by the numbers of a column's values. An ENUM is ordered by them, but compared with a text as text,
- * so that rows would be left out.
- */
+/** Whether rows are paged by numbers: an ENUM is ordered by its values' numbers, but compared as text. */
 function isNumbered({ columns }: SourceTable, name: string): boolean {
   return columns.some((column) => column.name === name && /^(enum|set)\b/.test(column.type))
 }

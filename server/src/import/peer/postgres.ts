@@ -6,10 +6,7 @@ import { decoded, isBroken } from "./values.js"
 
 const dialect: Dialect = { quote: (name) => `"${name.replaceAll('"', '""')}"`, parameter: (number) => `$${number}` }
 
-/**
- * The form of values, no end of the transaction while the target is written, and an error where a policy of row-level
- * security would hide rows.
- */
+/** The form of values, no end of the transaction, and an error where row-level security would hide rows. */
 const settings = [
   "datestyle = 'ISO'",
   "bytea_output = 'hex'",

@@ -37,10 +37,7 @@ const brokenRule = "is not valid UTF-8"
 const flagRule =
   "is a flag and not a date: name the date that stands for true as whenTrue in --mapping, or the column with the date"
 
-/**
- * One row as the driver returned it, read property by property. A value that cannot be read is recorded as a fault and
- * returned as undefined.
- */
+/** One row as the driver returned it. A value that cannot be read is recorded as a fault, and is undefined. */
 export class RawRow {
   readonly faults: Fault[] = []
   /** The properties that could not be read. */
@@ -145,10 +142,7 @@ export class RawRow {
     return Object.fromEntries(this.#entries("private"))
   }
 
-  /**
-   * Returns the columns that the contract does not name, and the named properties that are null, so that they are null
-   * when they are read back.
-   */
+  /** Returns the columns that the contract does not name, and the named properties that are null. */
   extra(nullable: readonly string[]): Extra {
     return Object.fromEntries(this.#entries("keep", nullable))
   }
@@ -173,9 +167,7 @@ export class RawRow {
     return entries
   }
 
-  /**
-   * Records a fault for each field whose value is as long as its column allows. A longer value may have been truncated.
-   */
+  /** Records a fault for each field whose value fills its column, because it may have been truncated. */
   checkLengths(fields: readonly string[]): void {
     for (const field of fields) {
       const { maxLength, type } = this.#columns[this.#indexOf(field)] ?? {}

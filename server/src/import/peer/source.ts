@@ -103,10 +103,7 @@ export function repeatedStatement(from: string, quoted: readonly string[]): stri
   return `SELECT 1 FROM ${from} GROUP BY ${quoted.join(", ")} HAVING COUNT(*) > 1 OR ${isNull} LIMIT 1`
 }
 
-/**
- * Returns the columns of the best unique index for paging: the primary key, otherwise the shortest index whose columns
- * are never null. Empty if there is none.
- */
+/** Returns the columns to page by: the primary key, else the shortest unique index that is never null. */
 export function pagingKey(columns: readonly IndexColumn[]): string[] {
   const indexes = Object.values(Object.groupBy(columns, ({ index }) => index)) as IndexColumn[][]
   const usable = indexes.filter((index) => index.every(({ isNullable }) => !isNullable))

@@ -113,10 +113,7 @@ function writtenAs(cell: string): string {
   return `iif(${cell} IS NULL, '-', octet_length(${value}) || ':' || ${value})`
 }
 
-/**
- * Converts a cell of the driver: the bytes of a text to the text, an integer to a number. An integer that Number cannot
- * represent exactly becomes text, or stays as it is.
- */
+/** Converts a cell: bytes of a text to the text, an integer to a number, or to text if that is not exact. */
 function plain(cell: unknown, isText: boolean, asText: boolean): unknown {
   if (cell instanceof Uint8Array) {
     const bytes = Buffer.from(cell.buffer, cell.byteOffset, cell.byteLength)

@@ -44,10 +44,7 @@ export function idempotency(store: Pick<Store, "once">): Interceptor {
   }
 }
 
-/**
- * Returns a digest that does not depend on the order of fields and properties, because some languages serialize the
- * entries of a map in another order each time.
- */
+/** Returns a digest that does not depend on the order of properties, which some languages change each time. */
 function digestOf({ parent, name }: DescMethod, request: Message): string {
   return hash("sha256", JSON.stringify([parent.typeName, name, request], inOrder), "base64url")
 }

@@ -1,9 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf"
 
-/**
- * Returns the number of entries of all lists, maps and nested messages in a message, at any depth. Stops soon after the
- * count exceeds `end`.
- */
+/** Returns the number of entries of lists, maps and nested messages, at any depth, or a number above `end`. */
 export function countParts(value: object, end: number): number {
   let total = 0
   // The values of a list are read without its indexes, which would be texts.

@@ -32,10 +32,7 @@ function closeSoon(this: Http2Stream): void {
   setImmediate(linger, this)
 }
 
-/**
- * Ends a stream when its client resets it. If the reset has the code NO_ERROR, Node would wait until the request is read and
- * the answer is sent, which then never happens.
- */
+/** Ends a stream when its client resets it. With the code NO_ERROR Node would wait for ever. */
 export function endWhenReset(stream: Http2Stream): void {
   stream.once("aborted", destroySoon)
 }

@@ -10,10 +10,7 @@ const goawayMs = 5_000
 /** The highest possible stream id: a GOAWAY with it refuses no stream (RFC 9113, section 6.8). */
 const lastStreamId = 2 ** 31 - 1
 
-/**
- * The number of checks within the timeout of a PING. A single check could blame clients for a pause of the service
- * itself, so it checks again.
- */
+/** The checks within the timeout of a PING. A single one could blame clients for a pause of the service. */
 const checks = 2
 
 export interface SessionTimeouts {

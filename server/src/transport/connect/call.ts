@@ -7,10 +7,7 @@ import { orAborted } from "../../util/abort.js"
 import { asUnreadable } from "./foreign-errors.js"
 import type { UnparsedJson } from "./unparsed-json.js"
 
-/**
- * How Connect's handler reaches a call. The call begins once its header is read; Connect reads the request once the call is
- * admitted.
- */
+/** How Connect's handler reaches a call, which begins with its header. Its request is read once it is admitted. */
 export interface HttpCall {
   readonly call: Call
   /** Resolves when the request may be read. Rejects with Connect's error if the call is rejected. */

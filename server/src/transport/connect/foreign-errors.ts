@@ -16,10 +16,7 @@ import { unknownCompression, unnamedCompression } from "../listener/compression.
 import { prefixBytes, withPrefix } from "../listener/prefix.js"
 import type { UnparsedJson } from "./unparsed-json.js"
 
-/**
- * Called for every call that Connect ends with an error of its own. `failure` is set if the request cannot be read,
- * because it is not a valid message or Connect rejects it.
- */
+/** Called for every call that Connect ends by itself. `failure` is set if the request cannot be read. */
 export type OnForeignError = (code: Code, failure?: Failure) => void
 
 /** A request that Connect reads. */

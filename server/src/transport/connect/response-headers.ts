@@ -7,10 +7,7 @@ import { limits } from "../limits/limits.js"
 /** The header fields of every answer of a listener. */
 export type ResponseHeaders = Readonly<Record<string, string>>
 
-/**
- * The service answers programs and has no pages. If a browser rendered an answer or a cache stored it, that would be a
- * mistake or an attack.
- */
+/** The service has no pages: a browser that renders an answer, or a cache that stores one, is mistaken. */
 export const securityHeaders: ResponseHeaders = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'",

@@ -3,10 +3,7 @@ import type { FieldViolation } from "../../errors/failure.js"
 import { lengthInPrefix, prefixBytes } from "../listener/prefix.js"
 import { jsonFaults } from "./json-faults.js"
 
-/**
- * What has arrived of a request in JSON since its last message was read. Connect parses it and says little about what it
- * cannot read. The chunks are those that Connect holds too.
- */
+/** What has arrived of a request in JSON since its last message was read, in the chunks that Connect holds too. */
 export class UnparsedJson {
   readonly #hasPrefixes: boolean
   #chunks: Uint8Array[] = []

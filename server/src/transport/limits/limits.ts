@@ -22,9 +22,7 @@ export const limits = {
    * HTTP/2 client that acknowledges no setting does.
    */
   maxAuthorizeHeaderBytes: 64 * 1024,
-  /**
-   * Bytes of requests that are incomplete or whose calls are still active. More if `--max-message-bytes` requires it.
-   */
+  /** Bytes of requests that are incomplete or still active. More if `--max-message-bytes` requires it. */
   requestBytes: 10 * 1024 * 1024,
   /** From this number of such bytes on no further request is read. More if `--max-message-bytes` requires it. */
   requestBytesForMore: 6 * 1024 * 1024,
@@ -63,10 +61,7 @@ export const limits = {
   closeMs: 5_000,
   /** How long a stream stays open if it was answered before its request was complete, in milliseconds. */
   lingerMs: 200,
-  /**
-   * The same for an HTTP/1.1 connection. Longer, because closing it loses everything else that the client sends over
-   * it.
-   */
+  /** The same over HTTP/1.1. Longer, because closing the connection loses everything else that the client sends. */
   lingerHttp1Ms: 1_000,
   /** Bytes of such a request that are still read and discarded over HTTP/2. */
   lingerBytes: 8 * 1024,
@@ -79,9 +74,7 @@ export const limits = {
   tooLargeBytes: 64 * 1024 * 1024,
   /** How long such a request may send nothing before it is answered, in milliseconds. */
   tooLargeIdleMs: 1_000,
-  /**
-   * The idle timeout of an HTTP/2 connection that has no stream and has made no call with a valid key, in milliseconds.
-   */
+  /** The idle timeout of an HTTP/2 connection without a stream and without a valid key so far, in milliseconds. */
   unauthenticatedIdleMs: 30_000,
   /**
    * The number of rejected requests after which a client is told to reconnect, if its connection has made no call with
@@ -96,10 +89,7 @@ export const limits = {
   pipelinedRequests: 16,
   /** The keep-alive timeout of an HTTP/1.1 connection between two requests, in milliseconds. */
   keepAliveMs: 75_000,
-  /**
-   * The timeout for the answer to a PING over HTTP/2, in milliseconds. A client gets one PING at a time while it has
-   * streams, and one after the last of them.
-   */
+  /** The timeout for the answer to a PING, in ms. A client gets one at a time while it has streams, and one after. */
   pingMs: 10_000,
   /** How long a socket may make no progress while data is queued for it, in milliseconds. */
   socketMs: 20_000,

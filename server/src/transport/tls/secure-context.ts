@@ -14,10 +14,7 @@ const ciphers = [
   "ECDHE-RSA-CHACHA20-POLY1305",
 ].join(":")
 
-/**
- * Returns the TLS options of a listener with this certificate: TLS 1.2 and 1.3. `ca` verifies the certificates of
- * clients.
- */
+/** Returns the options of a listener: TLS 1.2 and 1.3. `ca` verifies the certificates of clients. */
 export function secureContextOptions(pem: { cert: string; key: string; ca: string | undefined }): SecureContextOptions {
   // A resumed session would not verify the client's certificate again, which may have expired since.
   const tickets = pem.ca === undefined ? 0 : constants.SSL_OP_NO_TICKET
