@@ -3,7 +3,7 @@ import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/te
 import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
-import { adapters, folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
+import { adapters, hasAdapters, type Written, writeBy } from "./fixtures.js"
 
 /** Converts Dates to text, as in the JSON output of the fixtures. */
 const plain = (value: unknown) => JSON.parse(JSON.stringify(value))
@@ -28,11 +28,11 @@ describeAdapters.each(databaseTargets())("the rows that an adapter wrote into %s
     let server: ServerProcess
     let client: AuthwireClient
     const authwire = (...args: string[]) =>
-      run(
-        ["import", `--from=${adapterName}`, ...args],
-        { AUTHWIRE_DATABASE_URL: database.url, AUTHWIRE_SOURCE_URL: source.url, AUTH_SECRET: testSecret },
-        folder,
-      )
+      run(["import", `--from=${adapterName}`, ...args], {
+        AUTHWIRE_DATABASE_URL: database.url,
+        AUTHWIRE_SOURCE_URL: source.url,
+        AUTH_SECRET: testSecret,
+      })
 
     beforeAll(async () => {
       source = await createSource()

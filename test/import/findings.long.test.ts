@@ -6,7 +6,7 @@ import {
 } from "@authwire/test-support/databases/databases.js"
 import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterEach, beforeEach, expect, test } from "@jest/globals"
-import { folder, hasAdapters, type Written, writeBy } from "./fixtures.js"
+import { hasAdapters, type Written, writeBy } from "./fixtures.js"
 
 describeServer(
   "the findings of a dry run in tables of Prisma",
@@ -26,11 +26,11 @@ describeServer(
     })
 
     const dryRun = () =>
-      run(
-        ["import", "--from=prisma"],
-        { AUTHWIRE_DATABASE_URL: database.url, AUTHWIRE_SOURCE_URL: source.url, AUTH_SECRET: testSecret },
-        folder,
-      )
+      run(["import", "--from=prisma"], {
+        AUTHWIRE_DATABASE_URL: database.url,
+        AUTHWIRE_SOURCE_URL: source.url,
+        AUTH_SECRET: testSecret,
+      })
 
     test("truncated: a value that a database without strict mode has truncated", async () => {
       expect((await dryRun()).stdout).not.toMatch(/truncated/)

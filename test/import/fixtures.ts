@@ -20,8 +20,8 @@ export interface Written {
   authenticators: { userId: string; all: Json[] }[]
 }
 
-/** The folder in which the adapters and the driver of PostgreSQL are installed. */
-export const folder = fileURLToPath(new URL("fixtures", import.meta.url))
+/** The folder in which the adapters are installed. */
+const folder = fileURLToPath(new URL("fixtures", import.meta.url))
 
 /** Whether the adapters are installed. Their packages are not among those of the workspaces. */
 export function hasAdapters(): boolean {
