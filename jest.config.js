@@ -33,6 +33,7 @@ export default {
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   globalSetup: "<rootDir>/test/support/global-setup.js",
   globalTeardown: "<rootDir>/test/support/global-teardown.js",
+  testSequencer: "<rootDir>/test/support/longest-first.js",
   // One more than the processors of the machines that the tests usually run on, because a test often waits.
   maxWorkers: 3,
   // Enough for two tests that wait on each of the three servers.
