@@ -13,9 +13,9 @@ help: ## list the targets
 
 install: node_modules/.package-lock.json ## install the dependencies in package-lock.json
 
-# Installs the packages of a lock file, unless they are there: a checkout changes the time of the file, and not always its text.
+# Installs the packages of a lock file, unless they are there: a checkout changes the time of the file, and not always its text. `make verify` audits them.
 npm_ci = { cmp -s package-lock.json node_modules/.installed.json || \
-  { npm ci --loglevel=error && cp package-lock.json node_modules/.installed.json; }; }
+  { npm ci --no-audit --no-fund --loglevel=error && cp package-lock.json node_modules/.installed.json; }; }
 
 node_modules/.package-lock.json: package-lock.json
 	$(npm_ci)
