@@ -48,7 +48,8 @@ describe("docs/other-languages.md", () => {
           AUTHWIRE_URL: server.grpcUrl,
           AUTHWIRE_API_KEY: key.text,
           // The program has the name of the example, so it is built into a folder of its own. What Cargo compiles on the way
-          // is shared.
+          // is shared with test/examples, which needs no symbols either.
+          CARGO_PROFILE_DEV_DEBUG: "false",
           CARGO_BUILD_BUILD_DIR: `${root}/build/languages/rust`,
           CARGO_TARGET_DIR: join(folder, "rust"),
         }
