@@ -20,6 +20,7 @@ import { hasRuntimes } from "./machine/runtimes.ts"
 import { hasMountNamespaces } from "./machine/small-disk.ts"
 import { hasTool } from "./machine/tools.ts"
 import { hasTracedApplication } from "./machine/tracing.ts"
+import { bundleCommand } from "./processes/bundle.js"
 import { hasVersions } from "./processes/earlier.ts"
 
 const variables = {
@@ -104,6 +105,7 @@ export default async function setup() {
     leftOut.push("left out: a cluster of Galera (set AUTHWIRE_TEST_GALERA_URL)")
   }
   if (oldNode() === undefined) leftOut.push("left out: a Node that is too old (have one on the path, older than 22)")
+  await bundleCommand()
   process.env.AUTHWIRE_TEST_RUN_FOLDER = createRunFolder()
   // A time zone with an offset of half an hour, and half an hour of daylight saving, exposes code that does not use
   // UTC.

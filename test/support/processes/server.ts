@@ -30,7 +30,9 @@ export const testSecret = "a-secret-of-the-tests-and-of-nobody-else"
 
 const repository = fileURLToPath(new URL("../../..", import.meta.url)).replace(/\/$/, "")
 /** The file of the command `authwire`. */
-export const ownCommand = `${repository}/server/bin/authwire.js`
+const ownCommand = `${repository}/server/bin/authwire.js`
+/** The same command in few files, see bundle.js. */
+const bundledCommand = `${repository}/build/command/bin/authwire.js`
 
 /**
  * Starts `authwire serve` as a process on free loopback ports, with pending migrations applied. It requires no API keys
@@ -48,7 +50,7 @@ export async function startServer(options: {
   keys?: boolean | readonly string[]
   /** A program with arguments that starts the server. Default: none. */
   prefix?: readonly string[]
-  /** The file of the command `authwire`. Default: the one of this repository. */
+  /** The file of the command `authwire`. Default: the bundle of the one of this repository. */
   command?: string
   /** Its working folder. Default: that of the tests. */
   folder?: string
@@ -64,7 +66,7 @@ export async function startServer(options: {
       ...(key === undefined ? {} : { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }),
       ...options.env,
     },
-    options,
+    { command: bundledCommand, ...options },
   )
   const tls = options.args?.some((argument) => argument.startsWith("--tls-cert")) ?? false
   let output = ""
