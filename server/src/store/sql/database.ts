@@ -107,8 +107,7 @@ export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetr
 const maxWaitingAside = 100
 
 export function database(engine: SqlEngine, { queueLimit, reader, ...options }: DatabaseOptions): Database {
-  // Work that waits for a retry was admitted before and is in no line.
-  const retrying = backoff({ ...options, limit: engine.concurrency + queueLimit })
+  const retrying = backoff(options)
   const observation: Observation = { observer: options.observer, tracer: options.tracer }
   const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation })
   const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: retrying, observation })

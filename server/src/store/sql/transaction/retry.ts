@@ -15,8 +15,6 @@ export interface BackoffOptions {
   /** A random number from 0 to 1, 1 excluded. */
   random: () => number
   onRetry?: ((event: RetryEvent) => void) | undefined
-  /** How many may wait for a retry at the same time. One more fails at once. */
-  limit: number
   /**
    * How long work is retried for a lock, if its caller has no deadline, or for another member of a cluster, in
    * milliseconds. A lock is released when its holder ends, and the deadline of a caller bounds the wait for it.
@@ -38,24 +36,10 @@ const maxTries = 10
 const firstDelayMs = 4
 const maxDelayMs = 500
 
-export function backoff({ random, onRetry, limit, longestWaitMs = 10_000 }: BackoffOptions): Backoff {
-  let waiting = 0
-
-  async function wait(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
-    waiting++
-    try {
-      await delay(delayMs, undefined, { signal })
-    } catch (interruption) {
-      throw signal?.reason ?? interruption
-    } finally {
-      waiting--
-    }
-  }
-
+export function backoff({ random, onRetry, longestWaitMs = 10_000 }: BackoffOptions): Backoff {
   return async ({ signal }, work) => {
     const begun = performance.now()
     const mayRetry = (error: unknown, tries: number): error is StatementError => {
-      if (waiting >= limit) return false
       if (failsBy(error, "conflict")) return tries < maxTries
       const isEarly = performance.now() - begun < longestWaitMs
       return failsBy(error, "moved") ? isEarly : failsBy(error, "locked") && (signal !== undefined || isEarly)
@@ -67,7 +51,9 @@ export function backoff({ random, onRetry, limit, longestWaitMs = 10_000 }: Back
         if (!mayRetry(error, tries)) throw error
         const delayMs = random() * Math.min(maxDelayMs, firstDelayMs * 2 ** (tries - 1))
         onRetry?.({ tries, delayMs, code: error.code })
-        await wait(delayMs, signal)
+        await delay(delayMs, undefined, { signal }).catch((interruption) => {
+          throw signal?.reason ?? interruption
+        })
       }
     }
   }

@@ -138,7 +138,7 @@ async function play(plan: Schedule, { statements, connect }: Simulated) {
     hasOtherMembers: plan.hasOtherMembers,
     lookups: { limit: 3, ahead: 1 },
   } as unknown as SqlEngine
-  const units = unitsOfWork(engine, { queueLimit: 1000, backoff: backoff({ random: () => 0, limit: 1000 }) })
+  const units = unitsOfWork(engine, { queueLimit: 1000, backoff: backoff({ random: () => 0 }) })
   const outcomes: unknown[] = []
   const leaving = plan.units.map(({ leavesAt }) => (leavesAt === undefined ? undefined : new AbortController()))
   let answered = 0

@@ -19,8 +19,8 @@ import { rowMutexes } from "./row-mutexes.js"
  *   ---------------------------  -------------------------------------------------  ------------------------------------
  *   a concurrency limit          overload/concurrency-limit.ts                      authwire_calls_waiting
  *   a row: another unit of this  rowWaitersOf for one row, the queue's limit for    authwire_database_row_waiters (waiters),
- *   process has locked it, or    all waiters; the pauses of retries: the number     authwire_database_retries_total (pauses)
- *   another transaction has      of connections and the queue's limit (Backoff)
+ *   process has locked it, or    all waiters; the pauses of retries: the            authwire_database_retries_total (pauses)
+ *   another transaction has      concurrency limits
  *   a connection, or a shared    the queue's limit for all waiters; permits for     db_client_connection_pending_requests,
  *   transaction to join          each purpose (connection-permits.ts)               db_client_connection_wait_time_seconds
  *
