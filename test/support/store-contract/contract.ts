@@ -15,6 +15,7 @@ import { eventContract } from "./events.js"
 import { expiredContract } from "./expired.js"
 import { idempotencyContract } from "./idempotency.js"
 import { leaseContract } from "./leases.js"
+import { pageTokenContract } from "./pages.js"
 import { rowTimeContract } from "./row-times.js"
 import { sessionAccessContract } from "./sessions/session-access.js"
 import { sessionCountContract } from "./sessions/session-counts.js"
@@ -91,6 +92,7 @@ export function storeContract(name: string, open: OpenStoreDatabase): void {
     describe("session policies", () => sessionPolicyContract(context))
     describe("session policies", () => sessionLimitContract(context))
     describe("sessions", () => signOutOfAllContract(context))
+    describe("lists", () => pageTokenContract(context))
     describe("times of rows", () => rowTimeContract(context))
     describe("token refreshes", () => tokenRefreshContract(context))
     describe("token refreshes", () => refreshOutcomeContract(context))

@@ -1,5 +1,6 @@
-import { expect } from "@jest/globals"
-import type { Page, PageRequest } from "../../../server/src/store/types.js"
+import { expect, test } from "@jest/globals"
+import type { Page, PageRequest, SessionFilter, UserFilter } from "../../../server/src/store/types.js"
+import { type ContractContext, day, newAccount, newAuthenticator, newId, newSession, newUser } from "./context.js"
 
 type List = (page: PageRequest) => Promise<Page<unknown>>
 
@@ -32,8 +33,8 @@ export async function expectOwnTokens(lists: readonly List[], others: readonly L
     await list({ size: 1, token })
     for (const [, broken] of brokenTokens(token))
       await expect(list({ size: 1, token: broken })).rejects.toMatchObject(invalid)
-    for (const other of [...lists, ...others].filter((one) => one !== list))
-      await expect(other({ size: 1, token })).rejects.toMatchObject(invalid)
+    const foreign = [...lists, ...others].filter((one) => one !== list)
+    await Promise.all(foreign.map((other) => expect(other({ size: 1, token })).rejects.toMatchObject(invalid)))
   }
 }
 
@@ -49,4 +50,54 @@ function brokenTokens(token: string): [what: string, broken: string][] {
     ["a position in plain JSON", '["2030-01-01T00:00:00.000Z",""]'],
     ["a token of an unknown key", ["sealed.1.AAAAAAAA", text].join(".")],
   ]
+}
+
+/** Declares the test of the tokens of all lists about users. */
+export function pageTokenContract(context: ContractContext): void {
+  /** Creates users in a new tenant, so that each list has two items or more. */
+  async function listsOfTenant(): Promise<List[]> {
+    const caller = { tenant: newId() }
+    const { store, clock } = context
+    for (const id of ["u", "v", "disabled 1", "disabled 2"]) {
+      await store.users.create(caller, newUser({ id, name: "Ada", email: `ada ${id}` }))
+      for (const n of [1, 2]) {
+        await store.accounts.link(caller, newAccount(id, { provider: "p", providerAccountId: `${id} ${n}` }))
+        const origin = { ip: "i", impersonator: "staff", provider: "p" }
+        await store.sessions.create(caller, newSession(id, clock.now + day), origin)
+        await store.authenticators.create(caller, newAuthenticator(id))
+      }
+      if (id.startsWith("disabled")) await store.users.disable(caller, id, {})
+    }
+    /** The next page is that of another process. */
+    const by = ({ token }: PageRequest) => (token === undefined ? context.store : context.other)
+    const [since, before] = [new Date(clock.now), new Date(clock.now + 1)]
+    const users: UserFilter[] = [
+      ...[{}, { createdSince: since }, { createdBefore: before }, { disabled: true }, { disabled: false }],
+      ...[{ namePrefix: "a" }, { namePrefix: "ad" }, { emailPrefix: "a" }, { provider: "p" }],
+    ]
+    const sessions: SessionFilter[] = [
+      ...[{}, { ip: "i" }, { impersonated: true as const }, { userId: "u" }, { userId: "v" }],
+      ...[{ active: true }, { provider: "p" }, { createdSince: since }].map((filter) => ({ ...filter, userId: "u" })),
+    ]
+    return [
+      ...users.map(
+        (filter): List =>
+          (page) =>
+            by(page).users.list(caller, filter, page),
+      ),
+      ...sessions.map(
+        (filter): List =>
+          (page) =>
+            by(page).sessions.list(caller, filter, page),
+      ),
+      ...["u", "v"].flatMap((id): List[] => [
+        (page) => by(page).accounts.listByUser(caller, id, page, { tokens: false }),
+        (page) => by(page).authenticators.list(caller, id, page),
+      ]),
+    ]
+  }
+
+  test("INVALID_FIELD: a page token that is broken, or of another list, filter, user or tenant", async () => {
+    await expectOwnTokens(await listsOfTenant(), await listsOfTenant())
+  })
 }

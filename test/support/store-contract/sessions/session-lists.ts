@@ -1,8 +1,7 @@
 import { describe, expect, test } from "@jest/globals"
-import type { PageRequest, SessionFilter } from "../../../../server/src/store/types.js"
+import type { SessionFilter } from "../../../../server/src/store/types.js"
 import { until } from "../../until.js"
 import { type ContractContext, day, newSession, newUser, oddExtra, oddText, range } from "../context.js"
-import { expectOwnTokens } from "../pages.js"
 import { origin, sessionsOfUser } from "./sessions-of-user.js"
 
 /** Declares the tests of the lists of sessions by callers without their tokens. */
@@ -83,23 +82,6 @@ export function sessionListContract(context: ContractContext): void {
       expect(await context.store.sessions.revokeOfUser(theirs, "u", {})).toBe(0)
       expect(await context.store.sessions.revokeOfUsers(theirs, ["u"])).toEqual({ processed: 1, revoked: 0 })
       expect(await listed(mine)).toEqual([id])
-    })
-
-    test("INVALID_FIELD: a page token that is broken, or of another filter, user or tenant", async () => {
-      const [mine, theirs] = [await newCaller(), await newCaller()]
-      await create(mine, {}, {})
-      const sessions = (caller: { tenant: string }, filter: SessionFilter) => (page: PageRequest) =>
-        (page.token === undefined ? context.store : context.other).sessions.list(caller, filter, page)
-      const filters: SessionFilter[] = [
-        { userId: "v" },
-        { userId: "u", active: false },
-        { userId: "u", provider: "p" },
-        { userId: "u", createdSince: new Date(0) },
-      ]
-      await expectOwnTokens(
-        [sessions(mine, { userId: "u" })],
-        [...filters.map((filter) => sessions(mine, filter)), sessions(theirs, { userId: "u" })],
-      )
     })
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals"
-import type { PageRequest, SessionFilter, SessionOrigin } from "../../../../server/src/store/types.js"
+import type { SessionFilter, SessionOrigin } from "../../../../server/src/store/types.js"
 import { type ContractContext, day, newId, newSession, newUser, range } from "../context.js"
-import { allPages, expectOwnTokens } from "../pages.js"
+import { allPages } from "../pages.js"
 
 /** Declares the tests of lists of the sessions of all users. */
 export function tenantSessionContract(context: ContractContext): void {
@@ -92,14 +92,6 @@ export function tenantSessionContract(context: ContractContext): void {
         message: expect.stringContaining(combination),
       }
       await expect(list()).rejects.toMatchObject(failure)
-    })
-
-    test("INVALID_FIELD: a page token of another filter", async () => {
-      const { caller } = await filled()
-      const filters: SessionFilter[] = [{}, { ip: "203.0.113.7" }, { impersonated: true }, { userId: "u" }]
-      await expectOwnTokens(
-        filters.map((filter) => (page: PageRequest) => context.store.sessions.list(caller, filter, page)),
-      )
     })
   })
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals"
-import type { PageRequest, UserFilter } from "../../../../server/src/store/types.js"
+import type { UserFilter } from "../../../../server/src/store/types.js"
 import { until } from "../../until.js"
 import { type ContractContext, day, newAccount, newId, newSession, newUser, range } from "../context.js"
-import { allPages, expectOwnTokens } from "../pages.js"
+import { allPages } from "../pages.js"
 import { folded, names, prefixes } from "./names.js"
 
 /** Declares the tests of the filters by which users are found. */
@@ -176,27 +176,6 @@ export function foundUserContract(context: ContractContext): void {
     ])("INVALID_FIELD: %s, which no index serves together", async (combination, field, filter) => {
       const failure = { reason: "INVALID_FIELD", field, message: expect.stringContaining(combination) }
       await expect(context.store.users.list({ tenant: newId() }, filter, { size: 1 })).rejects.toMatchObject(failure)
-    })
-
-    test("INVALID_FIELD: a page token of another filter", async () => {
-      const caller = { tenant: newId() }
-      for (const id of ["1", "2"]) {
-        await context.store.users.create(caller, newUser({ id, name: "Ada", email: `ada${id}@x` }))
-        await context.store.accounts.link(caller, newAccount(id, { provider: "p" }))
-      }
-      for (const id of ["1", "2"]) await context.store.users.disable(caller, id, {})
-      const filters: UserFilter[] = [
-        {},
-        { disabled: true },
-        { disabled: false },
-        prefix,
-        { namePrefix: "ad" },
-        { emailPrefix: "a" },
-        { provider: "p" },
-      ]
-      await expectOwnTokens(
-        filters.map((filter) => (page: PageRequest) => context.store.users.list(caller, filter, page)),
-      )
     })
   })
 
