@@ -7,7 +7,7 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { createAuthwireClient } from "@authwire/client"
 import { sessionCache } from "../client/dist/session-cache/cache.js"
-import { sessionKey, userKey } from "../client/dist/session-cache/keys.js"
+import { sessionKey, userKey } from "../client/dist/session-cache/caching.js"
 import { authwirePipeline } from "./contenders/authwire.ts"
 import type { Contender } from "./contenders/contender.ts"
 import { drizzleAdapter } from "./contenders/drizzle.ts"

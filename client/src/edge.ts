@@ -4,7 +4,7 @@ import type { AdapterOptions, JwtOptions } from "./adapter/options.js"
 import { type AuthwireClient, adapterOver, type Connection, clientOver, remoteJwtOver } from "./client.js"
 import { wrongOption } from "./errors/error.js"
 import { type FetchOptions, fetchServer, fetchTransport } from "./transport/fetch.js"
-import { connectionHeaders } from "./transport/headers.js"
+import { connectionHeaders } from "./transport/layer.js"
 import { type ConnectionOptions, checkOptions, headersOf, missingOptionTransport } from "./transport/options.js"
 import { traced } from "./transport/trace.js"
 

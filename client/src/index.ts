@@ -8,7 +8,7 @@ import type { PipelineOptions } from "./pipeline/transport.js"
 import { cachedAdapter, caching } from "./session-cache/caching.js"
 import { sharedCache } from "./session-cache/shared.js"
 import { type GrpcTargetOptions, grpcServer } from "./transport/grpc-target.js"
-import { connectionHeaders } from "./transport/headers.js"
+import { connectionHeaders } from "./transport/layer.js"
 import { type ConnectionOptions, checkOptions, headersOf, missingOptionTransport } from "./transport/options.js"
 import { traced } from "./transport/trace.js"
 

@@ -12,8 +12,7 @@ import {
   grpcTarget,
 } from "../transport/grpc-target.js"
 import { toMetadata } from "../transport/grpc-wire.js"
-import { connectionHeaders } from "../transport/headers.js"
-import { layered, noStreams } from "../transport/layer.js"
+import { connectionHeaders, layered, noStreams } from "../transport/layer.js"
 import { cancelled } from "../transport/message.js"
 import { PipelinedCall } from "./call.js"
 import { endpointsOf, type Resolve, systemResolve } from "./endpoints.js"

@@ -1,8 +1,7 @@
 import type { AdapterSession, AdapterUser } from "@auth/core/adapters"
-import { copyOf } from "./copy.js"
 
 /** The result of getSessionAndUser. */
-export interface SessionAndUser {
+interface SessionAndUser {
   session: AdapterSession
   user: AdapterUser
 }
@@ -14,12 +13,12 @@ export interface Answer extends SessionAndUser {
 }
 
 /** The state of the cache when a read from the service began. */
-export interface ReadMark {
+interface ReadMark {
   readonly epoch: number
   readonly drops: number
 }
 
-export interface SessionCacheSettings {
+interface SessionCacheSettings {
   /** The maximum number of cached sessions. */
   size: number
   /** A clock for durations, in milliseconds. */
@@ -164,3 +163,21 @@ export function sessionCache({ size, now, timeOfDay }: SessionCacheSettings): Se
 function tokenKey(sessionToken: string): string {
   return `token:${sessionToken}`
 }
+
+/** Returns a deep copy of a result of the adapter (JSON and dates), because callers may modify what they receive. */
+function copyOf<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value
+  if (value instanceof Date) return new Date(value.getTime()) as T
+  if (Array.isArray(value)) return value.map(copyOf) as T
+  const copy: Record<string, unknown> = {}
+  for (const name in value) {
+    const property: unknown = value[name]
+    const copied = typeof property === "object" ? copyOf(property) : property
+    // An assignment would set the prototype of the copy.
+    if (name === "__proto__") Object.defineProperty(copy, name, { value: copied, ...plain })
+    else copy[name] = copied
+  }
+  return copy as T
+}
+
+const plain = { writable: true, enumerable: true, configurable: true }

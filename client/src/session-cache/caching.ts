@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto"
 import {
   type AccessSessionResponse,
   AccountService,
@@ -14,7 +15,6 @@ import type { SessionAgeOptions } from "../adapter/session-access.js"
 import type { Layer } from "../transport/layer.js"
 import type { Shared } from "../transport/shared.js"
 import type { Answer, SessionCache } from "./cache.js"
-import { sessionKey, userKey } from "./keys.js"
 import type { FollowedCache } from "./shared.js"
 
 /** The fields of requests and responses that identify a session or a user. Each message has only some of them. */
@@ -155,4 +155,18 @@ export function cachedAdapter(
       return Promise.resolve(kept)
     },
   }
+}
+
+/** Returns the key by which the service announces a change of a session; see FollowResponse.keys. */
+export function sessionKey(id: string): string {
+  return keyOf(`s${id}`)
+}
+
+/** Returns the key by which the service announces a change of a user, which affects all sessions of the user. */
+export function userKey(id: string): string {
+  return keyOf(`u${id}`)
+}
+
+function keyOf(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, 16)
 }

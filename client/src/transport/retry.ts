@@ -2,8 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf"
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
 import { retryAfterMs } from "../errors/error.js"
-import { merged } from "./headers.js"
-import type { Layer } from "./layer.js"
+import { type Layer, merged } from "./layer.js"
 import { cancelled } from "./message.js"
 
 /** The bounds of the random pause before the second try, in milliseconds. */

@@ -11,8 +11,7 @@ import {
   trace,
 } from "@opentelemetry/api"
 import { statusNames } from "../errors/error.js"
-import { merged } from "./headers.js"
-import type { Layer } from "./layer.js"
+import { type Layer, merged } from "./layer.js"
 import type { ServerAddress } from "./options.js"
 
 /** Propagates only the trace: baggage may be personal. What no header can carry is omitted. */

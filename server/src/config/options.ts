@@ -1,7 +1,6 @@
 import type { z } from "zod"
-import { administrationOptions } from "./administration-options.js"
+import { administrationOptions, consoleOptions } from "./administration-options.js"
 import { commandOptions } from "./command-options.js"
-import { consoleOptions } from "./console-options.js"
 import { databaseOptions } from "./database-options.js"
 import { listenerOptions } from "./listener-options.js"
 import { observationOptions } from "./observation-options.js"

@@ -85,7 +85,7 @@ export const auditLog = () =>
 
 /** Calls per second, by `Service.Method`. */
 export const rates = () =>
-  readBySchema(async () => (await import("../rpc/interceptors/rates.js")).readRates).register(shown, {
+  readBySchema(async () => (await import("../rpc/interceptors/rate-limit.js")).readRates).register(shown, {
     placeholder: "LIST",
   })
 

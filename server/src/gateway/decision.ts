@@ -1,7 +1,5 @@
 import type { RequestSession } from "../introspection/request-session.js"
-import { headerValue, maxHeaderBytes } from "./header-value.js"
 import { ownHeaders, type Policy, sessionIdHeader, userIdHeader } from "./policy.js"
-import { isPageNavigation, type RequestTarget, signInLocation } from "./sign-in.js"
 
 /** A request as a proxy describes it. */
 export interface GatewayRequest extends RequestTarget {
@@ -15,7 +13,7 @@ export interface GatewayRequest extends RequestTarget {
 export type Decision = Allowed | Denied
 
 /** The proxy forwards the request. */
-export interface Allowed {
+interface Allowed {
   readonly kind: "allowed"
   /** The headers for the application. Each replaces the header of the same name that the client has sent. */
   readonly headers: readonly (readonly [name: string, value: string])[]
@@ -24,7 +22,7 @@ export interface Allowed {
 }
 
 /** The proxy answers the request itself. */
-export type Denied =
+type Denied =
   | { readonly kind: "denied"; readonly status: 401 | 403; readonly reason: string }
   | { readonly kind: "denied"; readonly status: 302; readonly reason: string; readonly location: string }
 
@@ -101,4 +99,71 @@ function propertyOf(session: RequestSession, property: string): unknown {
   // The name that Auth.js uses in a token.
   if (property === "image") return user === undefined ? claims?.picture : user.image
   return extraOf(session, property)
+}
+
+/**
+ * Encodes a value for a header. It percent-encodes the UTF-8 of everything but visible ASCII, and `%` and `,` too. So a
+ * text can neither end the header nor lose its first or last characters, two texts never have the same encoding, and
+ * `decodeURIComponent` restores the text. The items of a list are separated by commas.
+ *
+ * @returns undefined for a value that is neither a text, a number, a boolean nor a list of these
+ */
+function headerValue(value: unknown): string | undefined {
+  if (!Array.isArray(value)) return itemOf(value)
+  const items = value.map(itemOf)
+  return items.includes(undefined) ? undefined : items.join(",")
+}
+
+/** The longest encoded value, in bytes. A longer one is left out, because servers reject longer headers. */
+const maxHeaderBytes = 4_096
+
+function itemOf(value: unknown): string | undefined {
+  if (typeof value === "string") return encode(value)
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined
+}
+
+const plain = /^[\x21-\x24\x26-\x2b\x2d-\x7e]*$/
+
+function encode(text: string): string {
+  if (plain.test(text)) return text
+  return text.toWellFormed().replaceAll(/[^\x21-\x24\x26-\x2b\x2d-\x7e]+/g, (part) => encodeURIComponent(part))
+}
+
+/** The parts of a request that determine where a browser is redirected. */
+interface RequestTarget {
+  readonly method: string
+  /** `http` or `https`. */
+  readonly scheme: string
+  /** Its host, perhaps with a port. */
+  readonly host: string
+  /** Its path with its query, as the client sent it. */
+  readonly path: string
+}
+
+/** The longest path to which a browser returns after the sign-in, in characters. */
+const maxPathLength = 2_048
+
+/** Returns whether a browser requests a page to show. Other clients cannot use the sign-in page. */
+function isPageNavigation(method: string, header: (name: string) => string | undefined): boolean {
+  if (method !== "GET" && method !== "HEAD") return false
+  const mode = header("sec-fetch-mode")
+  if (mode !== undefined && mode !== "navigate") return false
+  return /(^|[\s,])text\/html\s*($|[;,])/i.test(header("accept") ?? "")
+}
+
+/**
+ * Returns the address of the sign-in page, with the address to return to as `callbackUrl`. Nothing of the request is
+ * elsewhere in it. `callbackUrl` is omitted if scheme, host and path form no URL, or one that is too long.
+ *
+ * @param signIn See `Policy`.
+ */
+function signInLocation(signIn: string, target: RequestTarget): string {
+  const { scheme, host, path } = target
+  const isUrl =
+    /^https?$/.test(scheme) &&
+    /^(?:[a-z0-9](?:[a-z0-9._-]{0,252})|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i.test(host) &&
+    /^\/[\x21-\x7e]*$/.test(path) &&
+    path.length <= maxPathLength
+  if (!isUrl) return signIn
+  return `${signIn}${signIn.includes("?") ? "&" : "?"}callbackUrl=${encodeURIComponent(`${scheme}://${host}${path}`)}`
 }

@@ -1,9 +1,8 @@
 import { type BulkName, type BulkRows, bulkNames } from "../store/sql/index.js"
-import { ahead } from "./ahead.js"
 import { Claims, type Target } from "./claims.js"
 import { Facts, firstOf } from "./facts.js"
 import { type Finding, Findings } from "./findings.js"
-import { digestOf, foldedDigest, type Item, keyDigest, type Origin, type Page } from "./item.js"
+import { ahead, digestOf, foldedDigest, type Item, keyDigest, type Origin, type Page } from "./item.js"
 
 /** The result of reading all rows. Nothing is written to compute it. */
 export interface Check {

@@ -9,9 +9,8 @@ import {
   type Database,
   failsBy,
 } from "../store/sql/index.js"
-import { ahead } from "./ahead.js"
 import type { Check } from "./check.js"
-import type { Origin } from "./item.js"
+import { ahead, type Origin } from "./item.js"
 
 /** The numbers of rows in which a table of the database differs from the importable rows. */
 export interface Differences {

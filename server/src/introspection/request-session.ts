@@ -1,12 +1,21 @@
-import { findSessionCredential, type SessionCredential, sessionCookieName, type TokenModule } from "@authwire/token"
+import {
+  findSessionCredential,
+  type JWT,
+  type JWTDecodeParams,
+  type NextAuth4DecodeParams,
+  type SessionCredential,
+  sessionCookieName,
+  TokenMalformed,
+  type TokenModule,
+} from "@authwire/token"
 import type { JsonObject } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
+import { jsonFault } from "../rpc/json.js"
 import type { Caller, SessionStore, UserStore } from "../store/store.js"
 import type { User } from "../store/types.js"
-import { readableClaims } from "./claims.js"
 
 /** The headers of an HTTP request, by lower-case name. Several cookie headers are joined by `; `, others by `, `. */
-export interface RequestHeaders {
+interface RequestHeaders {
   get(name: string): string | undefined
 }
 
@@ -209,4 +218,15 @@ function jwtSession(claims: JsonObject, userId: string): RequestSession | null {
 
 function canBeUserId(id: string): boolean {
   return Buffer.byteLength(id) <= maxUserIdBytes && !id.includes("\0")
+}
+
+/** Returns a `decode` of the token module, with TokenMalformed for claims that a google.protobuf.Struct cannot carry. */
+export function readableClaims<Params extends JWTDecodeParams | NextAuth4DecodeParams>(
+  decode: <Payload>(params: Params) => Promise<Payload | null>,
+) {
+  return async (params: Params): Promise<(JWT & JsonObject) | null> => {
+    const claims = await decode<JWT & JsonObject>(params)
+    if (claims !== null && jsonFault(claims) !== undefined) throw new TokenMalformed()
+    return claims
+  }
 }

@@ -8,7 +8,7 @@ import type { Call, Implementation } from "../rpc/call.js"
 import { idempotencyHeader } from "../rpc/interceptors/idempotency.js"
 import { type Rejecter, sizeOf } from "../rpc/rejection.js"
 import type { Inside, Method } from "../rpc/router.js"
-import { inOwnMemory } from "../transport/limits/own-memory.js"
+import { inOwnMemory } from "../transport/limits/request-body.js"
 import { SendQueue } from "./send-queue.js"
 
 export interface PipelineOptions extends Inside {

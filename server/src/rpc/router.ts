@@ -1,10 +1,10 @@
-import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
+import { type DescMethod, type DescService, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
+import { invalidField } from "../errors/failure.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
 import type { Owner } from "../util/owner.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
-import { type Codec, codecOf } from "./codec.js"
 import { streamHandler, unaryHandler } from "./handlers.js"
 import { fullName, type Interceptor, type Observer, type Stream, type Unary } from "./interceptor.js"
 import { admission, type Read, runStream, runUnary } from "./running.js"
@@ -43,7 +43,7 @@ export interface Router {
   readonly rejected: Observer["rejected"]
 }
 
-export interface RouterOptions {
+interface RouterOptions {
   services: readonly Registration[]
   /** Creates a service whose streams carry calls of the other services. */
   pipeline?: (inside: Inside) => Registration
@@ -133,4 +133,27 @@ export function createRouter(options: RouterOptions): Router {
 
 function unchanged(message: Message): Message {
   return message
+}
+
+/** Unknown fields are dropped, because the schema has no limit for them and nothing reads them. */
+const withoutUnknown = { readUnknownFields: false }
+
+/** Decodes and encodes the messages of a method. */
+interface Codec {
+  /** Throws INVALID_FIELD if the bytes are not a well-formed request. */
+  decode(bytes: Uint8Array): Message
+  encode(answer: Message): Uint8Array
+}
+
+function codecOf({ input, output }: DescMethod): Codec {
+  return {
+    decode(bytes) {
+      try {
+        return fromBinary(input, bytes, withoutUnknown)
+      } catch (cause) {
+        throw invalidField("request", `is not a well-formed ${input.typeName}`, cause)
+      }
+    },
+    encode: (answer) => toBinary(output, answer),
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals"
-import { longestAges } from "./longest-age.js"
+import { longestAges } from "./token.js"
 
 test("the lifetime that the policy of a tenant allows is read again after 5 seconds, and kept while it cannot be read", async () => {
   let now = 0

@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt"
 import type { Implementation } from "../rpc/call.js"
 import type { Store } from "../store/store.js"
 import type { Tenant } from "../store/types.js"
-import { newKeyFor } from "./new-key.js"
+import { newKeyFor } from "./api-key.js"
 import { fromApiKey } from "./wire/api-key.js"
 import { toPage, type WholeMessage } from "./wire/values.js"
 

@@ -2,10 +2,14 @@ import type { TokenService } from "@authwire/proto"
 import { requestHeaders, TokenError, type TokenModule } from "@authwire/token"
 import type { JsonObject } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
-import { readableClaims } from "../introspection/claims.js"
+import { StoreError } from "../errors/store-error.js"
+import { readableClaims } from "../introspection/request-session.js"
 import type { Call, Implementation } from "../rpc/call.js"
 import { checkJson } from "../rpc/json.js"
-import type { LongestAge } from "./longest-age.js"
+import type { SessionPolicyStore } from "../store/store.js"
+import { orAborted } from "../util/abort.js"
+import { oncePer } from "../util/once-per.js"
+import { oneAtATime } from "../util/one-at-a-time.js"
 
 /** The lifetime of a token without `max_age`, in seconds. */
 const defaultMaxAge = 30 * 86_400
@@ -88,4 +92,40 @@ async function named<T>(result: Promise<T>): Promise<T> {
     if (error instanceof TokenError) throw new Failure(error.code, { cause: error })
     throw error
   }
+}
+
+/** How long a policy that was read is used without another read, in milliseconds. */
+const freshMs = 5_000
+
+/** The timeout of a read, in milliseconds. JWTs are issued during an outage of the database, by the policy that is known. */
+const readMs = 1_000
+
+/** Returns how long a tenant's sessions may last, in ms, if limited. Throws DATABASE_UNAVAILABLE if never read. */
+type LongestAge = (tenant: string) => Promise<number | undefined>
+
+/** @param clock a clock for durations, in milliseconds, that also advances while the machine is suspended. */
+export function longestAges(policies: Pick<SessionPolicyStore, "get">, clock: () => number): LongestAge {
+  const ageOf = oncePer((tenant: string) => {
+    let found: { maxAge: number | undefined; until: number } | undefined
+    const read = oneAtATime(async () => {
+      const signal = AbortSignal.timeout(readMs)
+      const asked = clock()
+      const { maxAge } = await orAborted(policies.get({ tenant, signal }), signal)
+      found = { maxAge, until: asked + freshMs }
+    })
+    return async () => {
+      if (found !== undefined && clock() < found.until) return found.maxAge
+      try {
+        await read()
+      } catch (error) {
+        if (found === undefined) {
+          throw new StoreError("DATABASE_UNAVAILABLE", "the session policy cannot be read", { cause: error })
+        }
+        found.until = clock() + freshMs
+      }
+      return found?.maxAge
+    }
+  })
+
+  return (tenant) => ageOf(tenant)()
 }

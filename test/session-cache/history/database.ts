@@ -1,4 +1,4 @@
-import { sessionKey, userKey } from "../../../client/src/session-cache/keys.js"
+import { sessionKey, userKey } from "../../../client/src/session-cache/caching.js"
 import type { CacheReport } from "../../../server/src/session-cache/hub.js"
 import type { Simulation } from "../simulation.js"
 

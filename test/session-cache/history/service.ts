@@ -12,7 +12,7 @@ import {
 import { create, type Message } from "@bufbuild/protobuf"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { sessionKey, userKey } from "../../../client/src/session-cache/keys.js"
+import { sessionKey, userKey } from "../../../client/src/session-cache/caching.js"
 import { type Confirmed, cachesConfirmed } from "../../../server/src/session-cache/awaiting.js"
 import type { Simulation } from "../simulation.js"
 import { clientTenant, type Database, type StoredSession } from "./database.js"

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals"
 import fc from "fast-check"
 import { base64url } from "jose"
-import { isCanonical } from "./canonical.js"
+import { isCanonical } from "./token-cache.js"
 
 const octets = fc.uint8Array({ maxLength: 40 })
 const parts = fc.tuple(octets, octets, octets, octets)

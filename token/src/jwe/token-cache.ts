@@ -1,4 +1,3 @@
-import { isCanonical } from "./canonical.js"
 import type { Decrypted } from "./decrypt.js"
 import { lru } from "./lru.js"
 
@@ -6,7 +5,7 @@ import { lru } from "./lru.js"
 export type CachedToken = Pick<Decrypted, "enc" | "kid" | "content">
 
 /** The default of the maximum number of cached tokens. */
-export const defaultCacheSize = 1000
+const defaultCacheSize = 1000
 
 /** The average memory limit of a token, in bytes. The token of an ordinary sign-in takes about 1,500. */
 const bytesPerToken = 4096
@@ -73,4 +72,17 @@ function copyOf(token: string): string {
 /** Returns the memory of an entry, in bytes: one for each character of a token, two for each of its claims. */
 function bytesOf(token: string, content: string): number {
   return token.length + 2 * content.length + entryBytes
+}
+
+/** The valid last characters of a part, by its length modulo 4, for which the unused bits are 0. */
+const lastCharacters: Readonly<Record<number, string>> = { 2: "AQgw", 3: "AEIMQUYcgkosw048" }
+
+/**
+ * Returns whether a decrypted token is in the canonical form, in which issuers write it: base64url without white space,
+ * padding or set unused bits (RFC 4648, section 3.5). Auth.js also accepts other forms, so that a client with one token
+ * can create many of them.
+ */
+export function isCanonical(token: string): boolean {
+  if (/[^\w.-]/.test(token)) return false
+  return token.split(".").every((part) => lastCharacters[part.length % 4]?.includes(part.slice(-1)) ?? true)
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals"
 import fc from "fast-check"
 import { parseCookies as coreParseCookies } from "../../test/core.js"
-import { parseCookies } from "./cookies.js"
+import { parseCookies } from "./session-credential.js"
 
 test("parseCookies parses any header as @auth/core does", () => {
   const scrap = fc.constantFrom(

@@ -1,5 +1,3 @@
-import { trim } from "./trim.js"
-
 /** The headers that getToken reads. A missing header is an empty string. */
 type TokenHeaders = { cookie: string; authorization: string }
 
@@ -51,4 +49,13 @@ export function readHeaders(headers: Headers | Record<string, unknown> | null | 
 /** Recognizes Headers by their method `get`: those of another realm or library are of another class. */
 function hasGet(headers: object | null | undefined): headers is Headers {
   return typeof headers === "object" && headers !== null && "get" in headers && typeof headers.get === "function"
+}
+
+/** Removes leading and trailing characters that are among the given ones. Takes linear time. */
+export function trim(text: string, characters: string): string {
+  let start = 0
+  let end = text.length
+  while (start < end && characters.includes(text.charAt(start))) start++
+  while (end > start && characters.includes(text.charAt(end - 1))) end--
+  return text.slice(start, end)
 }

@@ -1,6 +1,4 @@
-import { bearerToken } from "./bearer-token.js"
-import { parseCookies } from "./cookies.js"
-import { readHeaders } from "./request-headers.js"
+import { readHeaders, trim } from "./request-headers.js"
 import { sessionTokens } from "./session-cookie.js"
 
 /**
@@ -44,4 +42,46 @@ export function findSessionCredential(
   }
   const token = bearerToken(authorization)
   return token ? { from: "bearer", tokens: [token] } : undefined
+}
+
+// String.prototype.trim would remove more characters.
+const blanks = " \t"
+
+/**
+ * Parses a Cookie header into a map from names to values, as Auth.js does. Of several cookies with the same name the
+ * first counts. Quotes are part of the value. Percent-encoding is decoded, but a value with malformed percent-encoding
+ * is left unchanged.
+ */
+export function parseCookies(header: string): Map<string, string> {
+  const cookies = new Map<string, string>()
+  for (const pair of header.split(";")) {
+    const equals = pair.indexOf("=")
+    if (equals === -1) continue
+    const name = trim(pair.slice(0, equals), blanks)
+    if (!cookies.has(name)) cookies.set(name, percentDecoded(trim(pair.slice(equals + 1), blanks)))
+  }
+  return cookies
+}
+
+function percentDecoded(value: string): string {
+  if (!value.includes("%")) return value
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
+}
+
+/**
+ * Returns the token of an Authorization header `Bearer <token>`, percent-decoded as in Auth.js, or undefined. The
+ * scheme must have exactly this case and be followed by one space, because Auth.js accepts no other form.
+ */
+function bearerToken(authorization: string): string | undefined {
+  const [scheme, credentials] = authorization.split(" ", 2)
+  if (scheme !== "Bearer" || !credentials) return undefined
+  try {
+    return decodeURIComponent(credentials)
+  } catch {
+    return undefined
+  }
 }

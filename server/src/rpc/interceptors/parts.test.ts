@@ -6,7 +6,7 @@ import {
 } from "@authwire/proto"
 import { create, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf"
 import { expect, test } from "@jest/globals"
-import { countParts, hasParts } from "./parts.js"
+import { countParts, hasParts } from "./validation.js"
 
 const many = 1_000_000
 const times = <T>(length: number, value: T): T[] => Array.from({ length }, () => value)

@@ -1,9 +1,10 @@
 import type { DescMethod } from "@bufbuild/protobuf"
-import { isOwnMethod } from "../../auth/scopes.js"
+import { isOwnMethod, ownMethods } from "../../auth/scopes.js"
 import { Failure } from "../../errors/failure.js"
+import { InvalidValueError } from "../../errors/invalid-value-error.js"
 import type { Interceptor } from "../interceptor.js"
 
-export interface RateLimitOptions {
+interface RateLimitOptions {
   /** The number of calls per second that each key may make of each method; 0: no limit. */
   perSecond: number
   /** The same for individual methods, by `Service.Method`. */
@@ -37,7 +38,7 @@ export function rateLimit({ perSecond, overrides, now }: RateLimitOptions): Inte
 }
 
 /** Returns the name of a method in the options, such as `TokenService.Encode`. */
-export function nameOf({ parent, name }: DescMethod): string {
+function nameOf({ parent, name }: DescMethod): string {
   return `${parent.name}.${name}`
 }
 
@@ -46,7 +47,7 @@ export function nameOf({ parent, name }: DescMethod): string {
  *
  * @returns 0, or the time until there is a token, in milliseconds: then none was taken
  */
-export type Take = (key: string) => number
+type Take = (key: string) => number
 
 /**
  * Creates a token bucket for each key. A bucket is stored as one number, the time at which it will be full again (the
@@ -79,3 +80,23 @@ export function bucket(perSecond: number, now: () => number, atOnce = perSecond)
   const take = buckets(perSecond, now, atOnce)
   return () => take("")
 }
+
+/**
+ * Parses rates such as `TokenService.Encode=50,UserService.CreateUser=20`. An empty text has no rates.
+ *
+ * @throws InvalidValueError with the rule that is violated
+ */
+export function readRates(text: string): Record<string, number> {
+  const rates: Record<string, number> = {}
+  for (const part of text.split(",")) {
+    if (part.trim() === "") continue
+    const [, name = "", rate] = /^\s*(\w+\.\w+)\s*=\s*(\d{1,9})\s*$/.exec(part) ?? []
+    if (rate === undefined)
+      throw new InvalidValueError("must be a list of Service.Method=CALLS, such as TokenService.Encode=50")
+    if (!known.has(name)) throw new InvalidValueError(`there is no method ${name}`)
+    rates[name] = Number(rate)
+  }
+  return rates
+}
+
+const known = new Set(ownMethods.map(nameOf))

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals"
 import { readConfiguration } from "../../config/configuration.js"
 import { options } from "../../config/options.js"
-import { readRates } from "./rates.js"
+import { readRates } from "./rate-limit.js"
 
 test("a list of methods and their rates", () => {
   expect(readRates("")).toEqual({})

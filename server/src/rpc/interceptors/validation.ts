@@ -1,7 +1,7 @@
+import type { DescMessage } from "@bufbuild/protobuf"
 import { createValidator, type Violation } from "@bufbuild/protovalidate"
 import { Failure, type FieldViolation, invalidField } from "../../errors/failure.js"
 import type { Interceptor } from "../interceptor.js"
-import { countParts, hasParts } from "./parts.js"
 
 /** The largest number of violations in an error. They travel in a header, and each entry of a list may cause one. */
 const maxViolations = 20
@@ -47,4 +47,21 @@ function toFieldViolation(violation: Violation): FieldViolation {
 // Some messages quote the value of the rule, which may be a control character.
 function printable(message: string): string {
   return message.replaceAll("\u0000", "\\x00")
+}
+
+/** Returns the number of entries of lists, maps and nested messages, at any depth, or a number above `end`. */
+export function countParts(value: object, end: number): number {
+  let total = 0
+  // The values of a list are read without its indexes, which would be texts.
+  for (const part of Array.isArray(value) ? value : Object.values(value)) {
+    total++
+    if (typeof part === "object" && part !== null && !ArrayBuffer.isView(part)) total += countParts(part, end - total)
+    if (total > end) return total
+  }
+  return total
+}
+
+/** Returns whether messages of a type may have any number of parts. Otherwise they have only fields, which the schema limits. */
+export function hasParts(desc: DescMessage): boolean {
+  return desc.fields.some(({ fieldKind }) => fieldKind !== "scalar" && fieldKind !== "enum")
 }

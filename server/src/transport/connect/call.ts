@@ -5,7 +5,7 @@ import type { Call, CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
 import { asUnreadable } from "./foreign-errors.js"
-import type { UnparsedJson } from "./unparsed-json.js"
+import type { UnparsedJson } from "./json-faults.js"
 
 /** How Connect's handler reaches a call, which begins with its header. Its request is read once it is admitted. */
 export interface HttpCall {

@@ -12,9 +12,9 @@ import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
 import { Failure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
-import { unknownCompression, unnamedCompression } from "../listener/compression.js"
+import { unknownCompression, unnamedCompression } from "../listener/content-type.js"
 import { prefixBytes, withPrefix } from "../listener/prefix.js"
-import type { UnparsedJson } from "./unparsed-json.js"
+import type { UnparsedJson } from "./json-faults.js"
 
 /** Called for every call that Connect ends by itself. `failure` is set if the request cannot be read. */
 export type OnForeignError = (code: Code, failure?: Failure) => void

@@ -10,16 +10,16 @@ import {
 import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
-import { requestIdOf } from "../../rpc/call.js"
+import { type Call, requestIdOf } from "../../rpc/call.js"
 import type { Method, Router } from "../../rpc/router.js"
+import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
 import type { OpenMethods } from "../limits/open-methods.js"
 import { RequestBody } from "../limits/request-body.js"
 import { usageOf } from "../limits/request-usage.js"
-import { acceptedEncoding } from "../listener/compression.js"
-import { isOfConnect, mediaType, typesOverHttp } from "../listener/content-type.js"
+import { acceptedEncoding, isOfConnect, mediaType, typesOverHttp } from "../listener/content-type.js"
 import { foreignName, namesLoopback } from "../listener/loopback-names.js"
 import { clampTimeouts } from "../listener/timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
@@ -31,12 +31,11 @@ import {
   readAuthorizeRequest,
   toAnswer,
 } from "./authorize.js"
-import { arriving } from "./body.js"
 import { beginUnary, type HttpUnaryCall } from "./call.js"
 import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
+import { UnparsedJson } from "./json-faults.js"
 import { callOf, callOptions, follow, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
-import { UnparsedJson } from "./unparsed-json.js"
 
 const json = { "content-type": "application/json" }
 const plainText = { "content-type": "text/plain; charset=utf-8" }
@@ -218,5 +217,29 @@ function read({ request, response }: HttpExchange, contextValues: ContextValues)
     return universalRequestFromNodeRequest(request, response, null, contextValues)
   } catch {
     return undefined
+  }
+}
+
+// Not a nested function: see foreign-errors.ts.
+
+/** Yields the body of a request as it arrives. Throws the call's error if the call ends first. */
+async function* arriving(
+  body: RequestBody,
+  callOf: () => Call,
+  unparsed: UnparsedJson | undefined,
+): AsyncIterable<Uint8Array> {
+  const { signal, requestId } = callOf()
+  const waits = waitsUntil(signal)
+  try {
+    for (;;) {
+      const chunk = await waits.for(body.next())
+      if (chunk === undefined) return
+      unparsed?.received(chunk)
+      yield chunk
+    }
+  } catch (error) {
+    throw error instanceof Failure ? connectErrorOf(error, requestId) : error
+  } finally {
+    waits.end()
   }
 }

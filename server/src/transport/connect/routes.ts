@@ -15,7 +15,7 @@ import type { OpenMethods } from "../limits/open-methods.js"
 import type { RequestUsage } from "../limits/request-usage.js"
 import { beginStream, beginUnary, type HttpStreamCall, type HttpUnaryCall } from "./call.js"
 import type { HttpExchange } from "./exchange.js"
-import type { UnparsedJson } from "./unparsed-json.js"
+import type { UnparsedJson } from "./json-faults.js"
 
 /** The state of a request that is passed to Connect's handlers through its context values. */
 export interface HttpRequest {

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect"
 import { Failure, invalidField } from "../../errors/failure.js"
 import type { RequestBody } from "../limits/request-body.js"
-import { unnamedCompression } from "../listener/compression.js"
+import { unnamedCompression } from "../listener/content-type.js"
 import { lengthInPrefix, prefixBytes } from "../listener/prefix.js"
 
 /** The messages of a gRPC request. No byte of it is read before the first message is asked for. */

@@ -1,7 +1,6 @@
 import type { Readable } from "node:stream"
 import { Failure } from "../../errors/failure.js"
 import { limits } from "./limits.js"
-import { inOwnMemory } from "./own-memory.js"
 import type { RequestUsage } from "./request-usage.js"
 
 /** The body of a request, chunk by chunk. Nothing of it is read before the first chunk is asked for. */
@@ -83,4 +82,15 @@ export class RequestBody {
     this.#source.pause()
     this.#wake?.()
   }
+}
+
+/**
+ * Copies a chunk that is a small part of a larger buffer. Node reads up to 64 KiB of a connection at once and returns
+ * views of it as frames, so that one retained byte keeps all 64 KiB in memory.
+ */
+export function inOwnMemory(chunk: Uint8Array): Uint8Array {
+  if (2 * chunk.length >= chunk.buffer.byteLength) return chunk
+  const copy = Buffer.allocUnsafeSlow(chunk.length)
+  copy.set(chunk)
+  return copy
 }

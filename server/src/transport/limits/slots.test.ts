@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events"
 import { expect, test } from "@jest/globals"
-import { Slots } from "./slots.js"
+import { Slots } from "./connection.js"
 
 /** A stream that takes a slot. `turn` is undefined if a slot was free. */
 function stream(slots: Slots) {
