@@ -216,29 +216,16 @@ describe("readConfiguration", () => {
     await expect(readConfiguration("import", flags, environment)).rejects.toThrow(message)
   })
 
+  const commands = [
+    ...(["serve", "import", "export", "cleanup", "rekey", "audit", "console", "tenants delete", "policy set"] as const),
+    ...(["events tail", "users find", "users delete", "users disable", "sessions revoke-all"] as const),
+  ]
   test("an error never repeats an invalid value, because it may be a misplaced secret", async () => {
     const nonsense = "hunter2 \n hunter2"
     let count = 0
     for (const [name, { flag, variable, value }] of Object.entries<Option>(options)) {
       if ((await value.safeParseAsync(nonsense)).success) continue
-      const own = (
-        [
-          "serve",
-          "import",
-          "export",
-          "cleanup",
-          "rekey",
-          "events tail",
-          "users find",
-          "users delete",
-          "users disable",
-          "audit",
-          "console",
-          "tenants delete",
-          "policy set",
-          "sessions revoke-all",
-        ] as const
-      ).find((one) => optionsOf(one).some(([other]) => other === name))
+      const own = commands.find((one) => optionsOf(one).some(([other]) => other === name))
       const command = keyOptions.includes(name) ? "keys create" : (own ?? "serve")
       const given = flag === undefined ? {} : { [name]: nonsense }
       const inherited = flag === undefined ? { [variable ?? ""]: nonsense } : {}

@@ -141,75 +141,7 @@ describe("a file of providers", () => {
   })
 
   const jwt = { ...bare, auth_method: "private_key_jwt" }
-  test.each<[unknown, string]>([
-    [{ default: { p: jwt } }, "default.p: must have one of private_key_env and private_key_file"],
-    [{ default: { p: { ...jwt, client_secret_env: "SECRET" } } }, "default.p: must have one of private_key_env and"],
-    [{ default: { p: { ...entry, private_key_file: "ec" } } }, "default.p: must have one of client_secret_env and"],
-    [
-      { default: { p: { ...jwt, private_key_env: "SECRET" } } },
-      "default.p.private_key_env: must be a private key of the",
-    ],
-    [
-      { default: { p: { ...jwt, private_key_file: "ec" } } },
-      "default.p.private_key_file: must be a private key of the type rsa",
-    ],
-    [{ default: { p: { ...entry, body_format: "xml" } } }, "default.p.body_format: must be one of form, json"],
-    [
-      { default: { p: { ...entry, parameters: { client_secret: "S3cret!" } } } },
-      "default.p.parameters: must have names of",
-    ],
-    [{ default: { p: { ...entry, parameters: { a: 1 } } } }, "default.p.parameters: must be a string"],
-    [
-      { default: { p: { ...entry, error_codes: { weird: "retry" } } } },
-      "default.p.error_codes: must be one of refused",
-    ],
-    [[], "must be a JSON object"],
-    [null, "must be a JSON object"],
-    [{ "S3cret!": {} }, "name 1: must be that of a tenant and match"],
-    [{ default: [] }, "default: must be an object with a provider for each name"],
-    [{ default: { "a secret in the wrong place": entry } }, "default: name 1: must be 1 to 64 characters"],
-    [{ default: { p: "x" } }, "default.p: must be an object"],
-    [{ default: { p: {} } }, "default.p.token_endpoint: is missing"],
-    [{ default: { p: { ...entry, client_id: undefined } } }, "default.p.client_id: is missing"],
-    [{ default: { p: { ...entry, client_id: 7 } } }, "default.p.client_id: must be a string"],
-    [{ default: { p: { ...entry, client_id: "a\u0000" } } }, "default.p.client_id: must not have control characters"],
-    [
-      { default: { p: { ...entry, auth_method: "basic" } } },
-      "default.p.auth_method: must be one of client_secret_basic",
-    ],
-    [{ default: { p: { ...entry, timeout_seconds: 31 } } }, "default.p.timeout_seconds: must be a whole number from 1"],
-    [
-      { default: { p: { ...entry, timeout_seconds: 1.5 } } },
-      "default.p.timeout_seconds: must be a whole number from 1",
-    ],
-    [{ default: { p: { ...entry, client_secret: "S3cret!" } } }, "default.p: the fields are token_endpoint, issuer,"],
-    [{ default: { p: bare } }, "default.p: must have one of client_secret_env and client_secret_file"],
-    [
-      { default: { p: { ...entry, client_secret_file: "secret" } } },
-      "default.p: must have one of client_secret_env and client_secret_file",
-    ],
-    [
-      { default: { p: { ...entry, auth_method: "none" } } },
-      "default.p: the auth_method none must not be combined with",
-    ],
-    [
-      { default: { p: { ...entry, client_secret_env: "S3cret!" } } },
-      "default.p.client_secret_env: the environment variable is not set",
-    ],
-    [
-      { default: { p: { ...entry, client_secret_env: "EMPTY" } } },
-      "default.p.client_secret_env: the environment variable is not set",
-    ],
-    [
-      { default: { p: { ...bare, client_secret_file: "none" } } },
-      "default.p.client_secret_file: the file cannot be read (ENOENT)",
-    ],
-    [{ default: { p: { ...bare, client_secret_file: "." } } }, "default.p.client_secret_file: the file cannot be read"],
-    [
-      { default: { p: { ...bare, client_secret_file: "empty" } } },
-      "default.p.client_secret_file: must have 1 to 16384 bytes",
-    ],
-  ])("%j is rejected by the name of what is wrong, without its value", (content, message) => {
+  function expectProblem(content: unknown, message: string): void {
     let problem = ""
     try {
       parse(content)
@@ -218,6 +150,47 @@ describe("a file of providers", () => {
     }
     expect(problem).toContain(`InvalidValueError: ${message}`)
     expect(problem).not.toContain("S3cret!")
+  }
+
+  test.each<[unknown, string]>([
+    [[], "must be a JSON object"],
+    [null, "must be a JSON object"],
+    [{ "S3cret!": {} }, "name 1: must be that of a tenant and match"],
+    [{ default: [] }, "default: must be an object with a provider for each name"],
+    [{ default: { "a secret in the wrong place": entry } }, "default: name 1: must be 1 to 64 characters"],
+  ])("the file %j is rejected by the name of what is wrong, without its value", (content, message) => {
+    expectProblem(content, message)
+  })
+
+  test.each<[unknown, string]>([
+    [jwt, ": must have one of private_key_env and private_key_file"],
+    [{ ...jwt, client_secret_env: "SECRET" }, ": must have one of private_key_env and"],
+    [{ ...entry, private_key_file: "ec" }, ": must have one of client_secret_env and"],
+    [{ ...jwt, private_key_env: "SECRET" }, ".private_key_env: must be a private key of the"],
+    [{ ...jwt, private_key_file: "ec" }, ".private_key_file: must be a private key of the type rsa"],
+    [{ ...entry, body_format: "xml" }, ".body_format: must be one of form, json"],
+    [{ ...entry, parameters: { client_secret: "S3cret!" } }, ".parameters: must have names of"],
+    [{ ...entry, parameters: { a: 1 } }, ".parameters: must be a string"],
+    [{ ...entry, error_codes: { weird: "retry" } }, ".error_codes: must be one of refused"],
+    ["x", ": must be an object"],
+    [{}, ".token_endpoint: is missing"],
+    [{ ...entry, client_id: undefined }, ".client_id: is missing"],
+    [{ ...entry, client_id: 7 }, ".client_id: must be a string"],
+    [{ ...entry, client_id: "a\u0000" }, ".client_id: must not have control characters"],
+    [{ ...entry, auth_method: "basic" }, ".auth_method: must be one of client_secret_basic"],
+    [{ ...entry, timeout_seconds: 31 }, ".timeout_seconds: must be a whole number from 1"],
+    [{ ...entry, timeout_seconds: 1.5 }, ".timeout_seconds: must be a whole number from 1"],
+    [{ ...entry, client_secret: "S3cret!" }, ": the fields are token_endpoint, issuer,"],
+    [bare, ": must have one of client_secret_env and client_secret_file"],
+    [{ ...entry, client_secret_file: "secret" }, ": must have one of client_secret_env and client_secret_file"],
+    [{ ...entry, auth_method: "none" }, ": the auth_method none must not be combined with"],
+    [{ ...entry, client_secret_env: "S3cret!" }, ".client_secret_env: the environment variable is not set"],
+    [{ ...entry, client_secret_env: "EMPTY" }, ".client_secret_env: the environment variable is not set"],
+    [{ ...bare, client_secret_file: "none" }, ".client_secret_file: the file cannot be read (ENOENT)"],
+    [{ ...bare, client_secret_file: "." }, ".client_secret_file: the file cannot be read"],
+    [{ ...bare, client_secret_file: "empty" }, ".client_secret_file: must have 1 to 16384 bytes"],
+  ])("the provider %j is rejected by the name of what is wrong, without its value", (provider, message) => {
+    expectProblem({ default: { p: provider } }, `default.p${message}`)
   })
 
   test("what is no JSON is not quoted", () => {

@@ -12,58 +12,40 @@ const defined = (value: unknown) => JSON.parse(JSON.stringify(value))
 
 const good = { access_token: "a2", token_type: "Bearer" }
 const usual = { access_token: "a2", token_type: "bearer" }
+const r2 = { refresh_token: "r2" }
+const lasts = (lifetime: number) => ({ expires_in: lifetime, expires_at: seconds + lifetime })
 
 describe("tokens", () => {
   test.each<[string, unknown, object]>([
     [
       "the usual",
-      { ...good, refresh_token: "r2", scope: "a b", expires_in: 300, session_state: "x" },
-      { refresh_token: "r2", scope: "a b", expires_in: 300, expires_at: seconds + 300 },
+      { ...good, ...r2, scope: "a b", expires_in: 300, session_state: "x" },
+      { ...r2, scope: "a b", ...lasts(300) },
     ],
-    ["an error that is null", { ...good, error: null, refresh_token: "r2" }, { refresh_token: "r2" }],
-    ["an empty error", { ...good, error: "", refresh_token: "r2" }, { refresh_token: "r2" }],
-    [
-      "an error beside usable tokens",
-      { ...good, error: "deprecated_scope", refresh_token: "r2" },
-      { refresh_token: "r2" },
-    ],
-    [
-      "Slack: ok is true",
-      { ok: true, ...good, refresh_token: "r2", expires_in: 43_200 },
-      { refresh_token: "r2", expires_in: 43_200, expires_at: seconds + 43_200 },
-    ],
-    [
-      "Strava: the expiry twice",
-      { ...good, refresh_token: "r2", expires_at: seconds + 21_600, expires_in: 21_600 },
-      { refresh_token: "r2", expires_in: 21_600, expires_at: seconds + 21_600 },
-    ],
-    [
-      "Twitch: scopes as a list",
-      { ...good, refresh_token: "r2", scope: ["a", "b"] },
-      { refresh_token: "r2", scope: "a b" },
-    ],
+    ["an error that is null", { ...good, error: null, ...r2 }, r2],
+    ["an empty error", { ...good, error: "", ...r2 }, r2],
+    ["an error beside usable tokens", { ...good, error: "deprecated_scope", ...r2 }, r2],
+    ["Slack: ok is true", { ok: true, ...good, ...r2, expires_in: 43_200 }, { ...r2, ...lasts(43_200) }],
+    ["Strava: the expiry twice", { ...good, ...r2, ...lasts(21_600) }, { ...r2, ...lasts(21_600) }],
+    ["Twitch: scopes as a list", { ...good, ...r2, scope: ["a", "b"] }, { ...r2, scope: "a b" }],
     [
       "GitHub: a form",
       "access_token=a2&expires_in=28800&refresh_token=r2&scope=&token_type=bearer",
-      { refresh_token: "r2", expires_in: 28_800, expires_at: seconds + 28_800 },
+      { ...r2, ...lasts(28_800) },
     ],
     [
       "B2C: numbers as digits, and expires_on",
-      { ...good, refresh_token: "r2", expires_on: String(seconds + 60), not_before: "1" },
-      { refresh_token: "r2", expires_at: seconds + 60 },
+      { ...good, ...r2, expires_on: String(seconds + 60), not_before: "1" },
+      { ...r2, expires_at: seconds + 60 },
     ],
-    ["a byte-order mark", `\ufeff${json({ ...good, refresh_token: "r2" })}`, { refresh_token: "r2" }],
-    ["white space around it", `\n ${json({ ...good, refresh_token: "r2" })}\n`, { refresh_token: "r2" }],
+    ["a byte-order mark", `\ufeff${json({ ...good, ...r2 })}`, r2],
+    ["white space around it", `\n ${json({ ...good, ...r2 })}\n`, r2],
     [
       "tokens that are numbers beyond 2^53",
       '{"access_token":12345678901234567890,"refresh_token":98765432109876543210}',
       { access_token: "12345678901234567890", refresh_token: "98765432109876543210" },
     ],
-    [
-      "an unknown token type",
-      { ...good, token_type: "DPoP", refresh_token: "r2" },
-      { token_type: "dpop", refresh_token: "r2" },
-    ],
+    ["an unknown token type", { ...good, token_type: "DPoP", ...r2 }, { token_type: "dpop", ...r2 }],
     ["a token type for every provider", { ...good, token_type: "mac" }, { token_type: "mac" }],
     ["no token type", { access_token: "a2" }, {}],
     ["a token type that is null", { ...good, token_type: null }, {}],
@@ -186,35 +168,30 @@ describe("no usable access token", () => {
       unavailable("malformed"),
     ],
     // What replaces the refresh token or the ID token is kept.
-    [
-      "only a refresh token",
-      200,
-      { refresh_token: "r2" },
-      refused({ failure: "no_access_token", kept: { refresh_token: "r2" } }),
-    ],
+    ["only a refresh token", 200, r2, refused({ failure: "no_access_token", kept: r2 })],
     [
       "B2C without a scope: only an ID token",
       200,
-      { id_token: "i2", refresh_token: "r2" },
-      refused({ failure: "no_access_token", kept: { id_token: "i2", refresh_token: "r2" } }),
+      { id_token: "i2", ...r2 },
+      refused({ failure: "no_access_token", kept: { id_token: "i2", ...r2 } }),
     ],
     [
       "an access token that cannot be stored",
       200,
-      { access_token: "a\0", refresh_token: "r2" },
-      refused({ failure: "no_access_token", kept: { refresh_token: "r2" } }),
+      { access_token: "a\0", ...r2 },
+      refused({ failure: "no_access_token", kept: r2 }),
     ],
     [
       "an error beside a refresh token",
       200,
-      { error: "invalid_scope", refresh_token: "r2" },
-      refused({ code: "invalid_scope", kept: { refresh_token: "r2" } }),
+      { error: "invalid_scope", ...r2 },
+      refused({ code: "invalid_scope", kept: r2 }),
     ],
     [
       "a lifetime of zero",
       200,
-      { ...good, refresh_token: "r2", expires_in: 0 },
-      unavailable("expired", { kept: { ...usual, refresh_token: "r2", expires_in: 0, expires_at: seconds } }),
+      { ...good, ...r2, expires_in: 0 },
+      unavailable("expired", { kept: { ...usual, ...r2, expires_in: 0, expires_at: seconds } }),
     ],
     [
       "a negative lifetime",
@@ -229,12 +206,7 @@ describe("no usable access token", () => {
       unavailable("expired", { kept: { ...usual, expires_at: 1 } }),
     ],
     // Tokens of an error are not trusted: they may be a masked form of the one that was sent.
-    [
-      "tokens with a status of an error",
-      400,
-      { error: "invalid_grant", refresh_token: "r2" },
-      refused({ code: "invalid_grant" }),
-    ],
+    ["tokens with a status of an error", 400, { error: "invalid_grant", ...r2 }, refused({ code: "invalid_grant" })],
   ])("%s (%j)", (_, statuses, body, expected) => {
     for (const status of [statuses].flat()) expect(defined(read(status, body))).toEqual({ status, ...expected })
   })

@@ -126,9 +126,7 @@ if (databaseTargets().includes("sqlite")) {
     await source.close()
     expect(files()).toEqual(before)
   })
-}
 
-if (databaseTargets().includes("sqlite")) {
   test("an application that commits to a SQLite file without a write-ahead log is not kept from it", async () => {
     const database = await createDatabase("sqlite")
     later(() => database.drop())

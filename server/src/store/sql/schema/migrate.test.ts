@@ -18,20 +18,8 @@ const names = readdirSync(new URL("./migrations", import.meta.url))
   .map((file) => file.replace(/\.[jt]s$/, ""))
   .sort()
 const tables = [
-  "accounts",
-  "api_keys",
-  "audit_entries",
-  "authenticators",
-  "caches",
-  "event_head",
-  "events",
-  "idempotency_keys",
-  "leases",
-  "session_policies",
-  "sessions",
-  "tenants",
-  "users",
-  "verification_tokens",
+  ...["accounts", "api_keys", "audit_entries", "authenticators", "caches", "event_head", "events"],
+  ...["idempotency_keys", "leases", "session_policies", "sessions", "tenants", "users", "verification_tokens"],
 ]
 
 const pendingMigrations = async (database: Database) =>
