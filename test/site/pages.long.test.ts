@@ -40,6 +40,17 @@ const types: Record<string, string> = {
   ".woff2": "font/woff2",
 }
 
+/**
+ * How far the outline moves when the content arrives, which a slow browser paints later, in pixels. The page must not be
+ * used afterwards.
+ */
+const outlineMoves = `{
+  const left = () => document.querySelector(".VPDoc .aside-container")?.getBoundingClientRect().x ?? 0
+  const whole = left()
+  document.querySelector(".VPDoc .container > .content")?.style.setProperty("display", "none")
+  left() - whole
+}`
+
 /** The part of MiniSearch that the site's search box uses. */
 interface Index {
   search(words: string): { id: string }[]
@@ -157,10 +168,12 @@ withBrowser("the pages of the site", () => {
           shifts: await page.evaluate("shifts"),
           overflow: await page.evaluate("document.documentElement.scrollWidth - innerWidth"),
           description: await page.evaluate("document.querySelector('meta[name=description]').content"),
+          moved: await page.evaluate(outlineMoves),
         }
       })
       expect(seen.findings).toEqual([])
       expect(seen.shifts).toBeLessThan(0.1)
+      expect(seen.moved).toBe(0)
       expect(seen.overflow).toBeLessThanOrEqual(0)
       expect(seen.description).toMatch(/\w.{30}/)
       expect(sent).toBeLessThanOrEqual(300_000)
