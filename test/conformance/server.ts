@@ -37,7 +37,7 @@ async function listen(kind: string | undefined, asked: ServerCompatRequest) {
   const router = withoutReasons(
     createRouter({
       services: [conformance],
-      observer: { clock: () => performance.now(), of: () => () => {}, rejected() {} },
+      observer: { clock: () => performance.now(), recorderOf: () => () => {}, rejected() {} },
       access,
       interceptors: [],
       maxDeadlineMs: 30_000,

@@ -191,15 +191,15 @@ export function statusName(code: Code): StatusName {
 /** Returns the message of an error that came from the network, a proxy or the client itself. */
 function foreignDetail(error: ConnectError, address: string): string {
   // grpc-js appends the heading "Resolution note:" even if the note is empty.
-  const said = error.rawMessage.slice(0, maxDetailLength).replace(/\.?( Resolution note: ?)?\.?$/, "")
+  const detail = error.rawMessage.slice(0, maxDetailLength).replace(/\.?( Resolution note: ?)?\.?$/, "")
   switch (error.code) {
     case Code.Unavailable:
-      return `cannot reach Authwire at ${address}: ${said}.${said.startsWith(tlsHeading) ? "" : " Is it running?"}`
+      return `cannot reach Authwire at ${address}: ${detail}.${detail.startsWith(tlsHeading) ? "" : " Is it running?"}`
     case Code.DeadlineExceeded:
-      return `no answer from Authwire at ${address} within timeoutMs: ${said}`
+      return `no answer from Authwire at ${address} within timeoutMs: ${detail}`
     case Code.Unimplemented:
-      return `${said}. Is it Authwire that listens at ${address}?`
+      return `${detail}. Is it Authwire that listens at ${address}?`
     default:
-      return said
+      return detail
   }
 }

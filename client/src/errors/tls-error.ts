@@ -49,38 +49,39 @@ export const fetchAdvice: Advice = {
 export function explainTls(error: ConnectError, security: Security): ConnectError {
   if (error.code !== Code.Unavailable || error.details.length > 0) return error
   // Removes the timestamp and the empty resolution note that grpc-js appends.
-  const said = error.rawMessage.replace(/( \(\d{4}-[^)]*\))?\.?( Resolution note: ?)?\.?$/, "")
-  const fault = faultOf(said, security)
+  const message = error.rawMessage.replace(/( \(\d{4}-[^)]*\))?\.?( Resolution note: ?)?\.?$/, "")
+  const fault = faultOf(message, security)
   return fault === undefined ? error : new ConnectError(fault, error.code, error.metadata, undefined, error)
 }
 
-function faultOf(said: string, { secure, hasCertificate, advice }: Security): string | undefined {
+function faultOf(message: string, { secure, hasCertificate, advice }: Security): string | undefined {
   // A later disconnection may have any cause.
-  const early = /No connection established|fetch failed/.test(said)
+  const early = /No connection established|fetch failed/.test(message)
   const closed =
-    early && /Failed to connect|ECONNRESET|EPIPE|socket hang up|other side closed|disconnected before secure/.test(said)
+    early &&
+    /Failed to connect|ECONNRESET|EPIPE|socket hang up|other side closed|disconnected before secure/.test(message)
   if (!secure) {
     // A TLS server responds to plaintext with bytes that are not HTTP, or closes the connection without a response.
-    const foreign = early && /NGHTTP2_|Protocol error|Parse Error|Response does not match/.test(said)
+    const foreign = early && /NGHTTP2_|Protocol error|Parse Error|Response does not match/.test(message)
     if (!closed && !foreign) return undefined
-    const why = `${said}; if the service uses TLS, ${advice.speakTls}; ${advice.address}`
+    const why = `${message}; if the service uses TLS, ${advice.speakTls}; ${advice.address}`
     return closed ? `${why}; or ${turnedAway}` : why
   }
   const certain = (fault: string) => `${tlsHeading}${fault}`
-  if (/unable to verify|unable to get (local )?issuer|self[- ]signed certificate/i.test(said))
+  if (/unable to verify|unable to get (local )?issuer|self[- ]signed certificate/i.test(message))
     return certain(`the service's certificate is not signed by a CA that this client trusts; ${advice.trust}`)
-  if (/alert|handshake failure/i.test(said)) return certain(rejectionOf(said, hasCertificate, advice))
-  if (/certificate (has expired|is not yet valid)/i.test(said))
+  if (/alert|handshake failure/i.test(message)) return certain(rejectionOf(message, hasCertificate, advice))
+  if (/certificate (has expired|is not yet valid)/i.test(message))
     return certain("the service's certificate has expired or is not yet valid; renew it at the service")
-  if (/altnames/i.test(said)) return certain(`the service's certificate is for another host name; ${advice.name}`)
-  if (/wrong version number|packet length too long|http request/i.test(said))
+  if (/altnames/i.test(message)) return certain(`the service's certificate is for another host name; ${advice.name}`)
+  if (/wrong version number|packet length too long|http request/i.test(message))
     return certain(`the service does not use TLS at this address; ${advice.speakNone}`)
-  if (/unsupported protocol/i.test(said)) return certain(oldProtocol)
+  if (/unsupported protocol/i.test(message)) return certain(oldProtocol)
   if (!closed) return undefined
   const why = hasCertificate
     ? `may reject the client's certificate (${advice.certificate}): it must be signed by a CA that the service trusts, and must not have expired`
     : `may require a client certificate: ${advice.certificate}`
-  return `${said}; the service ${why}; or ${turnedAway}`
+  return `${message}; the service ${why}; or ${turnedAway}`
 }
 
 const turnedAway =
@@ -90,9 +91,9 @@ const oldProtocol =
   "the service supports only TLS versions before 1.2, which are insecure; enable TLS 1.2 or later at the service"
 
 /** Returns the message for the TLS alert with which the service ended the handshake (RFC 8446, section 6.2). */
-function rejectionOf(said: string, hasCertificate: boolean, advice: Advice): string {
-  if (/protocol version/i.test(said)) return oldProtocol
-  if (/no application protocol/i.test(said))
+function rejectionOf(message: string, hasCertificate: boolean, advice: Advice): string {
+  if (/protocol version/i.test(message)) return oldProtocol
+  if (/no application protocol/i.test(message))
     return `the server at this address does not support HTTP/2; ${advice.address}`
   if (hasCertificate) return `the service rejects the client's certificate; check ${advice.certificate}`
   return `the service requires a client certificate; set ${advice.certificate}`

@@ -116,7 +116,7 @@ export function createService(options: ServiceOptions): Router {
   const { sessions, users } = store
   const tokens = createTokenModule({ cacheSize: configuration.tokenCacheSize, now: store.now })
   const { checked, onMissingUserId } = misconfigurations(log, clock)
-  const asking = { sessions, users, tokens, secretsOf, secureCookie, onMissingUserId }
+  const requestSessions = { sessions, users, tokens, secretsOf, secureCookie, onMissingUserId }
   const caches = sessionCaches(options)
   const services = [
     register(UserService, userService(store, randomUUID)),
@@ -131,8 +131,8 @@ export function createService(options: ServiceOptions): Router {
       TokenService,
       tokenService({ tokens, secretsOf, secureCookie, longestAge: longestAges(store.sessionPolicies, elapsedTime()) }),
     ),
-    register(IntrospectionService, introspectionService(asking)),
-    register(Authorization, authorizationService(asking)),
+    register(IntrospectionService, introspectionService(requestSessions)),
+    register(Authorization, authorizationService(requestSessions)),
     register(EventService, eventService({ events: store.events, feed: options.feed })),
     register(ApiKeyService, apiKeyService(store)),
     register(TenantService, tenantService(store)),
@@ -156,9 +156,9 @@ export function createService(options: ServiceOptions): Router {
   const spans = tracing && callSpans(tracing)
   const logger = logging(log, clock, rejected, [
     ...(spans === undefined ? [] : [() => spans.ended]),
-    ...(audit === undefined ? [] : [audit.of]),
+    ...(audit === undefined ? [] : [audit.recorderOf]),
     (method) => (method === Authorization.method.check ? checked : undefined),
-    ...(metrics === undefined ? [] : [metrics.of]),
+    ...(metrics === undefined ? [] : [metrics.recorderOf]),
   ])
   const rejectOnRecord = rejecter({ rejections: rejected, observer: logger, audit: audit?.rejected })
   const reject: Rejecter = (failure, method, transport, givenId) => {

@@ -1,5 +1,5 @@
+import { importSources } from "./import-sources.js"
 import type { OptionDefinition } from "./option.js"
-import { origins } from "./origins.js"
 import {
   boolean,
   certificateName,
@@ -58,7 +58,7 @@ export const commandOptions = {
     commands: ["keys create"],
   },
   from: {
-    value: choice(origins, "ADAPTER"),
+    value: choice(importSources, "ADAPTER"),
     help: "The kind of the source database: that of an Auth.js adapter, or another Authwire database.",
     commands: ["import", "doctor"],
   },

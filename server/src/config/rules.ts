@@ -2,9 +2,9 @@ import { ConfigurationError } from "../errors/configuration-error.js"
 import { urlsOfHosts } from "../store/sql/cluster/hosts.js"
 import { type DatabaseLocation, parseDatabaseUrl } from "../store/sql/engine/url/url.js"
 import { isLoopback } from "../util/address.js"
+import { importSources } from "./import-sources.js"
 import type { Command } from "./option.js"
 import { type Name, optionsOf, type Values } from "./options.js"
-import { origins } from "./origins.js"
 
 /** The parsed options of a command. Options of other commands are missing. */
 export interface ParsedOptions {
@@ -165,7 +165,8 @@ function checkKeys({ values: { apiKeys, apiKeysFile } }: ParsedOptions): void {
 function checkImport(parsed: ParsedOptions): void {
   const { command, values } = parsed
   const { from, url } = values
-  if (command === "import" && from === undefined) throw wrong(parsed, "from", `is required: ${origins.join(", ")}`)
+  if (command === "import" && from === undefined)
+    throw wrong(parsed, "from", `is required: ${importSources.join(", ")}`)
   if (from !== undefined && url === undefined) {
     throw wrong(parsed, "url", "is required with --from: the URL of the database that is read")
   }

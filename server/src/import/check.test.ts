@@ -4,13 +4,13 @@ import { runInNewContext } from "node:vm"
 import { expect, test } from "@jest/globals"
 import type { BulkName, BulkRows } from "../store/sql/index.js"
 import { check } from "./check.js"
-import { type Item, keyDigest, type Origin, type Page } from "./item.js"
+import { type ImportSource, type Item, keyDigest, type Page } from "./item.js"
 
 const users = 500_000
 const pageSize = 1000
 
 /** An origin that creates its users when their page is read. */
-const origin: Origin = {
+const origin: ImportSource = {
   notes: [],
   count: async (name) => (name === "users" ? users : 0),
   async *pages<N extends BulkName>(name: N) {

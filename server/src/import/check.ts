@@ -1,8 +1,8 @@
 import { type BulkName, type BulkRows, bulkNames } from "../store/sql/index.js"
 import { Claims, type Target } from "./claims.js"
-import { Facts, firstOf } from "./facts.js"
+import { Digests, firstOf } from "./digests.js"
 import { type Finding, Findings } from "./findings.js"
-import { ahead, digestOf, foldedDigest, type Item, keyDigest, type Origin, type Page } from "./item.js"
+import { ahead, digestOf, foldedDigest, type ImportSource, type Item, keyDigest, type Page } from "./item.js"
 
 /** The result of reading all rows. Nothing is written to compute it. */
 export interface Check {
@@ -11,13 +11,13 @@ export interface Check {
   readonly accepted: Readonly<Record<BulkName, number>>
   /** Whether a page was read before, and none of its rows had a finding. */
   isSound<N extends BulkName>(name: N, page: Page<BulkRows[N]>): boolean
-  /** Returns a filter for the importable rows, to be called once for each row, in the order of the origin. */
+  /** Returns a filter for the importable rows, to be called once for each row, in the order of the source. */
   gate<N extends BulkName>(name: N): Gate<N>
   /** The number of rows of each table that cannot be imported. */
   readonly skipped: Readonly<Record<BulkName, number>>
   /** Whether a row with the same key as this one can be imported. */
   has<N extends BulkName>(name: N, row: BulkRows[N]): boolean
-  /** Whether the origin has a row with the same key as this one, but it cannot be imported. */
+  /** Whether the source has a row with the same key as this one, but it cannot be imported. */
   skips<N extends BulkName>(name: N, row: BulkRows[N]): boolean
   /** Discards the results. */
   close(): void
@@ -35,20 +35,20 @@ export interface CheckOptions {
 }
 
 /**
- * Reads all rows of the origin and determines which of them can be imported. The facts about each row are kept in
+ * Reads all rows of the source and determines which of them can be imported. The digests about each row are kept in
  * a temporary file, except when there are few rows. Throws StartError.
  */
-export async function check(origin: Origin, options: CheckOptions = {}): Promise<Check> {
-  const facts = new Facts()
-  return checkInto(facts, origin, options).catch((error) => {
-    facts.close()
+export async function check(source: ImportSource, options: CheckOptions = {}): Promise<Check> {
+  const digests = new Digests()
+  return checkInto(digests, source, options).catch((error) => {
+    digests.close()
     throw error
   })
 }
 
 async function checkInto(
-  facts: Facts,
-  origin: Origin,
+  digests: Digests,
+  source: ImportSource,
   { onFinding, onRows = () => {}, target }: CheckOptions,
 ): Promise<Check> {
   const findings = new Findings(onFinding)
@@ -58,24 +58,24 @@ async function checkInto(
   const sound = Object.fromEntries(bulkNames.map((name) => [name, new Set()])) as Record<BulkName, Set<string>>
   const isSound = (name: BulkName, { digest }: Page<unknown>) => digest !== undefined && sound[name].has(digest)
   let lacksAddresses = false
-  /** Rows that cannot be imported because another user, of the origin or of the tenant, has their address or their key. */
+  /** Rows that cannot be imported because another user, of the source or of the tenant, has their address or their key. */
   const rejected = Object.fromEntries(bulkNames.map((name) => [name, new Set()])) as Record<BulkName, Set<bigint>>
 
   async function* read<N extends BulkName>(name: N): AsyncGenerator<Page<BulkRows[N]>> {
-    for await (const page of ahead(origin.pages(name))) {
+    for await (const page of ahead(source.pages(name))) {
       yield page
       onRows(page.length)
     }
   }
 
-  const hasUser = (id: bigint) => facts.keys.users.has(id) && !rejected.users.has(id)
+  const hasUser = (id: bigint) => digests.keys.users.has(id) && !rejected.users.has(id)
 
   /** Accepts only the first of the rows with the same key, and the first of the users with the same address. */
   function gate<N extends BulkName>(
     name: N,
     onRepeated: (kind: "duplicate" | "address-collision") => void = () => {},
   ): Gate<N> {
-    const first = { key: firstOf(facts.keys[name]), address: firstOf(facts.addresses) }
+    const first = { key: firstOf(digests.keys[name]), address: firstOf(digests.addresses) }
     return (item, isSound) => {
       const { row } = item
       if (row === undefined || (!isSound && "userId" in row && !hasUser(digestOf(row.userId)))) return undefined
@@ -114,7 +114,7 @@ async function checkInto(
       if ("userId" in row) {
         const owner = digestOf(row.userId)
         if (!hasUser(owner)) {
-          const isFolded = !facts.keys.users.has(owner) && facts.foldedIds.has(foldedDigest(row.userId))
+          const isFolded = !digests.keys.users.has(owner) && digests.foldedIds.has(foldedDigest(row.userId))
           const kind = isFolded ? "folded-reference" : "orphan"
           add({ kind, table: name, row: label, detail: "userId names no user that can be imported" })
           skippedKeys.push(key)
@@ -129,11 +129,11 @@ async function checkInto(
       if (emailKey === undefined) lacksAddresses = true
       else addresses.push(digestOf(emailKey))
     }
-    facts.keys[name].add(keys)
-    facts.addresses.add(addresses)
-    facts.foldedIds.add(foldedIds)
-    if (name === "accounts" || name === "authenticators") facts.owners.add(owners)
-    facts.skipped[name].add(skippedKeys)
+    digests.keys[name].add(keys)
+    digests.addresses.add(addresses)
+    digests.foldedIds.add(foldedIds)
+    if (name === "accounts" || name === "authenticators") digests.owners.add(owners)
+    digests.skipped[name].add(skippedKeys)
     accepted[name] += keys.length
     skipped[name] += skippedKeys.length
     return isSound
@@ -141,7 +141,7 @@ async function checkInto(
 
   /** Finds rows with the same key and users with the same address. Only the first of them can be imported. */
   async function findRepeated(name: BulkName) {
-    const sets = name === "users" ? [facts.keys.users, facts.addresses] : [facts.keys[name]]
+    const sets = name === "users" ? [digests.keys.users, digests.addresses] : [digests.keys[name]]
     if (sets.every((set) => set.repeated().size === 0)) return
     let repetition: "duplicate" | "address-collision" | undefined
     const admit = gate(name, (kind) => {
@@ -166,14 +166,14 @@ async function checkInto(
     }
   }
 
-  /** Rejects the rows that need what a user of the tenant keeps, because the origin does not have that user or skips it. */
+  /** Rejects the rows that need what a user of the tenant keeps, because the source does not have that user or skips it. */
   function rejectTaken<N extends BulkName>(name: N, claims: Claims<N>) {
     const keeps = (id: string) => {
       const user = digestOf(id)
       if (hasUser(user)) return false
-      return !target?.deletes || facts.keys.users.has(user) || facts.skipped.users.has(user)
+      return !target?.deletes || digests.keys.users.has(user) || digests.skipped.users.has(user)
     }
-    const unmet = claims.unmet(keeps, (key) => facts.keys[name].has(key) && !rejected[name].has(key))
+    const unmet = claims.unmet(keeps, (key) => digests.keys[name].has(key) && !rejected[name].has(key))
     const what = name === "users" ? "address" : "key"
     for (const [key, { row, holder }] of unmet) {
       rejected[name].add(key)
@@ -198,7 +198,7 @@ async function checkInto(
   if (lacksAddresses) {
     for await (const page of read("users")) {
       for (const { row, label } of page.items(isSound("users", page))) {
-        if (row === undefined || row.emailKey !== undefined || facts.owners.has(digestOf(row.id))) continue
+        if (row === undefined || row.emailKey !== undefined || digests.owners.has(digestOf(row.id))) continue
         findings.add({ kind: "cannot-sign-in", table: "users", row: label, detail: "is imported unchanged" })
       }
     }
@@ -212,12 +212,12 @@ async function checkInto(
     gate: (name) => gate(name),
     has: (name, row) => {
       const digest = keyDigest[name](row)
-      return facts.keys[name].has(digest) && !rejected[name].has(digest)
+      return digests.keys[name].has(digest) && !rejected[name].has(digest)
     },
     skips: (name, row) => {
       const digest = keyDigest[name](row)
-      return facts.keys[name].has(digest) ? rejected[name].has(digest) : facts.skipped[name].has(digest)
+      return digests.keys[name].has(digest) ? rejected[name].has(digest) : digests.skipped[name].has(digest)
     },
-    close: () => facts.close(),
+    close: () => digests.close(),
   }
 }

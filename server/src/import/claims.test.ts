@@ -1,11 +1,11 @@
 import { expect, test } from "@jest/globals"
 import { type BulkName, type BulkRows, bulkNames, type Holders } from "../store/sql/index.js"
 import { check } from "./check.js"
-import { type Item, keyDigest, labelOf, type Origin } from "./item.js"
+import { type ImportSource, type Item, keyDigest, labelOf } from "./item.js"
 
 type Rows = { [N in BulkName]?: (Partial<BulkRows[N]> & { isFaulty?: boolean })[] }
 
-function originOf(rows: Rows): Origin {
+function originOf(rows: Rows): ImportSource {
   const itemsOf = <N extends BulkName>(name: N) =>
     (rows[name] ?? []).map(({ isFaulty, ...given }): Item<BulkRows[N]> => {
       const row = given as unknown as BulkRows[N]

@@ -4,7 +4,7 @@ import { digestOf, type Item } from "./item.js"
 /** What a check needs to know of the tenant into which the rows will be copied. */
 export interface Target {
   holders: Holders
-  /** Whether users of the tenant that the origin does not have will be deleted. */
+  /** Whether users of the tenant that the source does not have will be deleted. */
   deletes: boolean
 }
 

@@ -10,7 +10,7 @@ import {
   failsBy,
 } from "../store/sql/index.js"
 import type { Check } from "./check.js"
-import { ahead, type Origin } from "./item.js"
+import { ahead, type ImportSource } from "./item.js"
 
 /** The numbers of rows in which a table of the database differs from the importable rows. */
 export interface Differences {
@@ -18,7 +18,7 @@ export interface Differences {
   changed: number
   /** The number of rows that only the database has. */
   surplus: number
-  /** The number of rows that the database has and that were skipped in the origin. Only `compare` counts them. */
+  /** The number of rows that the database has and that were skipped in the source. Only `compare` counts them. */
   kept: number
 }
 
@@ -34,7 +34,7 @@ export interface CopyOptions {
 
 export interface Copy {
   /**
-   * Makes the database equal to the origin. Compares every row and writes those that differ, with one transaction per
+   * Makes the database equal to the source. Compares every row and writes those that differ, with one transaction per
    * page. The copy may therefore be interrupted at any time and started again.
    */
   write(): Promise<void>
@@ -45,7 +45,7 @@ export interface Copy {
 }
 
 export function copy(
-  { origin, database, check }: { origin: Origin; database: Database; check: Check },
+  { source, database, check }: { source: ImportSource; database: Database; check: Check },
   { tenant, encryptionKeys, deletes, onRows }: CopyOptions,
 ): Copy {
   const target = bulk(database, { tenant, encryptionKeys })
@@ -55,7 +55,7 @@ export function copy(
   /** A user may lose its address temporarily if it is written later or deleted. */
   const mayClear = (id: string) => check.has("users", userOf(id)) || (deletes && !isSkippedUser(id))
 
-  /** Whether a row of the database stays as it is, because the origin has it and its user, but it was skipped. */
+  /** Whether a row of the database stays as it is, because the source has it and its user, but it was skipped. */
   function isKept<N extends BulkName>(name: N, row: BulkRows[N]): boolean {
     if (!check.skips(name, row)) return false
     return !("userId" in row) || check.has("users", userOf(row.userId)) || isSkippedUser(row.userId)
@@ -80,7 +80,7 @@ export function copy(
   /** Yields the importable rows of each page. */
   async function* pages<N extends BulkName>(name: N) {
     const admit = check.gate(name)
-    for await (const page of ahead(origin.pages(name))) {
+    for await (const page of ahead(source.pages(name))) {
       const isSound = check.isSound(name, page)
       const rows = page.items(isSound).map((item) => admit(item, isSound))
       // A page that has not changed since the check was verified there.

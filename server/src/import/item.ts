@@ -44,7 +44,7 @@ export interface Page<Row> {
 }
 
 /** A database from which rows are imported. */
-export interface Origin {
+export interface ImportSource {
   /** Messages about the database as a whole. */
   readonly notes: readonly string[]
   count(name: BulkName): Promise<number>

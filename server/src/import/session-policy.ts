@@ -2,7 +2,7 @@ import { sessionPolicyEtag } from "../store/etag.js"
 import { type Database, sessionPolicyStore } from "../store/sql/index.js"
 import type { SessionPolicy } from "../store/types.js"
 import { durationText } from "../util/duration-text.js"
-import type { Origin } from "./item.js"
+import type { ImportSource } from "./item.js"
 
 /** A session policy that differs from that of the tenant. */
 export interface PolicyDifference {
@@ -12,9 +12,9 @@ export interface PolicyDifference {
   write(): Promise<void>
 }
 
-/** Compares the session policy of an origin with that of the tenant. Undefined if they are equal, or if the origin has none. */
+/** Compares the session policy of a source with that of the tenant. Undefined if they are equal, or if the source has none. */
 export async function policyDifference(
-  { sessionPolicy }: Origin,
+  { sessionPolicy }: ImportSource,
   { database, tenant }: { database: Database; tenant: string },
 ): Promise<PolicyDifference | undefined> {
   const source = (await sessionPolicy?.()) ?? {}

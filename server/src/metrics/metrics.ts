@@ -18,7 +18,7 @@ export interface SpanMetrics {
 /** The metrics of one process, for Prometheus. */
 export interface Metrics {
   /** Returns the function that records each finished call of a method. Runs once per method. */
-  of(method: DescMethod): CallEnded
+  recorderOf(method: DescMethod): CallEnded
   /** Records a call that was rejected before it began. `code`: the gRPC status; `reason`: its reason, if it has one. */
   rejected(method: DescMethod, transport: string, code: number, reason?: Reason): void
   /** Records whether the database answers and accepts writes. */
@@ -134,7 +134,7 @@ export function createMetrics(): Metrics {
   }
 
   return {
-    of: (method) => (call, failure, begun, end) => {
+    recorderOf: (method) => (call, failure, begun, end) => {
       const code = failure === undefined ? "OK" : statusName(failure.code)
       const one = seriesOf(method, call.transport, code)
       one.inc()

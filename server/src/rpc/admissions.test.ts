@@ -15,7 +15,7 @@ async function call(read: () => Uint8Array, admissions: Admission[], timeoutMs?:
     services: [register(UserService, implementation as never)],
     observer: {
       clock: () => 0,
-      of: () => () => {},
+      recorderOf: () => () => {},
       rejected() {},
     },
     access: access as Interceptor,

@@ -49,7 +49,7 @@ export interface Observer {
   /** A clock for durations, in milliseconds. */
   clock: () => number
   /** Returns the function that records a method's calls when they have ended. Runs once per method. */
-  of(method: DescMethod): CallEnded
+  recorderOf(method: DescMethod): CallEnded
   /** Records a call that a listener rejected before it began. */
   rejected(method: DescMethod, transport: string, requestId: string, code: number): void
 }

@@ -16,7 +16,7 @@ test("the event loop gets turns while the messages of a stream are read, even if
     ],
     observer: {
       clock: () => 0,
-      of: () => () => {},
+      recorderOf: () => () => {},
       rejected() {},
     },
     access: {},

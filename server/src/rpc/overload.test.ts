@@ -9,7 +9,7 @@ import { createRouter, type Method, register } from "./router.js"
 
 const asIs: Observer = {
   clock: () => 0,
-  of: () => () => {},
+  recorderOf: () => () => {},
   rejected() {},
 }
 const incoming = { transport: "test", timeoutMs: undefined, header: () => undefined }

@@ -104,7 +104,7 @@ export function createRouter(options: RouterOptions): Router {
         unary,
         limit,
         clock: observer.clock,
-        ended: observer.of(method),
+        ended: observer.recorderOf(method),
         pauseAfter,
       }
       const codec = codecOf(method)

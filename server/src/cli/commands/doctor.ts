@@ -8,7 +8,7 @@ import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { type Database, holders } from "../../store/sql/index.js"
 import { checkReport } from "./import-report.js"
-import { checkOrigin, openOrigin } from "./import-source.js"
+import { checkImportSource, openImportSource } from "./import-source.js"
 import { type CommandOutput, table } from "./output.js"
 import { withStartError } from "./with-database.js"
 
@@ -67,15 +67,17 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
 
   /** Returns whether the rows of the source have no errors. */
   async function diagnoseSource(target: Database | undefined): Promise<boolean> {
-    const origin = await openOrigin(complete, log)
+    const source = await openImportSource(complete, log)
     try {
       const options = { target: target && { holders: holders(target, configuration.tenant), deletes: false } }
-      const { check, rows } = await withStartError("doctor", () => checkOrigin(origin, configuration.report, options))
-      print(`\n${checkReport(origin, check, rows)}`)
+      const { check, rows } = await withStartError("doctor", () =>
+        checkImportSource(source, configuration.report, options),
+      )
+      print(`\n${checkReport(source, check, rows)}`)
       check.close()
       return check.findings.errors === 0
     } finally {
-      await origin.close()
+      await source.close()
     }
   }
 }

@@ -1,13 +1,17 @@
 import type { Check } from "../../import/check.js"
 import type { AllDifferences } from "../../import/copy.js"
 import { findingKinds } from "../../import/findings.js"
-import type { Origin } from "../../import/item.js"
+import type { ImportSource } from "../../import/item.js"
 import { type PolicyDifference, policyText } from "../../import/session-policy.js"
 import { bulkNames } from "../../store/sql/index.js"
 import { table } from "./output.js"
 
 /** Formats the report of a dry run: the number of rows, the findings with the first rows of each kind, and the conversions. */
-export function checkReport({ notes }: Origin, { findings, accepted }: Check, rows: Record<string, number>): string {
+export function checkReport(
+  { notes }: ImportSource,
+  { findings, accepted }: Check,
+  rows: Record<string, number>,
+): string {
   const counts = table(
     ["", "rows", "importable"],
     bulkNames.map((name) => [name, String(rows[name]), String(accepted[name])]),

@@ -9,13 +9,13 @@ import {
 import type { Configuration } from "../../config/configuration.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
 import { orStartError, StartError } from "../../errors/start-error.js"
-import { authwireOrigin } from "../../import/authwire-origin.js"
+import { authwireSource } from "../../import/authwire-source.js"
 import { type Check, type CheckOptions, check } from "../../import/check.js"
 import type { ConversionSummary, Finding } from "../../import/findings.js"
-import type { Origin } from "../../import/item.js"
+import type { ImportSource } from "../../import/item.js"
 import { noMapping, readMapping } from "../../import/peer/mapping.js"
 import { openSource } from "../../import/peer/open.js"
-import { peerOrigin } from "../../import/peer/origin.js"
+import { peerSource } from "../../import/peer/peer-source.js"
 import { bulkNames, type Database } from "../../store/sql/index.js"
 import { withProgress } from "./progress.js"
 import { requireReadableTexts, withStartError } from "./with-database.js"
@@ -26,10 +26,10 @@ type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
 export const bulkTimeoutMs = 600_000
 
 /** Opens the database that `--from` and `--url` name. Throws ConfigurationError and StartError. */
-export async function openOrigin(
+export async function openImportSource(
   configuration: Pick<SourceConfiguration, "from" | "url" | "mapping" | "tenant"> & DatabaseConfiguration & Keys,
   log: Logger,
-): Promise<Origin> {
+): Promise<ImportSource> {
   const { from, url = "", mapping, tenant } = configuration
   if (from === undefined) throw new ConfigurationError("--from: is required")
   if (from === "authwire") {
@@ -50,7 +50,7 @@ export async function openOrigin(
       await database.close()
       throw error
     }
-    return authwireOrigin(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
+    return authwireSource(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
   const source = await openSource(url, (parameters) =>
@@ -60,7 +60,7 @@ export async function openOrigin(
     throw ofSource(openingError(url, error))
   })
   try {
-    return await withStartError("--url", () => peerOrigin(source, { peer: from, mapping: names, tenant }))
+    return await withStartError("--url", () => peerSource(source, { peer: from, mapping: names, tenant }))
   } catch (error) {
     await source.close()
     throw error
@@ -82,21 +82,21 @@ function ofSource(error: StartError): StartError {
   return new StartError(`--url: ${error.message.replaceAll("--database-url", "--url")}`, { cause: error })
 }
 
-/** Reads all rows of the origin, with a progress bar. Findings and conversions are also written to the file of `--report`. */
-export async function checkOrigin(
-  origin: Origin,
+/** Reads all rows of the source, with a progress bar. Findings and conversions are also written to the file of `--report`. */
+export async function checkImportSource(
+  source: ImportSource,
   report: string | undefined,
   options: Pick<CheckOptions, "target">,
 ): Promise<{ check: Check; rows: Record<string, number>; total: number }> {
   const rows: Record<string, number> = {}
-  for (const name of bulkNames) rows[name] = await origin.count(name)
+  for (const name of bulkNames) rows[name] = await source.count(name)
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const file = report === undefined ? undefined : openReport(report)
   const onFinding = (finding: Finding | ({ kind: "conversion" } & ConversionSummary)) => {
     if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
   }
   try {
-    const checked = await withProgress("reading  ", total, (onRows) => check(origin, { ...options, onFinding, onRows }))
+    const checked = await withProgress("reading  ", total, (onRows) => check(source, { ...options, onFinding, onRows }))
     for (const conversion of checked.findings.conversions()) onFinding({ kind: "conversion", ...conversion })
     return { check: checked, rows, total }
   } finally {

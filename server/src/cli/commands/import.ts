@@ -3,11 +3,11 @@ import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import type { Configuration } from "../../config/configuration.js"
 import type { Check } from "../../import/check.js"
 import { copy } from "../../import/copy.js"
-import type { Origin } from "../../import/item.js"
+import type { ImportSource } from "../../import/item.js"
 import { type PolicyDifference, policyDifference } from "../../import/session-policy.js"
 import { bulk, bulkNames, type Database, holders } from "../../store/sql/index.js"
 import { checkReport, differencesReport, policyReport } from "./import-report.js"
-import { bulkTimeoutMs, checkOrigin, openOrigin } from "./import-source.js"
+import { bulkTimeoutMs, checkImportSource, openImportSource } from "./import-source.js"
 import type { CommandOutput } from "./output.js"
 import { withProgress } from "./progress.js"
 import { requireReadableTexts, requireTenant, withDatabase, withStartError } from "./with-database.js"
@@ -26,11 +26,11 @@ export async function importPeer(configuration: Configuration<"import">, output:
     async (database, log) => {
       await requireTenant(database, complete.tenant)
       await requireReadableTexts(database)
-      const origin = await openOrigin(complete, log)
+      const source = await openImportSource(complete, log)
       try {
-        return await importFrom(origin, database, complete, output)
+        return await importFrom(source, database, complete, output)
       } finally {
-        await origin.close()
+        await source.close()
       }
     },
     { what: "import" },
@@ -38,18 +38,18 @@ export async function importPeer(configuration: Configuration<"import">, output:
 }
 
 async function importFrom(
-  origin: Origin,
+  source: ImportSource,
   database: Database,
   configuration: Configuration<"import">,
   output: CommandOutput,
 ): Promise<number> {
   const { print, say } = output
-  const { check, rows, total } = await checkOrigin(origin, configuration.report, {
+  const { check, rows, total } = await checkImportSource(source, configuration.report, {
     target: { holders: holders(database, configuration.tenant), deletes: configuration.delete },
   })
   try {
-    const policy = await policyDifference(origin, { database, tenant: configuration.tenant })
-    print(checkReport(origin, check, rows))
+    const policy = await policyDifference(source, { database, tenant: configuration.tenant })
+    print(checkReport(source, check, rows))
     if (policy !== undefined) print(policyReport(policy))
     const { errors } = check.findings
     if (errors > 0 && !configuration.skip) {
@@ -57,7 +57,7 @@ async function importFrom(
       say(`${faulty}: correct ${them} in the source, or skip ${them} with --skip; nothing was written\n`)
       return 1
     }
-    const parts = { origin, database, check, total, policy }
+    const parts = { source, database, check, total, policy }
     if (!configuration.apply) {
       await preview(parts, configuration, output)
       say("dry run: nothing was written; use --apply to write\n")
@@ -74,7 +74,7 @@ async function importFrom(
 }
 
 interface Parts {
-  origin: Origin
+  source: ImportSource
   database: Database
   check: Check
   total: number

@@ -10,7 +10,7 @@ import { copy } from "../copy.js"
 import type { Finding } from "../findings.js"
 import { noMapping } from "./mapping.js"
 import { openSource } from "./open.js"
-import { peerOrigin } from "./origin.js"
+import { peerSource } from "./peer-source.js"
 
 const later = endsAfterEach()
 
@@ -50,10 +50,10 @@ const tables = (text: string, bytes: string) => [
 ]
 const mapping = { ...noMapping, tables: { users: "people", accounts: "logins", sessions: "cookies" } }
 
-async function originAt(url: string) {
+async function sourceAt(url: string) {
   const source = await openSource(url)
   later(() => source.close())
-  return peerOrigin(source, { peer: "kysely", mapping, tenant: "default" })
+  return peerSource(source, { peer: "kysely", mapping, tenant: "default" })
 }
 
 describe.each(databaseTargets())("1,000 rows with broken text on %s", (target) => {
@@ -80,9 +80,9 @@ describe.each(databaseTargets())("1,000 rows with broken text on %s", (target) =
       await database.query(`INSERT INTO people VALUES ${marks}`, cells)
     }
 
-    const origin = await originAt(database.url)
+    const source = await sourceAt(database.url)
     const found: Finding[] = []
-    const checked = await check(origin, { onFinding: (finding) => found.push(finding) })
+    const checked = await check(source, { onFinding: (finding) => found.push(finding) })
     later(async () => checked.close())
     const invalid = people.filter(({ finding }) => finding !== undefined)
     const ofKind = (kind: string) => found.filter((finding) => finding.kind === kind)
@@ -99,7 +99,7 @@ describe.each(databaseTargets())("1,000 rows with broken text on %s", (target) =
     const opened = await openDatabase({ url: ours.url })
     later(() => opened.close())
     const options = { tenant: "default", encryptionKeys, deletes: false, onRows: () => {} }
-    const work = copy({ origin, database: opened, check: checked }, options)
+    const work = copy({ source, database: opened, check: checked }, options)
     await work.write()
     const rows = await ours.query("SELECT id, email, name FROM users")
     const plain = (value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString() : value)
@@ -127,7 +127,7 @@ if (databaseTargets().includes("sqlite")) {
     const marks = rows.map(() => "(CAST(? AS TEXT), CAST(? AS TEXT))").join(", ")
     await database.query(`INSERT INTO people VALUES ${marks}`, rows.flat())
     const found: Finding[] = []
-    const checked = await check(await originAt(database.url), { onFinding: (finding) => found.push(finding) })
+    const checked = await check(await sourceAt(database.url), { onFinding: (finding) => found.push(finding) })
     later(async () => checked.close())
     expect(checked.accepted.users).toBe(990)
     expect(found.filter(({ row }) => row === "user broken").map(({ detail }) => detail)).toEqual([
@@ -158,13 +158,13 @@ describeServers(
       )
       await client.end()
       const found: Finding[] = []
-      const origin = await originAt(url.href)
-      const checked = await check(origin, { onFinding: (finding) => found.push(finding) })
+      const source = await sourceAt(url.href)
+      const checked = await check(source, { onFinding: (finding) => found.push(finding) })
       later(async () => checked.close())
       expect(checked.accepted.users).toBe(1)
       const [{ detail } = {}] = found
       expect(detail).toBe("name is not valid UTF-8")
-      for await (const page of origin.pages("users")) {
+      for await (const page of source.pages("users")) {
         expect(page.items(false)[0]?.row).toMatchObject({ id: "1", name: "Adà", extra: { nick: "" } })
       }
     })

@@ -4,7 +4,7 @@ import { expect, test } from "@jest/globals"
 import { check } from "../check.js"
 import { type Mapping, noMapping } from "./mapping.js"
 import { openSource } from "./open.js"
-import { peerOrigin } from "./origin.js"
+import { peerSource } from "./peer-source.js"
 import type { Source } from "./source.js"
 
 const later = endsAfterEach()
@@ -18,7 +18,7 @@ async function conversionsOf(statements: string[], columns: Mapping["columns"]):
   const source = await openSource(database.url)
   later(() => source.close())
   const checked = await check(
-    await peerOrigin(source, { peer: "drizzle", mapping: { ...noMapping, columns }, tenant: "default" }),
+    await peerSource(source, { peer: "drizzle", mapping: { ...noMapping, columns }, tenant: "default" }),
   )
   later(async () => checked.close())
   expect(checked.findings.summaries().filter(({ kind }) => kind === "invalid")).toEqual([])
@@ -89,7 +89,7 @@ test("keys that the database folds are one note for all tables, and it comes fir
       columns: (names[name] ?? []).map((column) => ({ name: column, type: "text", maxLength: undefined, folds: true })),
     }),
   } as unknown as Source
-  const { notes } = await peerOrigin(source, { peer: "drizzle", mapping: noMapping, tenant: "default" })
+  const { notes } = await peerSource(source, { peer: "drizzle", mapping: noMapping, tenant: "default" })
   expect(notes[0]).toMatch(
     /^the database treats some different values of user\.id, account\.provider, account\.providerAccountId, session\.sessionToken as equal/,
   )

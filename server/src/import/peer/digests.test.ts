@@ -8,7 +8,7 @@ import { check } from "../check.js"
 import { copy } from "../copy.js"
 import { noMapping } from "./mapping.js"
 import { openSource } from "./open.js"
-import { peerOrigin } from "./origin.js"
+import { peerSource } from "./peer-source.js"
 import { rowDigest, type Source } from "./source.js"
 
 const later = endsAfterEach()
@@ -154,7 +154,7 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
       },
     }
     const checkOf = async (read: Source) =>
-      check(await peerOrigin(read, { peer: "kysely", mapping, tenant: "default" }))
+      check(await peerSource(read, { peer: "kysely", mapping, tenant: "default" }))
     const honest = await checkOf(source)
     expect(honest.accepted.users).toBe(2)
     honest.close()
@@ -170,7 +170,7 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
         return { ...page, rows: page.rows.slice(0, count) }
       },
     }
-    const origin = await peerOrigin(lying, { peer: "kysely", mapping, tenant: "default" })
+    const origin = await peerSource(lying, { peer: "kysely", mapping, tenant: "default" })
     await expect(check(origin)).rejects.toThrow("the digest that the database computes")
   })
 
@@ -182,7 +182,7 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
       if (isLying && table.name === "people") read.rows[1]?.splice(3, 1, "Ev")
       return read
     }
-    const origin = await peerOrigin({ ...source, page }, { peer: "kysely", mapping, tenant: "default" })
+    const origin = await peerSource({ ...source, page }, { peer: "kysely", mapping, tenant: "default" })
     const checked = await check(origin)
     later(async () => checked.close())
     const ours = await createDatabase("sqlite")
@@ -191,7 +191,7 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
     const database = await openDatabase({ url: ours.url })
     later(() => database.close())
     const options = { tenant: "default", encryptionKeys, deletes: false, onRows: () => {} }
-    const work = copy({ origin, database, check: checked }, options)
+    const work = copy({ source: origin, database, check: checked }, options)
     await work.write()
     isLying = true
     await expect(work.compare()).rejects.toThrow("people: the digest that the database computes")
@@ -207,7 +207,7 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
       cookies,
     )
     const options = { peer: "kysely", mapping, tenant: "default" } as const
-    const checked = await check(await peerOrigin(source, options))
+    const checked = await check(await peerSource(source, options))
     later(async () => checked.close())
     expect(checked.accepted.users).toBe(3)
     const table = { ...(await source.describe("people")), key: ["id"] }
@@ -216,7 +216,7 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
     const rest = await source.page(table, first?.slice(3), 10)
     expect(rest.rows.map(([id]) => Number(id))).toEqual([1002, 1003])
     const others = { ...mapping, columns: { users: { id: "same" } } }
-    await expect(peerOrigin(source, { ...options, mapping: others })).rejects.toThrow(
+    await expect(peerSource(source, { ...options, mapping: others })).rejects.toThrow(
       "--url: people has no unique key to read it by, and several rows have the same same, or null",
     )
   })

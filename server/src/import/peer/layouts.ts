@@ -1,4 +1,4 @@
-import type { Peer } from "../../config/origins.js"
+import type { Peer } from "../../config/import-sources.js"
 import type { BulkName } from "../../store/sql/index.js"
 
 type Layout = Readonly<Record<BulkName, string>>

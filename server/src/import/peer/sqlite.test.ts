@@ -1,7 +1,7 @@
 import { createDatabase } from "@authwire/test-support/databases/databases.js"
 import { expect, test } from "@jest/globals"
 import { noMapping } from "./mapping.js"
-import { peerOrigin } from "./origin.js"
+import { peerSource } from "./peer-source.js"
 import { sqliteSource } from "./sqlite.js"
 
 test("integers beyond those of Number lose no digit, and rows with such keys are read once", async () => {
@@ -49,7 +49,7 @@ test.each([
   const source = await sqliteSource(database.url.slice("sqlite:".length))
   try {
     const options = { peer: "drizzle", mapping: { ...noMapping, ...mapping }, tenant: "default" } as const
-    await expect(peerOrigin(source, options)).rejects.toThrow(message)
+    await expect(peerSource(source, options)).rejects.toThrow(message)
   } finally {
     await source.close()
     await database.drop()

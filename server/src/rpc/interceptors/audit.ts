@@ -16,7 +16,7 @@ export interface Audit {
   /** Rejects writes while they are not allowed, and stores their entries with them. Inside of everything that opens a transaction. */
   readonly interceptor: Interceptor
   /** Returns the function that records each finished call of a method, and its failure if any. Runs once per method. */
-  of(method: DescMethod): CallEnded
+  recorderOf(method: DescMethod): CallEnded
   /** Records a call that was rejected before it began. Its caller is unknown, because it was not authenticated. */
   rejected(method: DescMethod, failure: Failure, requestId: string): void
   /** Records the summaries that are still pending. */
@@ -144,7 +144,7 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
       },
     },
 
-    of(method) {
+    recorderOf(method) {
       const writes = isWrite(method)
       const make = entriesOf(method)
       return (call, failure, _begun, _end, request, answer) => {

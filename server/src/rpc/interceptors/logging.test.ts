@@ -14,11 +14,11 @@ import { logging } from "./logging.js"
 test("S-37: an unexpected error is in the log line of its call, and the caller gets nothing of it", async () => {
   const lines: Record<string, unknown>[] = []
   const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
-  const { of } = logging(log, () => 0, rejections(log), [])
+  const { recorderOf } = logging(log, () => 0, rejections(log), [])
   const identity = { keyId: "the key", tenant: "default", hasScope: () => true }
   const call = { identity, transport: "grpc", requestId: "the request" } as unknown as Call
   const failure = toFailure(new Error("hunter2"))
-  of(UserService.method.getUser)(call, failure, 0, 1)
+  recorderOf(UserService.method.getUser)(call, failure, 0, 1)
   await setImmediate()
   const method = "authwire.v1.UserService/GetUser"
   const line = { method, code: "INTERNAL", key: "the key", request_id: "the request", err: { message: "hunter2" } }

@@ -19,9 +19,9 @@ export function logging(
 ): Observer {
   return {
     clock,
-    of: (method) => {
+    recorderOf: (method) => {
       const name = fullName(method)
-      const ended = others.flatMap((of) => of(method) ?? [])
+      const ended = others.flatMap((recorderOf) => recorderOf(method) ?? [])
       const record: CallEnded = (call, failure, begun, end, ...messages) => {
         for (const one of ended) one(call, failure, begun, end, ...messages)
         const hasIdentity = call.identity !== undefined

@@ -4,4 +4,4 @@ export const peers = ["prisma", "drizzle", "typeorm", "kysely", "sequelize"] as 
 export type Peer = (typeof peers)[number]
 
 /** The kinds of databases that can be imported. `authwire` stands for another Authwire database. */
-export const origins = [...peers, "authwire"] as const
+export const importSources = [...peers, "authwire"] as const

@@ -6,7 +6,7 @@ import type { BulkRows } from "../../store/sql/index.js"
 import type { Item } from "../item.js"
 import { type Mapping, noMapping } from "./mapping.js"
 import { openSource } from "./open.js"
-import { peerOrigin } from "./origin.js"
+import { peerSource } from "./peer-source.js"
 
 const later = endsAfterEach()
 const tables = `
@@ -21,7 +21,7 @@ async function originOf(columns: string, rows: unknown[][], mapping: Partial<Map
   for (const row of rows) await database.query(`INSERT INTO user VALUES (${row.map(() => "?").join(", ")})`, row)
   const source = await openSource(database.url)
   later(() => source.close())
-  return peerOrigin(source, { peer: "drizzle", mapping: { ...noMapping, ...mapping }, tenant: "default" })
+  return peerSource(source, { peer: "drizzle", mapping: { ...noMapping, ...mapping }, tenant: "default" })
 }
 
 /** Reads the users of such a table. */
@@ -92,7 +92,7 @@ test("a table that is almost one of the layout is asked about, with a mapping", 
   for (const sql of ["CREATE TABLE users (id text PRIMARY KEY)", ...tables.split(";")]) await database.query(sql)
   const source = await openSource(database.url)
   later(() => source.close())
-  const opened = peerOrigin(source, { peer: "drizzle", mapping: noMapping, tenant: "default" })
+  const opened = peerSource(source, { peer: "drizzle", mapping: noMapping, tenant: "default" })
   await expect(opened).rejects.toThrow(
     'but users: say in the file of --mapping whether it is meant, for example {"tables":{"users":"users"}}',
   )

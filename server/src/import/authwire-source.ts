@@ -1,11 +1,11 @@
 import { type BulkName, type BulkRows, bulk, type Database, sessionPolicyStore } from "../store/sql/index.js"
-import { keyDigest, labelOf, type Origin, type Page } from "./item.js"
+import { type ImportSource, keyDigest, labelOf, type Page } from "./item.js"
 
-/** Returns an origin that reads another Authwire database. `encryptionKeys` must include that database's keys. */
-export function authwireOrigin(
+/** Returns an source that reads another Authwire database. `encryptionKeys` must include that database's keys. */
+export function authwireSource(
   database: Database,
   { tenant, encryptionKeys }: { tenant: string; encryptionKeys: readonly Buffer[] },
-): Origin {
+): ImportSource {
   const tables = bulk(database, { tenant, encryptionKeys, withoutRevoked: true })
   return {
     notes: [],

@@ -1,9 +1,9 @@
 import { hash } from "node:crypto"
 import { serialize } from "node:v8"
-import type { Peer } from "../../config/origins.js"
+import type { Peer } from "../../config/import-sources.js"
 import { StartError } from "../../errors/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
-import { type Item, keyDigest, labelOf, type Origin, type Page } from "../item.js"
+import { type ImportSource, type Item, keyDigest, labelOf, type Page } from "../item.js"
 import { convert } from "./convert.js"
 import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
 import { type Decision, decisions, defaultFor, type Mapping, wordsOf } from "./mapping.js"
@@ -21,8 +21,8 @@ export interface PeerOptions {
 
 const pageSize = 1000
 
-/** Returns an origin that reads the tables of an adapter. Throws StartError if required tables are missing. */
-export async function peerOrigin(source: Source, { peer, mapping, tenant }: PeerOptions): Promise<Origin> {
+/** Returns a source that reads the tables of an adapter. Throws StartError if required tables are missing. */
+export async function peerSource(source: Source, { peer, mapping, tenant }: PeerOptions): Promise<ImportSource> {
   const there = await source.tables()
   const notes: string[] = []
   const plans = new Map<BulkName, Plan>()

@@ -10,7 +10,7 @@ import { type BulkName, bulkNames, nodeSqlite } from "../store/sql/index.js"
 const memoryKib = 16 * 1024
 
 /** Digests of what is known of all rows, in a temporary SQLite file. */
-export class Facts {
+export class Digests {
   readonly keys: Readonly<Record<BulkName, KeySet>>
   /** The keys of rows that cannot be imported. Repeated ones are in `keys`: they are found after all are read. */
   readonly skipped: Readonly<Record<BulkName, KeySet>>
@@ -35,7 +35,7 @@ export class Facts {
     this.owners = new KeySet(this.#database, "owners")
   }
 
-  /** Discards all facts. */
+  /** Discards them. */
   close(): void {
     this.#database.close()
   }
