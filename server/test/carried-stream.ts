@@ -94,7 +94,9 @@ export async function openStream({
     connection: budgets,
     owner: { tenant: "default", keyId: undefined },
   } as unknown as Call
-  const stream = service.pipeline(requests(), call)[Symbol.asyncIterator]() as AsyncIterator<PipelineResponse>
+  const stream = service
+    .pipeline(requests(), {} as never, call)
+    [Symbol.asyncIterator]() as AsyncIterator<PipelineResponse>
   await stream.next()
   let taking: ReturnType<typeof stream.next> | undefined = stream.next()
   taking.catch(() => {})

@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf"
 import { afterAll, beforeAll, expect, test } from "@jest/globals"
 import fc from "fast-check"
 import { SessionStore } from "../../node_modules/@auth/core/lib/utils/cookie.js"
-import type { Call } from "../../server/src/rpc/call.js"
+import type { Call, CallerOfCall } from "../../server/src/rpc/call.js"
 import { introspectionService } from "../../server/src/services/introspection.js"
 
 // Generated headers, passed directly to the service with a real store. @auth/core's own SessionStore splits the
@@ -40,7 +40,7 @@ beforeAll(async () => {
   const tokens = createTokenModule()
   const deps = { users, sessions, tokens, secretsOf: () => [secret], secureCookie: false, onMissingUserId: () => {} }
   const service = introspectionService(deps)
-  introspect = (request) => service.introspect(request, { tenant: "default" } as Call)
+  introspect = (request) => service.introspect(request, { tenant: "default" } as CallerOfCall, {} as Call)
 })
 afterAll(() => drop())
 

@@ -98,9 +98,9 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
       })
       const request = { startCursor: "", kinds: [] } as unknown as Parameters<typeof service.watch>[0]
       return (owner) => {
-        const call = { tenant: owner.tenant, owner, signal: new AbortController().signal }
+        const caller = { tenant: owner.tenant, signal: new AbortController().signal }
         return service
-          .watch(request, call as unknown as Call)
+          .watch(request, caller, { owner } as Call)
           [Symbol.asyncIterator]()
           .next()
       }
@@ -146,7 +146,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
       const store = await openSqlStore({ url: database.url, encryptionKeys })
       later(() => store.close())
       // The first statement lasts as long as the test.
-      const writer = lastSeenWriter({ ...store.database, writes: endless } as typeof store.database, () => 0)
+      const writer = lastSeenWriter({ ...store.database, write: endless } as typeof store.database, () => 0)
       let count = 0
       return ({ tenant }) => {
         const tokenHash = Buffer.alloc(32)

@@ -14,9 +14,10 @@ test("S-48: a client that sends messages too fast is read more slowly, until its
     for (; sent < 1_000; sent++) yield {} as FollowRequest
   }
   const abort = new AbortController()
-  const call = { tenant: "one", owner: { tenant: "one", keyId: "key" }, signal: abort.signal } as unknown as Call
+  const caller = { tenant: "one", signal: abort.signal }
+  const call = { owner: { tenant: "one", keyId: "key" } } as Call
   const begun = performance.now()
-  const answers = service.follow(flood() as Parameters<typeof service.follow>[0], call)
+  const answers = service.follow(flood() as Parameters<typeof service.follow>[0], caller, call)
   const end = answers[Symbol.asyncIterator]().next()
   setTimeout(() => abort.abort(new Error("over")), 500)
   await expect(end).rejects.toThrow("over")

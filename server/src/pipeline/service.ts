@@ -32,7 +32,7 @@ const moveMs = 1_000
 export function pipelineService(options: PipelineOptions): Implementation<typeof PipelineService> {
   const { draining, maxInFlight, maxMessageBytes } = options
   return {
-    async *pipeline(requests, call) {
+    async *pipeline(requests, _, call) {
       const waiting = new SendQueue<PipelineAnswer>()
       const calls = carriedCalls(options, call, waiting)
       let moving: NodeJS.Timeout | undefined

@@ -4,7 +4,7 @@ import type { Span } from "@opentelemetry/api"
 import type { Identity } from "../auth/identity.js"
 import { Failure } from "../errors/failure.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
-import type { Caller, Transaction } from "../store/store.js"
+import type { Caller, Transaction, Waiter } from "../store/store.js"
 import type { Budgets } from "../util/budget.js"
 import type { Owner } from "../util/owner.js"
 
@@ -72,7 +72,7 @@ interface Begun {
 const nobody: Owner = { tenant: "", keyId: undefined }
 
 /** One call of one method, from its header to its answer. Every listener begins calls with `Method.begin`. */
-export class Call implements Caller {
+export class Call implements Waiter {
   readonly method: DescMethod
   readonly transport: string
   /** The id of the call in the log and in errors: the caller's `x-request-id` if that is well-formed, else a UUID. */
@@ -92,8 +92,6 @@ export class Call implements Caller {
   isCounted = false
   /** False if a call of a method that does not always write has written nothing. The audit log then omits the call. */
   hasWritten: boolean | undefined
-  /** See Caller. Set for a call with an idempotency key. */
-  transaction: Transaction | undefined
   /** The id of the call's trace, for logs. Undefined if the trace is neither recorded here nor known to the caller. */
   traceId: string | undefined
   /** Only services of tests set it, before the first answer. */
@@ -138,12 +136,6 @@ export class Call implements Caller {
     return this.identity ?? nobody
   }
 
-  /** The tenant of `identity`. Throws if the call is not authenticated yet. */
-  get tenant(): string {
-    if (this.identity === undefined) throw new Error("a call without an identity has no tenant")
-    return this.identity.tenant
-  }
-
   /**
    * Gives up the slot in the concurrency limit, if the call has one. A call does so before it ends if it then only waits for something
    * outside of the service, after which little work is left.
@@ -183,11 +175,27 @@ export function requestIdOf(given: string | undefined): string {
   return given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
+/** Returns the caller of a call for the store. A call without an identity has the tenant "", which nobody can create. */
+export function callerOf({ owner, signal, spans }: Call, transaction?: Transaction): CallerOfCall {
+  return Object.freeze({ tenant: owner.tenant, signal, spans, transaction })
+}
+
+/** The caller of a call, which can be cancelled. */
+export type CallerOfCall = Caller & { readonly signal: AbortSignal }
+
 type Handler<M extends DescMethod> = M["methodKind"] extends "unary"
-  ? (request: MessageShape<M["input"]>, call: Call) => Promise<MessageInitShape<M["output"]>>
+  ? (request: MessageShape<M["input"]>, caller: CallerOfCall, call: Call) => Promise<MessageInitShape<M["output"]>>
   : M["methodKind"] extends "server_streaming"
-    ? (request: MessageShape<M["input"]>, call: Call) => AsyncIterable<MessageInitShape<M["output"]>>
-    : (requests: AsyncIterable<MessageShape<M["input"]>>, call: Call) => AsyncIterable<MessageInitShape<M["output"]>>
+    ? (
+        request: MessageShape<M["input"]>,
+        caller: CallerOfCall,
+        call: Call,
+      ) => AsyncIterable<MessageInitShape<M["output"]>>
+    : (
+        requests: AsyncIterable<MessageShape<M["input"]>>,
+        caller: CallerOfCall,
+        call: Call,
+      ) => AsyncIterable<MessageInitShape<M["output"]>>
 
 /** The handlers of a service, by method name: an object literal from a function that takes the dependencies. */
 export type Implementation<S extends DescService> = { [K in keyof S["method"]]: Handler<S["method"][K]> }

@@ -2,29 +2,33 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
 import { invalidField } from "../errors/failure.js"
 import { orAborted, waitsUntil } from "../util/abort.js"
-import type { Call } from "./call.js"
+import { type Call, type CallerOfCall, callerOf } from "./call.js"
 import type { Check, Stream, Unary } from "./interceptor.js"
 
 /** Makes a unary method of a handler: checks the request, and completes the response. */
-export function unaryHandler(method: DescMethod, handler: Unary, checks: readonly Check[]): Unary {
-  return async (request, call) => {
+export function unaryHandler(
+  method: DescMethod,
+  handler: (request: Message, caller: CallerOfCall, call: Call) => Promise<Message>,
+  checks: readonly Check[],
+): Unary {
+  return async (request, call, transaction) => {
     for (const check of checks) check(request)
     call.signal.throwIfAborted()
-    return create(method.output, await handler(request, call))
+    return create(method.output, await handler(request, callerOf(call, transaction), call))
   }
 }
 
 /** Makes a streaming method of a handler: checks each request. */
 export function streamHandler(
   { methodKind }: DescMethod,
-  handler: (request: never, call: Call) => AsyncIterable<Message>,
+  handler: (request: never, caller: CallerOfCall, call: Call) => AsyncIterable<Message>,
   checks: readonly Check[],
 ): Stream {
   if (methodKind !== "server_streaming")
-    return (requests, call) => handler(untilAborted(requests, call.signal, checks) as never, call)
+    return (requests, call) => handler(untilAborted(requests, call.signal, checks) as never, callerOf(call), call)
   return async function* (requests, call) {
     // The client may have sent its request and not ended it.
-    yield* handler((await orAborted(first(requests, checks), call.signal)) as never, call)
+    yield* handler((await orAborted(first(requests, checks), call.signal)) as never, callerOf(call), call)
   }
 }
 

@@ -1,12 +1,17 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf"
 import type { Failure } from "../errors/failure.js"
+import type { Transaction } from "../store/store.js"
 import type { Call } from "./call.js"
 
 /** Returns the full name of a method, such as `authwire.v1.UserService/GetUser`. */
 export const fullName = ({ parent, name }: DescMethod): string => `${parent.typeName}/${name}`
 
-/** A unary method as the router sees it. */
-export type Unary = (request: Message, call: Call) => Promise<Message>
+/**
+ * A unary method as the router sees it.
+ *
+ * @param transaction The transaction that its writes belong to. Default: none, each write is committed by itself.
+ */
+export type Unary = (request: Message, call: Call, transaction?: Transaction) => Promise<Message>
 
 /** A streaming method: messages in, messages out. */
 export type Stream = (requests: AsyncIterable<Message>, call: Call) => AsyncIterable<Message>

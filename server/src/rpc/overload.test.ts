@@ -23,7 +23,7 @@ function setUp(
   failure = new Failure("USER_NOT_FOUND"),
   work = async (_: unknown, _call: Call) => {},
 ) {
-  const fails = async (request: unknown, call: Call) => {
+  const fails = async (request: unknown, _caller: unknown, call: Call) => {
     await work(request, call)
     throw failure
   }

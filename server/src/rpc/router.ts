@@ -6,7 +6,7 @@ import type { Owner } from "../util/owner.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { streamHandler, unaryHandler } from "./handlers.js"
-import { fullName, type Interceptor, type Observer, type Stream, type Unary } from "./interceptor.js"
+import { fullName, type Interceptor, type Observer, type Stream } from "./interceptor.js"
 import { admission, type Read, runStream, runUnary } from "./running.js"
 
 /** One method, as the listeners serve it. */
@@ -91,8 +91,8 @@ export function createRouter(options: RouterOptions): Router {
       const handler = implementation[method.localName]
       if (typeof handler !== "function") throw new Error(`${desc.typeName} has no ${method.localName}`)
       const checks = interceptors.flatMap((interceptor) => interceptor.check?.(method) ?? [])
-      let unary = unaryHandler(method, handler as Unary, checks)
-      let stream = streamHandler(method, handler as Stream, checks)
+      let unary = unaryHandler(method, handler as never, checks)
+      let stream = streamHandler(method, handler as never, checks)
       for (const interceptor of interceptors.toReversed()) {
         unary = interceptor.unary?.(method, unary) ?? unary
         stream = interceptor.stream?.(method, stream) ?? stream

@@ -13,28 +13,28 @@ export function accountService(deps: {
 }): Implementation<typeof AccountService> {
   const { accounts, accessTokens } = deps
   return {
-    async linkAccount(request, call) {
+    async linkAccount(request, caller, call) {
       const { etag } = request
       if (etag !== undefined) requireScope(call.identity, "accounts:read")
-      return { account: fromAccount(await accounts.link(call, toAccount(request), { etag })) }
+      return { account: fromAccount(await accounts.link(caller, toAccount(request), { etag })) }
     },
-    async unlinkAccount(request, call) {
+    async unlinkAccount(request, caller, call) {
       const { revokeSessions } = request
       if (revokeSessions) requireScope(call.identity, "sessions:write")
-      const unlinked = await accounts.unlink(call, request, { revokeSessions })
+      const unlinked = await accounts.unlink(caller, request, { revokeSessions })
       const { revokedSessions = 0, ...account } = found(unlinked, "ACCOUNT_NOT_FOUND")
       return { account: fromAccount(account), revokedSessions: BigInt(revokedSessions) }
     },
-    async getAccount(request, call) {
-      return { account: fromAccount(found(await accounts.get(call, request), "ACCOUNT_NOT_FOUND")) }
+    async getAccount(request, caller) {
+      return { account: fromAccount(found(await accounts.get(caller, request), "ACCOUNT_NOT_FOUND")) }
     },
-    async listAccountsByUser(request, call) {
+    async listAccountsByUser(request, caller, call) {
       const { userId, includeTokens: tokens } = request
       if (tokens) requireScope(call.identity, "accounts:read")
-      const { items, nextToken } = await accounts.listByUser(call, userId, toPage(request), { tokens })
+      const { items, nextToken } = await accounts.listByUser(caller, userId, toPage(request), { tokens })
       return { accounts: items.map((account) => fromAccount(account, { tokens })), nextPageToken: nextToken ?? "" }
     },
-    async getAccessToken(request, call) {
+    async getAccessToken(request, caller, call) {
       // Of the calls that wait for the same refresh, one counts as a write.
       call.hasWritten = false
       const asked = () => {
@@ -43,7 +43,7 @@ export function accountService(deps: {
       // A provider that is slow must not keep other calls waiting.
       const waits = () => call.leaveLimit()
       const wanted = { minValidityMs: toMinValidity(request), force: request.force }
-      return fromAccessToken(await accessTokens.get(call, toUserAccountKey(request), wanted, asked, waits))
+      return fromAccessToken(await accessTokens.get(caller, toUserAccountKey(request), wanted, asked, waits))
     },
   }
 }

@@ -11,21 +11,21 @@ import { toDate, toPage } from "./wire/values.js"
 /** Creates the service for the API keys of the caller's tenant. */
 export function apiKeyService({ apiKeys, now }: Pick<Store, "apiKeys" | "now">): Implementation<typeof ApiKeyService> {
   return {
-    async getCurrentApiKey(_, { identity, owner, tenant }) {
+    async getCurrentApiKey(_, { tenant }, { identity, owner }) {
       return { id: owner.keyId ?? "", tenant, scopes: ["all", ...scopes].filter((scope) => identity?.hasScope(scope)) }
     },
-    async listApiKeys(request, call) {
-      const { items, nextToken } = await apiKeys.page(call, toPage(request))
+    async listApiKeys(request, caller) {
+      const { items, nextToken } = await apiKeys.page(caller, toPage(request))
       return { apiKeys: items.map(fromApiKey), nextPageToken: nextToken ?? "" }
     },
-    async createApiKey({ name, scopes: given, expireTime }, call) {
+    async createApiKey({ name, scopes: given, expireTime }, caller, call) {
       const { key, text } = newKeyFor(call, name, given)
       const expires = expireTime && toDate(expireTime, "expire_time")
-      const row = { ...key, tenant: call.tenant, created: new Date(now()), expires }
-      return { apiKey: fromApiKey(await apiKeys.create(call, row, { isLimited: true })), key: text }
+      const row = { ...key, tenant: caller.tenant, created: new Date(now()), expires }
+      return { apiKey: fromApiKey(await apiKeys.create(caller, row, { isLimited: true })), key: text }
     },
-    async revokeApiKey({ id }, call) {
-      const revoked = await apiKeys.revoke(call, id, new Date(now()), call.tenant)
+    async revokeApiKey({ id }, caller) {
+      const revoked = await apiKeys.revoke(caller, id, new Date(now()), caller.tenant)
       return revoked === null ? {} : { apiKey: fromApiKey(revoked) }
     },
   }

@@ -7,8 +7,8 @@ import { toPage } from "./wire/values.js"
 /** Creates the service for the audit entries of the store. */
 export function auditService({ audit }: { audit: AuditStore }): Implementation<typeof AuditService> {
   return {
-    async listAuditEntries(request, call) {
-      const { items, nextToken } = await audit.list(call, toAuditFilter(request), toPage(request))
+    async listAuditEntries(request, caller) {
+      const { items, nextToken } = await audit.list(caller, toAuditFilter(request), toPage(request))
       return { entries: items.map(fromAuditEntry), nextPageToken: nextToken ?? "" }
     },
   }

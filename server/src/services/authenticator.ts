@@ -9,31 +9,31 @@ type Stores = Pick<Store, "authenticators">
 /** Creates the service for the authenticators of the store. */
 export function authenticatorService({ authenticators }: Stores): Implementation<typeof AuthenticatorService> {
   return {
-    async createAuthenticator(request, call) {
-      return { authenticator: fromAuthenticator(await authenticators.create(call, toAuthenticator(request))) }
+    async createAuthenticator(request, caller) {
+      return { authenticator: fromAuthenticator(await authenticators.create(caller, toAuthenticator(request))) }
     },
-    async getAuthenticator(request, call) {
-      const authenticator = found(await authenticators.get(call, request.credentialId), "AUTHENTICATOR_NOT_FOUND")
+    async getAuthenticator(request, caller) {
+      const authenticator = found(await authenticators.get(caller, request.credentialId), "AUTHENTICATOR_NOT_FOUND")
       return { authenticator: fromAuthenticator(authenticator) }
     },
-    async listAuthenticatorsByUserId(request, call) {
-      const list = await authenticators.listByUserId(call, request.userId)
+    async listAuthenticatorsByUserId(request, caller) {
+      const list = await authenticators.listByUserId(caller, request.userId)
       return { authenticators: list.map(fromAuthenticator) }
     },
-    async listAuthenticators(request, call) {
-      const { items, nextToken } = await authenticators.list(call, request.userId, toPage(request))
+    async listAuthenticators(request, caller) {
+      const { items, nextToken } = await authenticators.list(caller, request.userId, toPage(request))
       return { authenticators: items.map(fromAuthenticator), nextPageToken: nextToken ?? "" }
     },
-    async updateAuthenticator({ credentialId, displayName, userId }, call) {
-      const renamed = await authenticators.rename(call, credentialId, displayName || undefined, userId)
+    async updateAuthenticator({ credentialId, displayName, userId }, caller) {
+      const renamed = await authenticators.rename(caller, credentialId, displayName || undefined, userId)
       return { authenticator: fromAuthenticator(found(renamed, "AUTHENTICATOR_NOT_FOUND")) }
     },
-    async deleteAuthenticator({ credentialId, userId }, call) {
-      const deleted = await authenticators.delete(call, credentialId, userId)
+    async deleteAuthenticator({ credentialId, userId }, caller) {
+      const deleted = await authenticators.delete(caller, credentialId, userId)
       return { authenticator: fromAuthenticator(found(deleted, "AUTHENTICATOR_NOT_FOUND")) }
     },
-    async updateAuthenticatorCounter(request, call) {
-      const updated = await authenticators.updateCounter(call, request.credentialId, request.newCounter)
+    async updateAuthenticatorCounter(request, caller) {
+      const updated = await authenticators.updateCounter(caller, request.credentialId, request.newCounter)
       return { authenticator: fromAuthenticator(found(updated, "AUTHENTICATOR_NOT_FOUND")) }
     },
   }

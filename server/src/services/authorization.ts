@@ -8,10 +8,10 @@ import type { Implementation } from "../rpc/call.js"
 /** Creates the service that authorizes a gateway's requests by Envoy's protocol; `GET /v1/authorize` calls it. */
 export function authorizationService(deps: RequestSessionDeps): Implementation<typeof Authorization> {
   return {
-    async check(message, call) {
+    async check(message, caller) {
       const { request, settings } = fromCheckRequest(message)
-      const policy = readPolicy(settings, call.tenant)
-      const session = await findRequestSession(deps, call, { get: request.header }, policy.session)
+      const policy = readPolicy(settings, caller.tenant)
+      const session = await findRequestSession(deps, caller, { get: request.header }, policy.session)
       return toCheckResponse(decide(policy, request, session))
     },
   }

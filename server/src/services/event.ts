@@ -2,7 +2,7 @@ import type { EventService } from "@authwire/proto"
 import { Failure } from "../errors/failure.js"
 import type { EventFeed } from "../events/feed.js"
 import { watch } from "../events/watch.js"
-import type { Call, Implementation } from "../rpc/call.js"
+import type { Implementation } from "../rpc/call.js"
 import type { EventStore } from "../store/store.js"
 import { sharedLimits, sharesOf } from "../util/shared-limits.js"
 import { fromEvent, toEventKinds } from "./wire/event.js"
@@ -13,15 +13,15 @@ export function eventService(deps: { events: EventStore; feed: EventFeed }): Imp
   const shares = sharesOf(sharedLimits.eventStreams)
 
   return {
-    async *watch({ startCursor, kinds }, call: Call) {
+    async *watch({ startCursor, kinds }, caller, call) {
       if (!events.isEnabled) throw new Failure("EVENTS_NOT_KEPT")
-      const start = startCursor === "" ? undefined : events.positionOf(call, startCursor)
+      const start = startCursor === "" ? undefined : events.positionOf(caller, startCursor)
       const streams = shares(call.owner)
       const holder = streams.takeOrHolder(1)
       if (holder !== undefined) throw tooMany(holder)
       try {
-        const cursorOf = events.sealer(call)
-        for await (const { position, event } of watch(deps, call, { start, kinds: toEventKinds(kinds) })) {
+        const cursorOf = events.sealer(caller)
+        for await (const { position, event } of watch(deps, caller, { start, kinds: toEventKinds(kinds) })) {
           yield { cursor: cursorOf(position), event: event && fromEvent(event) }
         }
       } finally {

@@ -1,12 +1,11 @@
 import { Code } from "@connectrpc/connect"
 import { expect, test } from "@jest/globals"
 import { readinessSwitch } from "../health/readiness.js"
-import type { Call } from "../rpc/call.js"
 import { healthService } from "./health.js"
 
 function list(services: number) {
   const serviceNames = Array.from({ length: services }, (_, n) => `a.Service${n}`)
-  return healthService({ readiness: readinessSwitch(), serviceNames }).list({} as never, {} as Call)
+  return healthService({ readiness: readinessSwitch(), serviceNames }).list({} as never, {} as never, {} as never)
 }
 
 test("List names at most 100 services, with the whole service", async () => {

@@ -2,7 +2,7 @@ import { type Health, HealthCheckResponse_ServingStatus as Status } from "@authw
 import { Code } from "@connectrpc/connect"
 import { Failure } from "../errors/failure.js"
 import type { Readiness } from "../health/readiness.js"
-import type { Call, Implementation } from "../rpc/call.js"
+import type { Implementation } from "../rpc/call.js"
 
 /** The most services that an answer of List may name. */
 const maxListed = 100
@@ -32,16 +32,16 @@ export function healthService(deps: {
       const status = current()
       return { statuses: Object.fromEntries([...known].map((name) => [name, { status }])) }
     },
-    async *watch({ service }, call: Call) {
+    async *watch({ service }, { signal }) {
       if (!known.has(service)) {
         yield { status: Status.SERVICE_UNKNOWN }
-        await readiness.changed(call.signal, () => false)
+        await readiness.changed(signal, () => false)
         return
       }
       for (;;) {
         const status = current()
         yield { status }
-        await readiness.changed(call.signal, () => current() !== status)
+        await readiness.changed(signal, () => current() !== status)
         // Aborted without a new status. A shutdown has a new one, so its last message is NOT_SERVING.
         if (current() === status) return
       }

@@ -7,13 +7,13 @@ import { fromRequestSession, toRequestSessionOptions } from "./wire/introspectio
 /** Creates the service that finds the session of an HTTP request. */
 export function introspectionService(deps: RequestSessionDeps): Implementation<typeof IntrospectionService> {
   return {
-    async introspect(request, call) {
+    async introspect(request, caller) {
       const { cookie, authorization } = requestHeaders(request.headers.map(({ name, value }) => [name, value]))
       const headers = new Map([
         ["cookie", cookie],
         ["authorization", authorization],
       ])
-      return fromRequestSession(await findRequestSession(deps, call, headers, toRequestSessionOptions(request)))
+      return fromRequestSession(await findRequestSession(deps, caller, headers, toRequestSessionOptions(request)))
     },
   }
 }

@@ -6,8 +6,8 @@ import { found, fromExtra } from "./wire/values.js"
 /** Creates the service for the private properties of the users of the store. */
 export function privateExtraService({ users }: { users: UserStore }): Implementation<typeof PrivateExtraService> {
   return {
-    async getPrivateExtra(request, call) {
-      const extra = found(await users.getPrivateExtra(call, request.userId), "USER_NOT_FOUND")
+    async getPrivateExtra(request, caller) {
+      const extra = found(await users.getPrivateExtra(caller, request.userId), "USER_NOT_FOUND")
       return { privateExtra: fromExtra(extra) }
     },
   }

@@ -13,10 +13,10 @@ export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<ty
   /** Bounded by the number of tenants. */
   const tenants = new Map<string, () => number>()
   return {
-    async *follow(requests, call) {
+    async *follow(requests, caller, call) {
       // Without events, no client could be notified that a cached session has changed.
       if (!hubs.isOn) throw new Failure("EVENTS_NOT_KEPT")
-      const { signal } = call
+      const { signal } = caller
       let failure: unknown
       let isRead = false
       let wake = () => {}
@@ -27,8 +27,8 @@ export function sessionCacheService({ hubs }: { hubs: Hubs }): Implementation<ty
           wake()
         },
       })
-      const ofTenant = tenants.get(call.tenant) ?? pacer(cacheMessages.tenant, now)
-      tenants.set(call.tenant, ofTenant)
+      const ofTenant = tenants.get(caller.tenant) ?? pacer(cacheMessages.tenant, now)
+      tenants.set(caller.tenant, ofTenant)
       const ofStream = pacer(cacheMessages.stream, now)
       const read = async () => {
         try {

@@ -8,12 +8,12 @@ export function sessionPolicyService({
   sessionPolicies: policies,
 }: Pick<Store, "sessionPolicies">): Implementation<typeof SessionPolicyService> {
   return {
-    async getSessionPolicy(_request, call) {
-      return { policy: fromSessionPolicy(await policies.get(call)) }
+    async getSessionPolicy(_request, caller) {
+      return { policy: fromSessionPolicy(await policies.get(caller)) }
     },
-    async updateSessionPolicy(request, call) {
+    async updateSessionPolicy(request, caller) {
       const { etag } = request
-      return { policy: fromSessionPolicy(await policies.update(call, toSessionPolicyPatch(request), { etag })) }
+      return { policy: fromSessionPolicy(await policies.update(caller, toSessionPolicyPatch(request), { etag })) }
     },
   }
 }

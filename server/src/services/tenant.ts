@@ -10,13 +10,13 @@ import { toPage, type WholeMessage } from "./wire/values.js"
 /** Creates the service for the tenants of the store. */
 export function tenantService({ tenants, now }: Pick<Store, "tenants" | "now">): Implementation<typeof TenantService> {
   return {
-    async listTenants(request, call) {
-      const { items, nextToken } = await tenants.page(call, toPage(request))
+    async listTenants(request, caller) {
+      const { items, nextToken } = await tenants.page(caller, toPage(request))
       return { tenants: items.map(fromTenant), nextPageToken: nextToken ?? "" }
     },
-    async createTenant({ name, apiKeyName, scopes }, call) {
+    async createTenant({ name, apiKeyName, scopes }, caller, call) {
       const { key, text } = newKeyFor(call, apiKeyName, scopes)
-      const created = await tenants.createWithKey(call, { name, created: new Date(now()) }, key)
+      const created = await tenants.createWithKey(caller, { name, created: new Date(now()) }, key)
       return { tenant: fromTenant(created.tenant), apiKey: fromApiKey(created.key), key: text }
     },
   }

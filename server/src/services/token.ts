@@ -4,9 +4,9 @@ import type { JsonObject } from "@bufbuild/protobuf"
 import { Failure } from "../errors/failure.js"
 import { StoreError } from "../errors/store-error.js"
 import { readableClaims } from "../introspection/request-session.js"
-import type { Call, Implementation } from "../rpc/call.js"
+import type { Implementation } from "../rpc/call.js"
 import { checkJson } from "../rpc/json.js"
-import type { SessionPolicyStore } from "../store/store.js"
+import type { Caller, SessionPolicyStore } from "../store/store.js"
 import { orAborted } from "../util/abort.js"
 import { oncePer } from "../util/once-per.js"
 import { oneAtATime } from "../util/one-at-a-time.js"
@@ -30,7 +30,7 @@ export function tokenService(deps: {
 }): Implementation<typeof TokenService> {
   const { nextAuth4: ofNextAuth4, ...ofAuthjs } = deps.tokens
 
-  const secretsFor = (request: { secrets: string[] }, { tenant }: Call): string[] => {
+  const secretsFor = (request: { secrets: string[] }, { tenant }: Caller): string[] => {
     const secrets = request.secrets.length > 0 ? request.secrets : [...deps.secretsOf(tenant)]
     if (secrets.length === 0) throw new Failure("MISSING_SECRET")
     return secrets
@@ -41,29 +41,29 @@ export function tokenService(deps: {
   const decodeFor = ({ nextAuth4 }: { nextAuth4: boolean }) => (nextAuth4 ? decodeNextAuth4 : decodeAuthjs)
 
   return {
-    async encode(request, call) {
+    async encode(request, caller) {
       const { payload = {}, salt, nextAuth4 } = request
       checkJson(payload, "payload")
-      const longest = ((await deps.longestAge(call.tenant)) ?? Number.POSITIVE_INFINITY) / 1000
+      const longest = ((await deps.longestAge(caller.tenant)) ?? Number.POSITIVE_INFINITY) / 1000
       const maxAge = (request.maxAge ?? defaultMaxAge) > longest ? longest : request.maxAge
       const params = {
         token: payload,
         salt,
-        secret: secretsFor(request, call),
+        secret: secretsFor(request, caller),
         ...(maxAge === undefined ? {} : { maxAge }),
       }
       return { token: await named(nextAuth4 ? ofNextAuth4.encode(params) : ofAuthjs.encode(params)) }
     },
 
-    async decode(request, call) {
+    async decode(request, caller) {
       const { token, salt } = request
-      const payload = await named(decodeFor(request)({ token, salt, secret: secretsFor(request, call) }))
+      const payload = await named(decodeFor(request)({ token, salt, secret: secretsFor(request, caller) }))
       // It is null only without a token, and the schema requires one.
       if (payload === null) throw new Failure("TOKEN_MALFORMED")
       return { payload }
     },
 
-    async getToken(request, call) {
+    async getToken(request, caller) {
       const { getToken } = request.nextAuth4 ? ofNextAuth4 : ofAuthjs
       const headers = requestHeaders(request.headers.map(({ name, value }) => [name, value]))
       const { cookieName, salt, raw, secureCookie = deps.secureCookie } = request
@@ -78,7 +78,7 @@ export function tokenService(deps: {
         return token === null ? {} : { result: { case: "raw", value: token } }
       }
       const payload = await named(
-        getToken({ ...params, secret: secretsFor(request, call), decode: decodeFor(request) }),
+        getToken({ ...params, secret: secretsFor(request, caller), decode: decodeFor(request) }),
       )
       return payload === null ? {} : { result: { case: "payload", value: payload as JsonObject } }
     },

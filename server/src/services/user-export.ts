@@ -1,7 +1,7 @@
 import type { ExportUserRequest, ExportUserResponseSchema } from "@authwire/proto"
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { type Failure, invalidField } from "../errors/failure.js"
-import type { Call } from "../rpc/call.js"
+import type { CallerOfCall } from "../rpc/call.js"
 import type { Store } from "../store/store.js"
 import type { StoredEvent } from "../store/types.js"
 import { fromAccount } from "./wire/account.js"
@@ -23,17 +23,17 @@ type Stores = Pick<Store, "users" | "accounts" | "sessions" | "authenticators" |
  * that a caller has made up only shows other items of the same user.
  */
 export function userExport({ users, accounts, sessions, authenticators, events }: Stores) {
-  return async (request: ExportUserRequest, call: Call): Promise<Response> => {
+  return async (request: ExportUserRequest, caller: CallerOfCall): Promise<Response> => {
     const { userId, pageSize } = request
     // On each page, so that a user who is deleted meanwhile does not look like one with less data.
-    const user = found(await users.getWithTimes(call, userId), "USER_NOT_FOUND")
+    const user = found(await users.getWithTimes(caller, userId), "USER_NOT_FOUND")
     const [list = "", token = ""] = request.pageToken.split(/\.(.*)/s)
     const page = toPage({ pageSize, pageToken: token })
     const following = (next: string | undefined, list: string, after: string) =>
       next === undefined ? after : `${list}.${next}`
     switch (list) {
       case "": {
-        const passkeys = await authenticators.listByUserId(call, userId)
+        const passkeys = await authenticators.listByUserId(caller, userId)
         return {
           user: fromUser(user),
           authenticators: passkeys.map((passkey) => fromAuthenticator({ ...passkey, credentialPublicKey: "" })),
@@ -41,16 +41,16 @@ export function userExport({ users, accounts, sessions, authenticators, events }
         }
       }
       case "accounts": {
-        const { items, nextToken } = await accounts.listByUser(call, userId, page, { tokens: false })
+        const { items, nextToken } = await accounts.listByUser(caller, userId, page, { tokens: false })
         const shown = items.map((account) => fromAccount(account, { tokens: false }))
         return { accounts: shown, nextPageToken: following(nextToken, "accounts", "sessions.") }
       }
       case "sessions": {
-        const { items, nextToken } = await sessions.list(call, { userId }, page)
+        const { items, nextToken } = await sessions.list(caller, { userId }, page)
         return { sessions: items.map(fromSession), nextPageToken: following(nextToken, "sessions", "events.0") }
       }
       case "events": {
-        const { items, next } = await eventsOf(call, userId, { after: sequenceOf(token), size: page.size })
+        const { items, next } = await eventsOf(caller, userId, { after: sequenceOf(token), size: page.size })
         return { events: items.map(fromEvent), nextPageToken: following(next, "events", "") }
       }
       default:
@@ -59,13 +59,13 @@ export function userExport({ users, accounts, sessions, authenticators, events }
   }
 
   /** Returns events of the user, and the token of the next page. */
-  async function eventsOf(call: Call, userId: string, { after, size }: { after: number; size: number }) {
+  async function eventsOf(caller: CallerOfCall, userId: string, { after, size }: { after: number; size: number }) {
     const items: StoredEvent[] = []
     // The last events may have no sequence yet.
-    if (after === 0) await events.sequence(call)
+    if (after === 0) await events.sequence(caller)
     let last = after
     for (let reads = 0; reads < readsOfPage; reads++) {
-      const all = await events.read(call, { after: last, limit: eventsAtOnce, tenant: call.tenant })
+      const all = await events.read(caller, { after: last, limit: eventsAtOnce, tenant: caller.tenant })
       for (const event of all) {
         if (items.length === size) return { items, next: String(last) }
         if (event.userId === userId) items.push(event)

@@ -10,43 +10,46 @@ import { found, toPage } from "./wire/values.js"
 export function userService(store: Store, newId: () => string): Implementation<typeof UserService> {
   const { users } = store
   return {
-    async createUser(request, call) {
+    async createUser(request, caller) {
       const { id = newId(), provisional } = request
-      return { user: fromUser(await users.create(call, toUser(request, id), { provisional })) }
+      return { user: fromUser(await users.create(caller, toUser(request, id), { provisional })) }
     },
-    async getUser(request, call) {
-      return { user: fromUser(found(await users.get(call, request.id), "USER_NOT_FOUND")) }
+    async getUser(request, caller) {
+      return { user: fromUser(found(await users.get(caller, request.id), "USER_NOT_FOUND")) }
     },
-    async getUserByEmail(request, call) {
-      return { user: fromUser(found(await users.getByEmail(call, request.email), "USER_NOT_FOUND")) }
+    async getUserByEmail(request, caller) {
+      return { user: fromUser(found(await users.getByEmail(caller, request.email), "USER_NOT_FOUND")) }
     },
-    async getUserByAccount(request, call) {
-      return { user: fromUser(found(await users.getByAccount(call, request), "USER_NOT_FOUND")) }
+    async getUserByAccount(request, caller) {
+      return { user: fromUser(found(await users.getByAccount(caller, request), "USER_NOT_FOUND")) }
     },
-    async updateUser(request, call) {
+    async updateUser(request, caller, call) {
       const { revokeSessionsOnEmailChange, etag } = request
       if (revokeSessionsOnEmailChange) requireScope(call.identity, "sessions:write")
-      const updated = await users.update(call, request.id, toUserPatch(request), { revokeSessionsOnEmailChange, etag })
+      const updated = await users.update(caller, request.id, toUserPatch(request), {
+        revokeSessionsOnEmailChange,
+        etag,
+      })
       const { revokedSessions = 0, ...user } = found(updated, "USER_NOT_FOUND")
       return { user: fromUser(user), revokedSessions: BigInt(revokedSessions) }
     },
-    async deleteUser(request, call) {
-      return { user: fromUser(found(await users.delete(call, request.id), "USER_NOT_FOUND")) }
+    async deleteUser(request, caller) {
+      return { user: fromUser(found(await users.delete(caller, request.id), "USER_NOT_FOUND")) }
     },
-    async disableUser(request, call) {
-      const disabled = await users.disable(call, request.id, toDisabled(request))
+    async disableUser(request, caller) {
+      const disabled = await users.disable(caller, request.id, toDisabled(request))
       const { revokedSessions = 0, ...user } = found(disabled, "USER_NOT_FOUND")
       return { user: fromUser(user), revokedSessions: BigInt(revokedSessions) }
     },
-    async enableUser(request, call) {
-      return { user: fromUser(found(await users.enable(call, request.id), "USER_NOT_FOUND")) }
+    async enableUser(request, caller) {
+      return { user: fromUser(found(await users.enable(caller, request.id), "USER_NOT_FOUND")) }
     },
-    async listUsers(request, call) {
-      const { items, nextToken } = await users.list(call, toUserFilter(request), toPage(request))
+    async listUsers(request, caller) {
+      const { items, nextToken } = await users.list(caller, toUserFilter(request), toPage(request))
       return { users: items.map(fromUser), nextPageToken: nextToken ?? "" }
     },
-    async batchGetUsers({ ids }, call) {
-      const found = await users.getMany(call, ids)
+    async batchGetUsers({ ids }, caller) {
+      const found = await users.getMany(caller, ids)
       return {
         users: found.flatMap((user) => (user === null ? [] : fromUser(user))),
         missingIds: ids.filter((_, index) => found[index] === null),
@@ -54,8 +57,8 @@ export function userService(store: Store, newId: () => string): Implementation<t
         more: found.length < ids.length,
       }
     },
-    async countUsers(request, call) {
-      return { count: await users.count(call, toCountFilter(request)) }
+    async countUsers(request, caller) {
+      return { count: await users.count(caller, toCountFilter(request)) }
     },
     exportUser: userExport(store),
   }

@@ -9,15 +9,15 @@ export function verificationTokenService(
   tokens: VerificationTokenStore,
 ): Implementation<typeof VerificationTokenService> {
   return {
-    async createVerificationToken(request, call) {
+    async createVerificationToken(request, caller) {
       const { identifier, token } = request
       const expires = toDate(required(request.expires, "expires"), "expires")
       return {
-        verificationToken: fromVerificationToken(await tokens.create(call, { identifier, token, expires })),
+        verificationToken: fromVerificationToken(await tokens.create(caller, { identifier, token, expires })),
       }
     },
-    async useVerificationToken(request, call) {
-      const token = found(await tokens.use(call, request), "VERIFICATION_TOKEN_NOT_FOUND")
+    async useVerificationToken(request, caller) {
+      const token = found(await tokens.use(caller, request), "VERIFICATION_TOKEN_NOT_FOUND")
       return { verificationToken: fromVerificationToken(token) }
     },
   }

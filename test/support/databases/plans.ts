@@ -117,7 +117,7 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
       return Math.max(...counts.map(([, rows, removed]) => Number(rows ?? removed)))
     }
     // All on one connection, because the server counts by session.
-    return database.transaction({}, [], async (sql) => {
+    return database.write({}, [], async (sql) => {
       const read = async () => {
         const reads = await sql.read(plainSql("SHOW SESSION STATUS LIKE 'Handler_read_%'"), [])
         const counted = reads.filter(([name]) => /_(first|key|last|next|prev|rnd_next)$/.test(String(name)))

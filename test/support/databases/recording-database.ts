@@ -27,7 +27,6 @@ export function recordingDatabase(database: Database, recorded: Ran[], options: 
     ...database,
     reads: (waiter) => ({ read: noting(database.reads(waiter).read) }),
     olderReads: (waiter) => ({ read: noting(database.olderReads(waiter).read) }),
-    writes: (waiter, rows, work) => database.writes(waiter, rows, (sql) => work(recording(sql))),
-    transaction: (waiter, rows, work) => database.transaction(waiter, rows, (sql) => work(recording(sql))),
+    write: (waiter, rows, work) => database.write(waiter, rows, (sql) => work(recording(sql) as typeof sql)),
   }
 }

@@ -12,13 +12,12 @@ export interface Step {
 }
 
 export interface Unit {
-  /** `alone`: each step is committed by itself. `transaction`: all of them are. `together`: they are in a transaction that may be shared. */
-  readonly form: "alone" | "transaction" | "together"
+  /** Whether it is work of the service itself, which shares no transaction. */
+  readonly isOfService: boolean
   readonly steps: readonly Step[]
   /** Whether the first step names its row before the others do. */
   readonly namesLate: boolean
-  readonly isLong: boolean
-  /** Whether it may be done twice, if it is `together`. */
+  /** Whether it may be done twice. */
   readonly isRepeatable: boolean
   /** Whether the work fails after its last step. */
   readonly throws: boolean

@@ -8,7 +8,7 @@ import { codeOf, Failure, type Reason } from "../../errors/failure.js"
 import { statusName } from "../../errors/status.js"
 import type { AuditStore } from "../../store/store.js"
 import type { AuditEntry } from "../../store/types.js"
-import type { Call } from "../call.js"
+import { type Call, callerOf } from "../call.js"
 import type { CallEnded, Interceptor } from "../interceptor.js"
 
 /** The audit: an entry for each write and each rejected call, without the contents of requests and responses. */
@@ -134,10 +134,9 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
       unary(method, next) {
         if (table === undefined || !isWrite(method) || !getOption(method, repeatable)) return next
         const make = entriesOf(method)
-        return (request, call) =>
-          table.together(call, async (transaction) => {
-            call.transaction = transaction
-            const answer = await next(request, call)
+        return (request, call, outer) =>
+          table.together(callerOf(call, outer), async (transaction) => {
+            const answer = await next(request, call, transaction)
             stored.add(answer)
             return { result: answer, entries: make(call, undefined, request, answer) }
           })

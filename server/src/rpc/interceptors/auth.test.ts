@@ -73,7 +73,7 @@ async function setUp(now = Date.now(), keys = [both, onlyCertificate], lookUp = 
       call.end()
       try {
         await admit?.(method)?.(call)
-        return { key: call.identity?.keyId, tenant: call.tenant, call }
+        return { key: call.identity?.keyId, tenant: call.identity?.tenant, call }
       } catch (error) {
         return (error as { reason: string }).reason
       }

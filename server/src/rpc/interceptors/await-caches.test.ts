@@ -17,7 +17,8 @@ function made(does: () => Promise<void>, call: Partial<Call>, asks = true): Prom
     return answer
   })
   const request = create(deleteSession.input, { sessionToken: "t", awaitCaches: asks })
-  return unary?.(request, { tenant: "default", leaveLimit() {}, ...call } as Call) as Promise<unknown>
+  const owner = { tenant: "default", keyId: undefined }
+  return unary?.(request, { owner, leaveLimit() {}, ...call } as Call) as Promise<unknown>
 }
 
 const caller = () => new AbortController()

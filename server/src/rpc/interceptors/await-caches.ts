@@ -18,12 +18,13 @@ export function awaitCaches(confirmed: Confirmed): Interceptor {
   return {
     unary(method, next) {
       if (!method.input.fields.some(({ name }) => name === "await_caches")) return next
-      return async (request, call) => {
-        if ((request as Message & { awaitCaches?: boolean }).awaitCaches !== true) return next(request, call)
+      return async (request, call, transaction) => {
+        if ((request as Message & { awaitCaches?: boolean }).awaitCaches !== true)
+          return next(request, call, transaction)
         let answer: Message | undefined
         let absence: Failure | undefined
         try {
-          answer = await next(request, call)
+          answer = await next(request, call, transaction)
         } catch (error) {
           // An earlier call may have deleted the session, and clients may still use their copies.
           if (!(error instanceof Failure && error.reason === "SESSION_NOT_FOUND")) throw error
@@ -38,7 +39,7 @@ export function awaitCaches(confirmed: Confirmed): Interceptor {
 }
 
 async function wait(call: Call, confirmed: Confirmed): Promise<void> {
-  const { tenant, signal, deadline } = call
+  const { owner, signal, deadline } = call
   const leftMs = deadline === undefined ? undefined : Math.max(1, Math.floor(deadline - performance.now() - spareMs))
   // Not AbortSignal.timeout(): some versions of Node 22 collect it if only AbortSignal.any() refers to it. It then
   // never aborts.
@@ -48,7 +49,7 @@ async function wait(call: Call, confirmed: Confirmed): Promise<void> {
   // The work is done. Clients that are disconnected must not keep other calls waiting.
   call.leaveLimit()
   try {
-    await confirmed(tenant, end)
+    await confirmed(owner.tenant, end)
   } catch (error) {
     if (!end.aborted || signal.aborted) throw error
     throw new Failure("CACHES_NOT_CONFIRMED", { cause: error })

@@ -3,6 +3,7 @@ import { repeatable } from "@authwire/proto"
 import { type DescMethod, fromBinary, getOption, type Message, toBinary } from "@bufbuild/protobuf"
 import { invalidField } from "../../errors/failure.js"
 import type { Store } from "../../store/store.js"
+import { callerOf } from "../call.js"
 import type { Interceptor } from "../interceptor.js"
 
 /** The header with the idempotency key of a call. */
@@ -27,14 +28,13 @@ export function idempotency(store: Pick<Store, "once">): Interceptor {
 
     unary(method, next) {
       if (!getOption(method, repeatable)) return next
-      return async (request, call) => {
+      return async (request, call, transaction) => {
         const key = call.header(idempotencyHeader)
-        if (key === undefined) return next(request, call)
+        if (key === undefined) return next(request, call, transaction)
         const repeatableRequest = { owner: call.identity?.keyId ?? "", key, digest: () => digestOf(method, request) }
         let made: { answer: Message; bytes: Uint8Array } | undefined
-        const bytes = await store.once(call, repeatableRequest, async (transaction) => {
-          call.transaction = transaction
-          const answer = await next(request, call)
+        const bytes = await store.once(callerOf(call), repeatableRequest, async (inTransaction) => {
+          const answer = await next(request, call, inTransaction)
           made = { answer, bytes: toBinary(method.output, answer) }
           return made.bytes
         })

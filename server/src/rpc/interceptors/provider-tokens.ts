@@ -18,8 +18,8 @@ export function hideProviderTokens(): Interceptor {
       const field = method.output.fields.find(({ message }) => message?.typeName === AccountSchema.typeName)
       // A list of accounts has tokens only on request, and then its handler requires the scope.
       if (field?.fieldKind !== "message" || scopeOf(method) === readScope) return next
-      return async (request, call) => {
-        const answer = await next(request, call)
+      return async (request, call, transaction) => {
+        const answer = await next(request, call, transaction)
         if (call.identity?.hasScope(readScope) === true) return answer
         const account = Reflect.get(answer, field.localName) as Account | undefined
         for (const name of secretFields) delete account?.[name]

@@ -87,7 +87,7 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
         throw new StoreError("INVALID_FIELD", "must be in the future", { field: "expire_time" })
       // The foreign key locks the tenant's row.
       const rows = [apiKeys.nameOf(key), tenants.nameOf({ name: key.tenant })]
-      return database.writes(waiter, rows, async (sql) => {
+      return database.write(waiter, rows, async (sql) => {
         if (isLimited) await makeRoom(sql, key)
         return insertKey(database, sql, key)
       })
@@ -130,7 +130,7 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
     },
 
     revoke: (waiter, id, at, tenant) =>
-      database.writes(waiter, [apiKeys.nameOf({ id })], async (sql) => {
+      database.write(waiter, [apiKeys.nameOf({ id })], async (sql) => {
         // The tenant of a key never changes.
         if (tenant !== undefined && apiKeys.first(await sql.read(apiKeys.byKey, { id }))?.tenant !== tenant) return null
         await sql.write(revokeKey, { id, revoked: at })

@@ -1,4 +1,4 @@
-import type { AuditStore, Caller, Transaction } from "../store.js"
+import type { AuditStore, Caller } from "../store.js"
 import { firstTime, lastTime } from "../times.js"
 import type { AuditEntry, AuditFilter } from "../types.js"
 import type { Database } from "./database.js"
@@ -76,18 +76,17 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
 
   return {
     async add(caller, entries) {
-      await database.writes(caller, [], (sql) => sql.change(insertsOf(caller, entries)))
+      await database.write(caller, [], (sql) => sql.change(insertsOf(caller, entries)))
     },
 
     together(caller, work) {
-      const inTransaction = async (transaction: Transaction) => {
+      const inTransaction = async (transaction: GroupTransaction) => {
         const { result, entries } = await work(transaction)
-        for (const insert of insertsOf(caller, entries)) await (transaction as GroupTransaction).changeAtCommit(insert)
+        for (const insert of insertsOf(caller, entries)) await transaction.changeAtCommit(insert)
         return result
       }
-      const { transaction } = caller
-      if (transaction !== undefined) return inTransaction(transaction)
-      return againIfUnprepared(() => database.together(caller, [], inTransaction))
+      const write = () => database.write(caller, [], inTransaction)
+      return caller.transaction === undefined ? againIfUnprepared(write) : write()
     },
 
     async list(caller, filter, page) {

@@ -80,7 +80,7 @@ export function authenticatorStore(
     write: (sql: Statements, authenticator: Authenticator) => Promise<Authenticator>,
   ) => {
     const key = { tenant: caller.tenant, credentialID }
-    return database.transaction(caller, [authenticators.nameOf(key)], async (sql) => {
+    return database.write(caller, [authenticators.nameOf(key)], async (sql) => {
       const authenticator = authenticators.first(await sql.read(authenticators.byKeyForUpdate, key))
       const isWanted = authenticator !== null && (userId === undefined || userId === authenticator.userId)
       return isWanted ? write(sql, authenticator) : null
@@ -97,7 +97,7 @@ export function authenticatorStore(
       const rows = [authenticators.nameOf(row), users.nameOf({ tenant: row.tenant, id: row.userId })]
       for (;;) {
         try {
-          await database.writes(caller, rows, async (sql) => {
+          await database.write(caller, rows, async (sql) => {
             const others = await sql.read(authenticatorsByUserId, row)
             const sizes = [...others, authenticators.insert.cells(row)].map((cells) =>
               Math.max(bytesOf(cells), leastBytes),

@@ -28,7 +28,7 @@ export function cacheStore(database: Database): CacheStore {
     // The clock is read first, so that a delay between the two statements makes the row expire earlier and not later.
     keep(caller, { ms, ...said }) {
       const { tenant } = caller
-      return database.writes(caller, [caches.nameOf({ tenant, ...said })], async (sql) => {
+      return database.write(caller, [caches.nameOf({ tenant, ...said })], async (sql) => {
         const now = await clock(sql)
         const row = { tenant, ...said, expires: new Date(now.getTime() + ms) }
         if ((await sql.write(update, row)) === 1) return true

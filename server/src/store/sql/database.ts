@@ -7,32 +7,27 @@ import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/obser
 import { PooledConnection } from "./engine/pooled-connection.js"
 import { type Aside, databasePing } from "./ping.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
-import { type Cell, makeChanges, type Statement, type Statements } from "./query/statement.js"
+import type { Cell, Statement, Statements } from "./query/statement.js"
 import { storeError } from "./query/statement-error.js"
 import type { Dialect } from "./schema/dialect.js"
 import { entities } from "./schema/entities.js"
 import type { OnUnreadable } from "./schema/row-reader.js"
 import { type Tables, tables } from "./schema/tables.js"
-import type { StepOptions } from "./transaction/access.js"
 import { connectionPermits } from "./transaction/connection-permits.js"
-import { commitTogether, type GroupTransaction } from "./transaction/group-commit.js"
+import { GroupTransaction } from "./transaction/group-commit.js"
 import { queue } from "./transaction/queue.js"
 import { type BackoffOptions, backoff } from "./transaction/retry.js"
-import { type UnitOfWork, type UnitsOfWork, unitsOfWork } from "./transaction/unit-of-work.js"
-
-/** Who writes: a caller, or the service itself, which has no open transaction. */
-export type Writer = Waiter & Pick<Caller, "transaction">
+import { type UnitsOfWork, unitsOfWork } from "./transaction/unit-of-work.js"
 
 /** Runs statements that read. Each has a connection of its own while it runs. */
 export type Reads = Pick<Statements, "read">
 
 /**
- * An open database. Every unit of work has a connection of its own; further units wait, and tenants take turns. Errors that
- * the work throws are passed on unchanged, except failures of the database, which become StoreErrors.
+ * An open database. Every unit of work has a connection of its own; further units wait. Errors that the work throws are passed on
+ * unchanged, except failures of the database, which become StoreErrors.
  *
  * Work that meets a lock of another transaction is retried until the caller's signal aborts. It holds no connection between two
- * tries. `rows` are the rows that the work locks, by the names that `Table.nameOf` gives them: this process runs one writer of a row
- * at a time.
+ * tries.
  */
 export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   readonly engine: Engine
@@ -51,31 +46,20 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   reads(waiter: Waiter, purpose?: "read" | "scan"): Reads
   /** Does the same for reads that may return somewhat older data: from the read replica, if there is one and it answers. */
   olderReads(waiter: Waiter, purpose?: "read" | "scan"): Reads
-  /** Runs statements that are committed one by one. A statement that conflicts with another transaction is retried. */
-  writes<T>(
-    waiter: Writer,
-    rows: readonly string[],
-    work: (sql: Statements) => Promise<T>,
-    options?: StepOptions,
-  ): Promise<T>
-  /** Runs statements that are committed together. When they conflict with another transaction, all of the work runs again. */
-  transaction<T>(
-    waiter: Writer,
-    rows: readonly string[],
-    work: (sql: Statements) => Promise<T>,
-    options?: StepOptions,
-  ): Promise<T>
   /**
-   * Runs work whose `writes` and transactions are committed together, if they pass the transaction as that of their caller. When they
-   * conflict with another transaction, all of the work runs again. Between the writes it must not use `reads`.
+   * Runs work that writes. Its statements are committed together: with those of the caller's transaction if it has one, else before this
+   * returns. When they conflict with another transaction, or what the work has read before is out of date, all of the work runs again, so
+   * it may change nothing but the database. It must not use `reads` after it has written.
    *
-   * @param isRepeatable Whether the work also runs again, in a cluster, if it may have been committed, because the connection was lost
-   * during the commit. It has to write something unique, so that the second run fails if the first was committed. Default: no.
+   * @param rows the rows that the work locks, by the names that `Table.nameOf` gives them: this process runs one writer of a row at a
+   *   time. In the caller's transaction, no row can be named after a write.
+   * @param work gets the transaction, which is also that of every call that it makes as a caller with this transaction.
+   * @param isRepeatable see UnitsOfWork.write.
    */
-  together<T>(
-    waiter: Waiter,
+  write<T>(
+    writer: Waiter | Caller,
     rows: readonly string[],
-    work: (transaction: GroupTransaction) => Promise<T>,
+    work: (sql: GroupTransaction) => Promise<T>,
     isRepeatable?: boolean,
   ): Promise<T>
   /**
@@ -130,57 +114,11 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
 
   const time = databaseTime()
 
-  const unitOf = (
-    purpose: UnitOfWork["purpose"],
-    { signal, tenant, spans }: Waiter,
-    rows?: readonly string[],
-  ): UnitOfWork => ({ purpose, rows, signal, tenant, spans })
-
-  /** Runs work in a transaction on a connection. */
-  async function committed<T>(connection: PooledConnection, { signal }: Waiter, work: () => Promise<T>): Promise<T> {
-    await connection.begin(signal)
-    try {
-      const result = await work()
-      await connection.commit()
-      return result
-    } catch (error) {
-      await connection.rollBack()
-      throw error
-    }
-  }
-
-  /** Runs a step of the work on a connection. `isSeveral`: it has several statements, which have to be committed together. */
-  type Run = <T>(isSeveral: boolean, step: (connection: PooledConnection) => Promise<T>) => Promise<T>
-
-  const statementsOf = (run: Run, { signal }: Waiter): Statements => ({
-    read: async ({ sql, cells }, values) =>
-      (await run(false, (connection) => connection.read(sql, cells(values), signal))).rows,
-    write: ({ sql, cells }, values, also = []) =>
-      run(also.length > 0, async (connection) => {
-        const { matched } = await connection.run(sql, cells(values))
-        if (matched > 0) await makeChanges(also, (...statement) => connection.run(...statement))
-        return matched
-      }),
-    change: (changes) =>
-      run(changes.length > 1, (connection) => makeChanges(changes, (...statement) => connection.run(...statement))),
-  })
-
   const readsOf =
     (all: UnitsOfWork): Database["reads"] =>
-    (waiter, purpose = "read") => {
-      const unit = unitOf(purpose, waiter)
-      const { signal } = unit
-      return {
-        read: async ({ sql, cells }, values) =>
-          all.run(unit, (attempt) =>
-            attempt(async (access) => {
-              const connection = await access.connection()
-              signal?.throwIfAborted()
-              return (await connection.read(sql, cells(values), signal)).rows
-            }),
-          ),
-      }
-    }
+    (waiter, purpose = "read") => ({
+      read: async ({ sql, cells }, values) => all.read(purpose, waiter, sql, cells(values)),
+    })
   const reads = readsOf(units)
   const olderReads = olderUnits && readsOf(olderUnits)
 
@@ -210,44 +148,13 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
       }
     },
 
-    writes(writer, rows, work, options) {
-      const { signal, transaction } = writer
-      // Every transaction is one of `together`: see Transaction.
-      if (transaction !== undefined) return (transaction as GroupTransaction).run(rows, work, options)
-      const unit = unitOf("write", writer, rows)
-      return units.run(unit, (attempt) => {
-        const run: Run = (isSeveral, step) =>
-          attempt(async (access) => {
-            const connection = await access.connection()
-            signal?.throwIfAborted()
-            return isSeveral ? committed(connection, unit, () => step(connection)) : step(connection)
-          })
-        return work(statementsOf(run, unit))
-      })
+    async write(writer, rows, work, isRepeatable) {
+      const { transaction } = writer as Partial<Caller>
+      if (transaction === undefined) return units.write(writer, rows, work, isRepeatable)
+      if (!(transaction instanceof GroupTransaction)) throw new TypeError("not a transaction of this store")
+      if (rows.length > 0) await transaction.lock(rows)
+      return work(transaction)
     },
-
-    transaction(writer, rows, work, options) {
-      const { signal, transaction } = writer
-      if (transaction !== undefined) return (transaction as GroupTransaction).run(rows, work, options)
-      const unit = unitOf("write", writer, rows)
-      return units.run(unit, (attempt) =>
-        attempt(async (access) => {
-          const connection = await access.connection()
-          return committed(connection, unit, async () => {
-            const run: Run = async (_, step) => {
-              signal?.throwIfAborted()
-              return step(connection)
-            }
-            const result = await work(statementsOf(run, unit))
-            signal?.throwIfAborted()
-            return result
-          })
-        }),
-      )
-    },
-
-    together: (waiter, rows, work, isRepeatable) =>
-      units.run(unitOf("write", waiter), (attempt) => commitTogether(attempt, rows, work, isRepeatable)),
 
     async readAside({ signal }, statement, values) {
       await reserved.acquire("read", { signal })

@@ -75,7 +75,7 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
     table: table.name,
     keepMs,
     deleteBatch(waiter, { from, before, limit }) {
-      return database.transaction(waiter, [], async (sql) => {
+      return database.write(waiter, [], async (sql) => {
         const rows = await sql.read(firstOf(limit), { from, before })
         if (rows.length === 0) return null
         await deleteRows(sql, rows)

@@ -48,7 +48,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
         await unit.changeAtCommit(idempotencyKeys.inserted({ ...row, answer, created: new Date(clock()) }))
         return bytes
       }
-      const firstTime = () => database.together(caller, [idempotencyKeys.nameOf(row)], workWithKey, isRepeatable)
+      const firstTime = () => database.write(caller, [idempotencyKeys.nameOf(row)], workWithKey, isRepeatable)
 
       const kept = async (): Promise<Uint8Array | undefined> => {
         const rows = await database.reads(caller).read(idempotencyKeys.byKey, row)

@@ -11,7 +11,6 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import type { Database } from "./database.js"
 import { openSqlStore, type SqlStore, sqlStore } from "./index.js"
-import type { Statements } from "./query/statement.js"
 
 const options = { encryptionKeys, provisionalMs: 60_000, eventsKeepMs: 86_400_000 }
 
@@ -81,9 +80,9 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     const last = await store.events.sequence({})
     const revoked = await during(
       (reach) => ({
-        async writes(...given) {
+        async write(...given) {
           await reach()
-          return store.database.writes(...given)
+          return store.database.write(...given)
         },
       }),
       ({ sessions }) => sessions.revoke(anyone, id as string, ofFormer ? users[0].id : undefined),
@@ -98,33 +97,20 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     const events = await store.events.read({}, { after: last, limit: 10 })
     expect(events.map(({ kind, userId }) => [kind, userId])).toEqual(kinds.map((kind) => [kind, users[1].id]))
   })
-  /** Does something else after the first statement of this kind: at once, or when the transaction is over that it is in. */
-  const after =
-    (kind: "read" | "write") =>
-    (reach: () => Promise<void>): Partial<Database> => ({
-      writes: (waiter, rows, work, given) => {
-        const reaching = (sql: Statements): Statements => ({
-          ...sql,
-          [kind]: async (...statement: Parameters<Statements["write"]>) => {
-            const result = await sql[kind](...statement)
-            await reach()
-            return result
-          },
-        })
-        return store.database.writes(waiter, rows, (sql) => work(reaching(sql)), given)
-      },
-      async transaction(...given) {
-        const result = await store.database.transaction(...given)
-        await reach()
-        return result
-      },
-    })
+  /** Does something else when the first write is over. */
+  const after = (reach: () => Promise<void>): Partial<Database> => ({
+    async write(...given) {
+      const result = await store.database.write(...given)
+      await reach()
+      return result
+    },
+  })
 
   test("another process raises a counter: updateCounter returns the value that it has stored itself", async () => {
     const user = await store.users.create(anyone, newUser())
     const { credentialID } = await store.authenticators.create(anyone, newAuthenticator(user.id, { counter: 1 }))
     const raised = await during(
-      after("write"),
+      after,
       ({ authenticators }) => authenticators.updateCounter(anyone, credentialID, 2),
       () => other.authenticators.updateCounter(anyone, credentialID, 3),
     )
@@ -137,7 +123,7 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     const authenticator = newAuthenticator(user.id)
     const last = await store.events.sequence({})
     const raised = await during(
-      after("read"),
+      after,
       ({ authenticators }) => authenticators.updateCounter(anyone, authenticator.credentialID, 2),
       () => other.authenticators.create(anyone, authenticator),
     )

@@ -24,7 +24,7 @@ export function leaseStore(database: Database): LeaseStore {
     // The clock is read first. With a delay between the two statements fewer leases count as expired, and the acquired
     // lease ends earlier.
     acquire: (waiter, { name, holder, ms }) =>
-      database.writes(waiter, [leases.nameOf({ name })], async (sql) => {
+      database.write(waiter, [leases.nameOf({ name })], async (sql) => {
         const now = await clock(sql)
         const row = { name, holder, until: new Date(now.getTime() + ms), now }
         if ((await sql.write(take, row)) === 1) return true
@@ -39,7 +39,7 @@ export function leaseStore(database: Database): LeaseStore {
       }),
 
     release: (waiter, key) =>
-      database.writes(waiter, [leases.nameOf(key)], async (sql) => {
+      database.write(waiter, [leases.nameOf(key)], async (sql) => {
         await sql.write(deleteHeld, key)
       }),
   }

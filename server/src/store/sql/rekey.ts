@@ -79,7 +79,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
 
     /** Seals the values of a row again. Returns false if the row was deleted or written again meanwhile. */
     const reseal = (key: Pick<Row, Key>) =>
-      database.transaction({}, [table.nameOf(key)], async (sql) => {
+      database.write({}, [table.nameOf(key)], async (sql) => {
         const [cells] = await sql.read(sealed.lock, key)
         const row = cells && rowOf(key, cells)
         if (row === undefined || sealed.isCurrent(row)) return false

@@ -43,11 +43,11 @@ export function tenantStore(database: Database): Omit<TenantStore, "page"> {
   }
 
   return {
-    create: (waiter, tenant) => database.writes(waiter, [tenants.nameOf(tenant)], (sql) => insert(sql, tenant)),
+    create: (waiter, tenant) => database.write(waiter, [tenants.nameOf(tenant)], (sql) => insert(sql, tenant)),
 
     createWithKey(caller, tenant, given) {
       const key = { ...given, tenant: tenant.name, created: tenant.created }
-      return database.transaction(caller, [tenants.nameOf(tenant), apiKeys.nameOf(key)], async (sql) => {
+      return database.write(caller, [tenants.nameOf(tenant), apiKeys.nameOf(key)], async (sql) => {
         await insert(sql, tenant)
         if ((await sql.read(some, {})).length > maxTenants) throw tooManyTenants()
         return { tenant, key: await insertKey(database, sql, key) }
@@ -70,7 +70,7 @@ export function tenantStore(database: Database): Omit<TenantStore, "page"> {
     },
 
     deleteBatch: (waiter, name, limit) =>
-      database.transaction(waiter, [tenants.nameOf({ name })], async (sql) => {
+      database.write(waiter, [tenants.nameOf({ name })], async (sql) => {
         for (const { table, deleteRows } of owned) {
           const count = await deleteRows(sql, name, limit)
           if (count > 0) return { table, count }

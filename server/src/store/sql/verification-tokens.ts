@@ -20,7 +20,7 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
 
   return {
     create: (caller, token) =>
-      database.writes(caller, [verificationTokens.nameOf(keyOf(caller, token))], async (sql) => {
+      database.write(caller, [verificationTokens.nameOf(keyOf(caller, token))], async (sql) => {
         try {
           const row = { ...keyOf(caller, token), expires: token.expires }
           await sql.change([verificationTokens.inserted(row), ...eventOf(caller, "verification_token.created")])
@@ -49,7 +49,7 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
           throw error
         }
       }
-      return database.writes(caller, [verificationTokens.nameOf(key)], deleteIt, { readsBefore: true })
+      return database.write(caller, [verificationTokens.nameOf(key)], deleteIt)
     },
   }
 }

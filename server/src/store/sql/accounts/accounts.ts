@@ -89,7 +89,7 @@ export function accountStore(
     const row = { ...sealed.seal(account, caller.tenant), created: now, updated: now }
     try {
       const event = eventOf(caller, "account.linked", account)
-      await database.writes(caller, rows, (sql) =>
+      await database.write(caller, rows, (sql) =>
         sql.change([...provisional.ended(caller, account.userId), accounts.inserted(row), ...event]),
       )
       return account
@@ -101,7 +101,7 @@ export function accountStore(
 
   /** Updates the account if the same user has it; returns null if it is not linked. */
   const update = (caller: Caller, account: Account, etag?: string): Promise<Account | null> =>
-    database.transaction(caller, [nameOf(caller, account)], async (sql) => {
+    database.write(caller, [nameOf(caller, account)], async (sql) => {
       const row = accounts.first(await sql.read(accounts.byKeyForUpdate, keyOf(caller, account)))
       if (row === null) return null
       if (row.userId !== account.userId) {
@@ -144,19 +144,14 @@ export function accountStore(
     async unlink(caller, key, options) {
       const linked = options?.revokeSessions ? accounts.first(await byKey(caller, key)) : null
       const revoked = linked === null ? 0 : await revocations.revokeMost(caller, linked.userId)
-      return database.transaction(
-        caller,
-        [nameOf(caller, key)],
-        async (sql) => {
-          const account = first(caller, await sql.read(accounts.byKeyForUpdate, keyOf(caller, key)))
-          if (account === null) return null
-          await sql.write(accounts.delete, keyOf(caller, key), eventOf(caller, "account.unlinked", account))
-          if (!options?.revokeSessions) return account
-          const others = await revocations.revokeRest(sql, caller, account.userId)
-          return { ...account, revokedSessions: revoked + others }
-        },
-        { isLong: options?.revokeSessions === true },
-      )
+      return database.write(caller, [nameOf(caller, key)], async (sql) => {
+        const account = first(caller, await sql.read(accounts.byKeyForUpdate, keyOf(caller, key)))
+        if (account === null) return null
+        await sql.write(accounts.delete, keyOf(caller, key), eventOf(caller, "account.unlinked", account))
+        if (!options?.revokeSessions) return account
+        const others = await revocations.revokeRest(sql, caller, account.userId)
+        return { ...account, revokedSessions: revoked + others }
+      })
     },
 
     get: async (caller, key) => first(caller, await byKey(caller, key)),

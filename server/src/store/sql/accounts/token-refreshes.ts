@@ -122,7 +122,7 @@ export function tokenRefreshStore(
     read: Account,
     work: (sql: Statements, found: Found) => Promise<T>,
   ): Promise<T | null> =>
-    database.transaction(caller, [accounts.nameOf(keyOf(caller, read))], async (sql) => {
+    database.write(caller, [accounts.nameOf(keyOf(caller, read))], async (sql) => {
       const key = keyOf(caller, read)
       // The row is locked first. So the second statement reads its final values, and the clock after any wait for the
       // lock.

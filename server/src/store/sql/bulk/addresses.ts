@@ -29,7 +29,7 @@ export function addressBook(database: Database, tenant: string) {
      * @returns the ids of the holders whose address must not be cleared; in this case nothing was changed.
      */
     free(rows: readonly UserRow[], mayClear: (id: string) => boolean): Promise<string[]> {
-      return database.transaction({}, [], async (sql) => {
+      return database.write({}, [], async (sql) => {
         const holders: string[] = []
         for (const row of rows) {
           if (row.emailKey === undefined) continue

@@ -187,7 +187,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     async write({ missing, changed }) {
       if (missing.length + changed.length === 0) return
       const [inserted, updated] = [missing.map(seal), changed.map(seal)]
-      await database.transaction({}, [], async (sql) => {
+      await database.write({}, [], async (sql) => {
         for (const row of updated) {
           await sql.write(table.update, row)
           if (updateUnselected !== undefined) await sql.write(updateUnselected, row)
@@ -202,7 +202,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
 
     async delete(rows) {
       if (rows.length === 0) return
-      await database.transaction({}, [], async (sql) => {
+      await database.write({}, [], async (sql) => {
         for (const row of rows) await sql.write(table.delete, row)
       })
     },

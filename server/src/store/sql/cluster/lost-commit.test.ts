@@ -47,7 +47,9 @@ describePlaces("after a COMMIT without an answer on $name", ({ engine, url }) =>
     proxies = await Promise.all(urls.map((url) => tcpProxy(Number(new URL(url).port || 3306), new URL(url).hostname)))
     const { username, pathname } = new URL(database.url)
     const hosts = proxies.map(({ port }) => `127.0.0.1:${port}`)
-    store = await openSqlStore({ encryptionKeys, url: `mysql://${username}@${hosts.join(",")}${pathname}` })
+    // With an event, so that each write has two statements and a COMMIT.
+    const options = { encryptionKeys, eventsKeepMs: 86_400_000 }
+    store = await openSqlStore({ ...options, url: `mysql://${username}@${hosts.join(",")}${pathname}` })
     await applyMigrations(store.database)
   })
   afterAll(async () => {

@@ -134,8 +134,8 @@ describeServers(
       const entered = [0, 0]
       const writing = range(count).map(() => {
         let run = 0
-        return store.database.together({}, [], async (transaction) => {
-          const read = () => transaction.run([], (sql) => sql.read(plainSql("SELECT 1"), []))
+        return store.database.write({}, [], async (sql) => {
+          const read = () => sql.read(plainSql("SELECT 1"), [])
           await read()
           const now = Math.min(run++, 1)
           entered[now] = (entered[now] ?? 0) + 1

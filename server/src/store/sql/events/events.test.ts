@@ -62,7 +62,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
       const isLost = Math.random() < 0.3
       try {
         followed.set(id, committed.length)
-        await store.database.transaction({}, [], async (sql) => {
+        await store.database.write({}, [], async (sql) => {
           await sql.write(statement, undefined)
           await delay(Math.random() * lateMs)
           if (isLost) throw new Error("rolled back")

@@ -121,7 +121,7 @@ export function eventStore(
       const found = await readHead(database.reads(waiter))
       if (!found.anyWaits) return found.last
       for (;;) {
-        const { last, count } = await database.transaction(waiter, [eventHead.nameOf(head)], async (sql) => {
+        const { last, count } = await database.write(waiter, [eventHead.nameOf(head)], async (sql) => {
           const [locked] = await sql.read(lockHead, head)
           const before = eventHead.row(locked as Cell[]).sequence
           const rows = await sql.read(selectUnsequenced, {})

@@ -47,7 +47,7 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
     keepMs,
     async deleteBatch(waiter, { before, limit }) {
       await sequence(waiter)
-      const gone = await database.transaction(waiter, [`${events.name} old`], async (sql) => {
+      const gone = await database.write(waiter, [`${events.name} old`], async (sql) => {
         const rows = (await sql.read(firstOf(limit), { sequence: passed })).map(([id, sequence, created]) => ({
           id: Number(id),
           sequence: Number(sequence),

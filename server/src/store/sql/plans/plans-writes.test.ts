@@ -92,7 +92,7 @@ describe.each(databaseTargets())("plans of writes on %s", (target) => {
       ...userTable.key,
       "deleted",
     )
-    await planned.database.writes({}, [], (sql) => sql.write(mark, { ...key, deleted: new Date() }))
+    await planned.database.write({}, [], (sql) => sql.write(mark, { ...key, deleted: new Date() }))
     await planned.analyze("users", "accounts", "sessions", "authenticators")
     planned.recorded.length = 0
     const rows = planned.recordingStore().expired.tables.find(({ table }) => table === "users")

@@ -88,8 +88,8 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
       const users = keys
         .filter(({ isNewDay }) => isNewDay)
         .map(({ tenant, userId }) => seenUser({ tenant, id: userId }))
-      if (users.length > 0) await database.writes(waiter, [], (sql) => sql.change(users))
-      await database.writes(waiter, [], (sql) => sql.write(update, { keys, now }))
+      if (users.length > 0) await database.write(waiter, [], (sql) => sql.change(users))
+      await database.write(waiter, [], (sql) => sql.write(update, { keys, now }))
       await delay(restMs(begun, restFactor), undefined, { ref: false })
     }
   }

@@ -1,10 +1,9 @@
-import type { Caller, SessionStore, Transaction } from "../../store.js"
+import type { Caller, SessionStore } from "../../store.js"
 import type { SessionAndUser } from "../../types.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
-import { alone } from "../transaction/alone.js"
 import { idsOf, keyOfSession as keyOf } from "./session-keys.js"
 
 /** A session that was read, and the end of its absolute lifetime. */
@@ -64,11 +63,7 @@ export function sessionAccess(
     const [expires, due] = [new Date(now + longest), new Date(now + dueMs)]
     const row = { ...keyOf(caller, sessionToken), userId: session.userId, expires, now: new Date(now), due }
     const event = eventOf(caller, "session.updated", idsOf(session))
-    const names = [sessions.nameOf(row)]
-    // Committed together with the writes of other calls.
-    const write = (transaction: Transaction) =>
-      database.writes({ ...alone(caller), transaction }, names, (sql) => sql.write(extend, row, event))
-    if ((await database.together(caller, names, write)) === 1) {
+    if ((await database.write(caller, [sessions.nameOf(row)], (sql) => sql.write(extend, row, event))) === 1) {
       const extended = latest !== undefined && latest < expires ? latest : expires
       return { session: { ...session, expires: extended }, user, extended: true }
     }

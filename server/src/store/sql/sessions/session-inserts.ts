@@ -72,7 +72,7 @@ export function sessionInserts(
     const event = eventOf(caller, "session.created", { userId, sessionId })
     if (!limited.has(caller.tenant)) {
       try {
-        await database.writes(caller, [userName], (sql) =>
+        await database.write(caller, [userName], (sql) =>
           sql.change([seenUser({ tenant: caller.tenant, id: userId }), unlimited(row), ...event]),
         )
         return row.expires
@@ -81,7 +81,7 @@ export function sessionInserts(
         if (!failsBy(error, "no-parent")) throw error
       }
     }
-    return database.transaction(caller, [userName], async (sql) => {
+    return database.write(caller, [userName], async (sql) => {
       const { maxAge } = await makeRoom(sql, caller, userId)
       const latest = row.created.getTime() + (maxAge ?? Number.POSITIVE_INFINITY)
       const expires = row.expires.getTime() > latest ? new Date(latest) : row.expires

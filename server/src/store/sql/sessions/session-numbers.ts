@@ -6,18 +6,18 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { type Cell, type Statements, statement } from "../query/statement.js"
 import type { SessionRow } from "../schema/rows.js"
-import { alone } from "../transaction/alone.js"
 import { Unprepared } from "../transaction/unprepared.js"
+import { sessionsAtOnce } from "./session-revocations.js"
 import { type LivingSince, sessionRules } from "./session-rules.js"
 
-/** The most sessions that one statement deletes, as in session-revocations.ts. */
-const sessionsAtOnce = 1000
+/** The number of sessions that `prune` leaves. */
+const leftByPruning = 1000
 
 /**
  * The most sessions of a user, ended ones too, among which one statement counts. `prune` leaves half of them, so that sign-ins
  * at the same time do not exceed it.
  */
-const countedAtOnce = 2 * sessionsAtOnce
+const countedAtOnce = 2 * leftByPruning
 
 interface Living extends LivingSince {
   tenant: string
@@ -63,7 +63,7 @@ export function sessionNumbers(
       .offset(place)
       .limit(1)
   const oldestOfMany = sessions.statement(ordered("ASC", sessionsAtOnce - 1), "tenant", "userId")
-  const newestToPrune = sessions.statement(ordered("DESC", sessionsAtOnce), "tenant", "userId")
+  const newestToPrune = sessions.statement(ordered("DESC", leftByPruning), "tenant", "userId")
   const tooMany = sessions.statement(ordered("DESC", countedAtOnce), "tenant", "userId")
   const livingAt = oncePer((place: number) => {
     const isLiving = ` AND CASE WHEN ${rules.living} THEN 1 ELSE 0 END = 1`
@@ -94,16 +94,16 @@ export function sessionNumbers(
   return {
     async prune(caller, userId) {
       const ofUser = { tenant: caller.tenant, userId }
-      const apart = alone(caller)
+      const separate = { ...caller, transaction: undefined }
       const turn = [users.nameOf({ tenant: caller.tenant, id: userId })]
       for (;;) {
-        const [newest] = await database.reads(apart).read(newestToPrune, ofUser)
+        const [newest] = await database.reads(separate).read(newestToPrune, ofUser)
         if (newest === undefined) return
-        const [many] = await database.reads(apart).read(oldestOfMany, ofUser)
+        const [many] = await database.reads(separate).read(oldestOfMany, ofUser)
         if (many === undefined) return
         const end = isEarlier(position(many), position(newest)) ? position(many) : position(newest)
         const write = (sql: Statements) => sql.write(deleteUpTo, { ...ofUser, ...end }, eventOfUser(caller, userId))
-        await database.writes(apart, turn, write, { isLong: true })
+        await database.write(separate, turn, write)
       }
     },
 

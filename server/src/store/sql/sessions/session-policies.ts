@@ -7,7 +7,6 @@ import type { EventOf } from "../events/event-rows.js"
 import type { Statements } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import type { SessionPolicyRow } from "../schema/rows.js"
-import { alone } from "../transaction/alone.js"
 
 const rules = ["maxAge", "idleTimeout", "maxSessions", "atLimit"] as const
 
@@ -26,14 +25,14 @@ function lockedPolicies(database: Database) {
     const names = [policies.nameOf(key)]
     if ((await database.reads(caller).read(policies.byKey, key)).length === 0) {
       try {
-        const apart = alone(caller)
-        await database.writes(apart, names, (sql) => sql.write(policies.insert, key))
+        const separate = { ...caller, transaction: undefined }
+        await database.write(separate, names, (sql) => sql.write(policies.insert, key))
       } catch (error) {
         // Another call has inserted it.
         if (!failsBy(error, "duplicate")) throw error
       }
     }
-    return database.transaction(caller, names, async (sql) => {
+    return database.write(caller, names, async (sql) => {
       const row = policies.first(await sql.read(policies.byKeyForUpdate, key))
       return work(sql, { ...row, ...key })
     })

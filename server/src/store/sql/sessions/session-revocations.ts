@@ -7,17 +7,16 @@ import { type Cell, type Change, type Statements, statement } from "../query/sta
 import { failsBy } from "../query/statement-error.js"
 import { ofPresentUser } from "../schema/present-users.js"
 import type { SessionRow } from "../schema/rows.js"
-import { alone } from "../transaction/alone.js"
 import type { UserRevocations } from "../users/user-revocations.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
 import { sessionRules } from "./session-rules.js"
 
 /**
- * The maximum number of a user's sessions that one statement deletes. It keeps the statement within its timeout and the
- * transaction within the limits of clusters.
+ * The maximum number of a user's sessions that one statement deletes. It keeps the transaction short, which other calls may share, and
+ * within the limits of clusters.
  */
-const sessionsAtOnce = 1000
+export const sessionsAtOnce = 100
 
 /** A call about several users stops after it has deleted this number of sessions. */
 const enoughSessions = 1000
@@ -106,19 +105,17 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     event: readonly Change[],
     first?: () => Promise<unknown>,
   ): Promise<number> {
-    const apart = alone(caller)
+    const separate = { ...caller, transaction: undefined }
     const rows = [users.nameOf({ tenant: ofUser.tenant, id: ofUser.userId })]
     let revoked = 0
     for (;;) {
-      const [cells] = await database.reads(apart).read(afterMany, ofUser)
+      const [cells] = await database.reads(separate).read(afterMany, ofUser)
       if (cells === undefined) return revoked
       if (revoked === 0) await first?.()
       const [created, id] = cells as [Cell, Cell]
       const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
       const oldest = { ...ofUser, before }
-      const deleted = await database.writes(apart, rows, (sql) => sql.write(deleteOfUser, oldest, event), {
-        isLong: true,
-      })
+      const deleted = await database.write(separate, rows, (sql) => sql.write(deleteOfUser, oldest, event))
       revoked += deleted
       // Another call has deleted them.
       if (deleted === 0) return revoked
@@ -134,9 +131,7 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     const most = await deleteMost(caller, ofUser, event)
     // Transactions that create a session of the user take turns with this one.
     const rows = [users.nameOf({ tenant, id: userId })]
-    return (
-      most + (await database.writes(caller, rows, (sql) => sql.write(deleteOfUser, ofUser, event), { isLong: true }))
-    )
+    return most + (await database.write(caller, rows, (sql) => sql.write(deleteOfUser, ofUser, event)))
   }
 
   const eventOfUser = (caller: Caller, userId: string, sessionId?: string) =>
@@ -168,7 +163,7 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
         }
         return null
       }
-      return database.writes(caller, [sessions.nameOf(key)], deleteIt, { readsBefore: true })
+      return database.write(caller, [sessions.nameOf(key)], deleteIt)
     },
 
     revokeOfUser,
@@ -181,10 +176,10 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
 
     async revokeOfUsers(caller, userIds) {
       // Like the batches of a user with many sessions, each user's are deleted outside of the caller's transaction.
-      const apart = alone(caller)
+      const separate = { ...caller, transaction: undefined }
       let [processed, revoked] = [0, 0]
       for (const userId of userIds) {
-        revoked += await revokeOfUser(apart, userId, {})
+        revoked += await revokeOfUser(separate, userId, {})
         processed++
         if (revoked >= enoughSessions) break
       }

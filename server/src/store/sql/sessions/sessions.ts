@@ -10,7 +10,6 @@ import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { isEnabled } from "../schema/present-users.js"
 import type { SessionRow } from "../schema/rows.js"
-import { alone } from "../transaction/alone.js"
 import { seenUsers, startOfDay } from "../users/seen-users.js"
 import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
@@ -92,7 +91,7 @@ export function sessionStore(
     const timer = setTimeout(() => late.abort(), longestDeletionMs)
     const signal = caller.signal === undefined ? late.signal : AbortSignal.any([caller.signal, late.signal])
     try {
-      await database.writes({ ...alone(caller), signal }, [sessions.nameOf(key)], (sql) =>
+      await database.write({ ...caller, transaction: undefined, signal }, [sessions.nameOf(key)], (sql) =>
         limits === undefined || stored.expires.getTime() < now
           ? sql.write(deleteExpired, key)
           : sql.write(deleteUnused, { ...key, lastSeen: limits.used }),
@@ -145,7 +144,7 @@ export function sessionStore(
       const key = keyOf(caller, sessionToken)
       const newUser = patch.userId === undefined ? [] : [userName(caller, patch.userId)]
       const work = () =>
-        database.transaction(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
+        database.write(caller, [sessions.nameOf(key), ...newUser], async (sql) => {
           const [cells] = await sql.read(withLimitsForUpdate, key)
           if (cells === undefined) return null
           const stored = sessions.row(cells)
@@ -206,7 +205,7 @@ export function sessionStore(
         }
         return null
       }
-      return database.writes(caller, [sessions.nameOf(key)], deleteIt, { readsBefore: true })
+      return database.write(caller, [sessions.nameOf(key)], deleteIt)
     },
 
     access: sessionAccess(database, { clock, find, eventOf }),

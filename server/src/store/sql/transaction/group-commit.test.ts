@@ -66,7 +66,7 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
   }
   /** A statement that fails. */
   const failing = (caller: Caller) =>
-    store.database.writes(caller, [], (sql) => sql.write({ sql: "DELETE FROM nothing", cells: () => [] }, undefined))
+    store.database.write(caller, [], (sql) => sql.write({ sql: "DELETE FROM nothing", cells: () => [] }, undefined))
   /** Counts the users, their events, and all keys. */
   const stored = async (ids: readonly string[]) => {
     const list = ids.map(() => "?").join()
@@ -118,20 +118,6 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     if (isShared) expect(count("ROLLBACK")).toBe(0)
   })
 
-  test.each<[string, (caller: Caller, id: string) => Promise<unknown>]>([
-    ["deletes a user", (caller, id) => store.users.delete(caller, id)],
-    ["revokes all sessions of a user", (caller, id) => store.sessions.revokeOfUser(caller, id, {})],
-  ])("a call that %s may change many rows, and does not share its transaction", async (_, work) => {
-    const users = range(20).map(() => newUser())
-    for (const user of users) {
-      await store.users.create(anyone, user)
-      await store.sessions.create(anyone, newSession(user.id, soon))
-    }
-    ran = []
-    await Promise.all(users.map(({ id }) => once((caller) => work(caller, id))))
-    expect(count("COMMIT")).toBe(20)
-  })
-
   test("a write by itself begins a transaction at once, with a statement for each row", async () => {
     await create(newId(), newId())
     expect(ran.filter((operation) => operation !== "SELECT")).toEqual([
@@ -175,22 +161,20 @@ describe.each(databaseTargets())("concurrent writes with idempotency keys, on %s
     expect(await stored(ids)).toEqual({ users: 10, events: 10, keys: before + 10 })
   })
 
-  test("work that continues after a failed statement keeps what it writes then, and no event from before", async () => {
-    const [first, second, ...others] = range(20).map(newId) as [string, string, ...string[]]
-    const changed = newUser()
-    await store.users.create(anyone, changed)
+  test("work that continues after a failed statement is not reported as done if it had written before", async () => {
+    const [lost, made, ...others] = range(20).map(newId) as [string, string, ...string[]]
     const before = await keysBefore()
-    const going = once(async (caller) => {
-      await store.users.update(caller, changed.id, { name: "new" })
+    const losing = once(async (caller) => {
+      await store.users.create(caller, newUser({ id: lost }))
       await expect(failing(caller)).rejects.toThrow()
-      await store.users.create(caller, newUser({ id: first }))
-      await expect(failing(caller)).rejects.toThrow()
-      await store.users.create(caller, newUser({ id: second }))
     })
-    await Promise.all([going, ...others.map((id) => create(newId(), id))])
-    expect(await stored([first])).toMatchObject({ users: 0, events: 0 })
-    expect(await stored([changed.id])).toMatchObject({ users: 1, events: 1 })
-    expect(await stored([second, ...others])).toEqual({ users: 19, events: 19, keys: before + 19 })
+    const making = once(async (caller) => {
+      await expect(failing(caller)).rejects.toThrow()
+      await store.users.create(caller, newUser({ id: made }))
+    })
+    await Promise.all([making, expect(losing).rejects.toThrow(), ...others.map((id) => create(newId(), id))])
+    expect(await stored([lost])).toMatchObject({ users: 0, events: 0 })
+    expect(await stored([made, ...others])).toEqual({ users: 19, events: 19, keys: before + 19 })
   })
 
   test("of concurrent deletions of one thing on two replicas one succeeds; the other participants are done", async () => {

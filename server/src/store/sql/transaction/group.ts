@@ -92,19 +92,26 @@ export class Group {
     this.state = "ending"
     this.#connection.spans = this.#spans
     try {
-      await this.make(this.#changes)
+      await this.#makeAll()
       this.state = "committing"
       this.#letNextBegin()
       if (this.#connection.isInTransaction) await this.#connection.commit()
       for (const { resolve } of this.done) resolve()
     } catch (error) {
-      const isUnknown = this.state === "committing" && !failsBy(error, "conflict")
+      const isUnknown = failsBy(error, "unanswered") || (this.state === "committing" && !failsBy(error, "conflict"))
       const isOwn = this.done.length === 1 && !this.#areTakenAsMade
       await this.rollBack(isUnknown || isOwn ? error : undefined)
     }
     this.state = "over"
     await this.#connection.close()
     this.#letNextBegin()
+  }
+
+  /** Makes the changes of all units. A change that is the only statement is committed by itself. */
+  async #makeAll(): Promise<void> {
+    const [change, ...others] = this.#changes
+    if (change === undefined || others.length > 0 || this.#connection.isInTransaction) return this.make(this.#changes)
+    await makeChanges([change], (sql, cells) => this.#connection.run(sql, cells))
   }
 
   #letNextBegin(): void {

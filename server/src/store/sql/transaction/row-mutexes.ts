@@ -52,3 +52,40 @@ export function rowMutexes(queue: Queue, maxWaiters: number): RowMutexes {
     },
   }
 }
+
+/** The rows that one unit of work has locked. */
+export interface HeldRows {
+  /** Whether one of these rows is not locked by the unit. */
+  lack(rows: readonly string[]): boolean
+  /**
+   * Locks further rows. All rows are locked in one order and outside of any transaction, so that no two units wait for each other.
+   * The rows that are locked are therefore unlocked first. Returns whether it had to wait.
+   */
+  lock(rows: readonly string[]): Promise<boolean>
+  unlock(): void
+}
+
+/** @param namesOf the names that rows have in the mutexes. */
+export function heldRows(
+  mutexes: RowMutexes,
+  waiter: Waiter,
+  namesOf: (rows: readonly string[]) => readonly string[],
+): HeldRows {
+  let names: ReadonlySet<string> = new Set()
+  let unlock = () => {}
+  const missing = (rows: readonly string[]) => namesOf(rows).filter((row) => !names.has(row))
+  return {
+    lack: (rows) => missing(rows).length > 0,
+    async lock(rows) {
+      const all = [...names, ...missing(rows)]
+      const isWaiting = mutexes.areLocked(missing(rows))
+      unlock()
+      unlock = () => {}
+      names = new Set()
+      unlock = await mutexes.lock(all, waiter)
+      names = new Set(all)
+      return isWaiting
+    },
+    unlock: () => unlock(),
+  }
+}

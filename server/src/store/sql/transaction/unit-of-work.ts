@@ -3,13 +3,14 @@ import type { Waiter } from "../../store.js"
 import type { SqlEngine } from "../engine/engine.js"
 import type { DatabaseLoad, Observation } from "../engine/observer.js"
 import { PooledConnection } from "../engine/pooled-connection.js"
+import type { Cell } from "../query/statement.js"
 import { failsBy, StatementError, storeError } from "../query/statement-error.js"
-import type { Access, Attempt } from "./access.js"
 import { connectionPermits, type Purpose } from "./connection-permits.js"
-import { Group } from "./group.js"
+import { Group, RolledBack } from "./group.js"
+import { GroupTransaction, type Unit } from "./group-commit.js"
 import { queue } from "./queue.js"
 import type { Backoff } from "./retry.js"
-import { rowMutexes } from "./row-mutexes.js"
+import { heldRows, rowMutexes } from "./row-mutexes.js"
 
 /*
  * Tenants and keys take turns at the concurrency limits only, where a call waits before it begins. Then it waits in the order of arrival.
@@ -35,22 +36,23 @@ export interface UnitOptions {
   observation?: Observation
 }
 
-/** One read, one write, or several writes that are committed together. */
-export interface UnitOfWork extends Waiter {
-  readonly purpose: "read" | "scan" | "write"
-  /**
-   * Names of the rows that it changes, or locks by its foreign keys. No two units of work that name the same row run at the same
-   * time. Default: the work locks its rows while it runs.
-   */
-  readonly rows?: readonly string[] | undefined
-}
-
+/** Units of work: reads of one statement, and writes. Failures of the database become errors of the store. */
 export interface UnitsOfWork {
+  /** Runs a statement that waits for no lock, on a connection of its own. */
+  read(purpose: "read" | "scan", waiter: Waiter, sql: string, cells: Cell[]): Promise<Cell[][]>
   /**
-   * Runs a unit of work: locks its rows, and runs what the work attempts on a connection. It keeps the connection from one attempt to
-   * the next. Whatever the work throws is turned into an error of the store.
+   * Runs work in a transaction that it may share with other calls; see group-commit.ts. It locks these rows with its first step. When it
+   * conflicts with another transaction, or fails by one, all of it runs again.
+   *
+   * @param isRepeatable Whether it also runs again, in a cluster, if it may have been committed, because the connection was lost during
+   * the commit. It has to write something unique, so that the second run fails if the first was committed. Default: no.
    */
-  run<T>(unit: UnitOfWork, work: (attempt: Attempt<Group>) => Promise<T>): Promise<T>
+  write<T>(
+    waiter: Waiter,
+    rows: readonly string[],
+    work: (transaction: GroupTransaction) => Promise<T>,
+    isRepeatable?: boolean,
+  ): Promise<T>
   /** Runs work that opens a connection of its own. It counts as a writer. */
   runOutside<T>(work: () => Promise<T>): Promise<T>
   load(): DatabaseLoad
@@ -69,20 +71,14 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
   const waiters = queue(queueLimit)
   const permits = connectionPermits<Group>(waiters, engine.concurrency)
   const mutexes = rowMutexes(waiters, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
+  const namesOf = (rows: readonly string[]) => (engine.locksRows ? rows : wholeDatabase)
 
-  /** Waits for a permit and opens a connection, or returns a transaction to join. */
-  async function connect(purpose: Purpose, waiter: Waiter): Promise<PooledConnection | Group> {
-    const begun = performance.now()
-    const { signal, spans } = waiter
-    const group = await permits.acquire(purpose, waiter)
-    if (group !== undefined) {
-      recordWait(begun, waiter, observation)
-      return group
-    }
+  /** Opens a connection for which there is a permit. */
+  async function open(purpose: Purpose, waiter: Waiter, begun: number): Promise<PooledConnection> {
     // After an abort the permit stays held until the connection that was being opened has been returned.
-    const connection = new PooledConnection(engine, observation, spans, () => permits.release(purpose, waiter))
+    const connection = new PooledConnection(engine, observation, waiter.spans, () => permits.release(purpose, waiter))
     try {
-      await connection.open(signal)
+      await connection.open(waiter.signal)
     } catch (error) {
       if (purpose === "shared") permits.close()
       connection.close()
@@ -92,70 +88,97 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
     return connection
   }
 
+  /** Waits for a permit for a connection that is not shared. */
+  async function connect(purpose: Exclude<Purpose, "shared">, waiter: Waiter): Promise<PooledConnection> {
+    const begun = performance.now()
+    await permits.acquire(purpose, waiter)
+    return open(purpose, waiter, begun)
+  }
+
+  /** Returns a transaction to join, or begins one. */
+  async function share(waiter: Waiter): Promise<Group> {
+    const begun = performance.now()
+    const group = await permits.acquire("shared", waiter)
+    if (group === undefined) return new Group(await open("shared", waiter, begun), permits, engine.lookups.limit)
+    recordWait(begun, waiter, observation)
+    return group
+  }
+
+  /** Runs something, and runs it again while it conflicts with other transactions; see Backoff. */
+  async function retried<T>(
+    waiter: Waiter,
+    once: (hasMetLock: boolean) => Promise<T>,
+    isRepeatable = false,
+  ): Promise<T> {
+    let hasMetLock = false
+    try {
+      waiter.signal?.throwIfAborted()
+      return await backoff(waiter, async () => {
+        try {
+          return await once(hasMetLock)
+        } catch (error) {
+          hasMetLock ||= failsBy(error, "conflict") || failsBy(error, "locked")
+          throw engine.hasOtherMembers ? movedIfPossible(error, isRepeatable) : error
+        }
+      })
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
   return {
-    async run(unit, work) {
-      const { purpose, signal } = unit
-      let lockedRows: ReadonlySet<string> = new Set()
-      let unlock = () => {}
-      let connection: PooledConnection | undefined
-      let hasMetLock = false
+    read: (purpose, waiter, sql, cells) =>
+      retried(waiter, async (hasMetLock) => {
+        const connection = await connect(hasMetLock ? "retry" : purpose, waiter)
+        try {
+          waiter.signal?.throwIfAborted()
+          return (await connection.read(sql, cells, waiter.signal)).rows
+        } finally {
+          connection.close()
+        }
+      }),
+
+    async write(waiter, rows, work, isRepeatable) {
+      const held = heldRows(mutexes, waiter, namesOf)
       const kept: Promise<unknown>[] = []
-      const namesOf = (rows: readonly string[]) => (engine.locksRows ? rows : wholeDatabase)
-      const missing = (rows: readonly string[]) => namesOf(rows).filter((row) => !lockedRows.has(row))
-      const release = async () => {
-        const former = connection
-        connection = undefined
-        await former?.close()
-      }
-
-      const access: Access<Group> = {
-        waiter: unit,
-        needs: (rows) => missing(rows).length > 0,
-        async lock(rows) {
-          const all = [...lockedRows, ...missing(rows)]
-          const isWaiting = mutexes.areLocked(missing(rows))
-          unlock()
-          unlock = () => {}
-          lockedRows = new Set()
-          unlock = await mutexes.lock(all, unit)
-          lockedRows = new Set(all)
-          return isWaiting
-        },
-        keepUntil: (settled) => kept.push(settled),
-        async connection() {
-          connection ??= (await connect(hasMetLock ? "retry" : purpose, unit)) as PooledConnection
-          return connection
-        },
-        async join(mayShare) {
-          // A transaction of one unit is not a shared one: it would never say that the next one may begin.
-          const limit = mayShare && engine.locksRows ? engine.lookups.limit : 1
-          const joined = await connect(limit > 1 ? "shared" : hasMetLock ? "retry" : purpose, unit)
-          return joined instanceof Group ? joined : new Group(joined, permits, limit)
-        },
-      }
-
-      const attempt: Attempt<Group> = (once, isRepeatable = false) =>
-        backoff(unit, async () => {
-          try {
-            return await once(access)
-          } catch (error) {
-            const failure = engine.hasOtherMembers ? movedIfPossible(error, isRepeatable) : error
-            hasMetLock ||= failsBy(failure, "conflict") || failsBy(failure, "locked")
-            if (retriedFailures.some((one) => failsBy(failure, one))) await release()
-            throw failure
-          }
-        })
-
+      // Work of the service itself, which may take long, delays no call. Where a write locks the database, there is nothing to share.
+      let mayShare = waiter.tenant !== undefined && engine.locksRows
       try {
-        signal?.throwIfAborted()
-        if (unit.rows !== undefined && access.needs(unit.rows)) await access.lock(unit.rows)
-        return await work(attempt)
-      } catch (error) {
-        throw storeError(error)
+        return await retried(
+          waiter,
+          async (hasMetLock) => {
+            for (;;) {
+              const unit: Unit = {
+                waiter,
+                rows: held,
+                async join(isAlone) {
+                  if (mayShare && !isAlone) return share(waiter)
+                  return new Group(await connect(hasMetLock ? "retry" : "write", waiter), permits, 1)
+                },
+              }
+              const transaction = new GroupTransaction(unit, rows)
+              try {
+                const result = await work(transaction)
+                await transaction.commit()
+                return result
+              } catch (error) {
+                // Another unit has failed. This one runs again at once, by itself.
+                if (!(mayShare && error instanceof RolledBack)) throw error
+              } finally {
+                mayShare = false
+                const over = transaction.leave()
+                kept.push(over)
+                // A caller that has given up does not wait for the other units.
+                if (!waiter.signal?.aborted) await over
+              }
+            }
+          },
+          isRepeatable,
+        )
       } finally {
         // Not awaited. A caller that gave up may still have locks in a shared transaction, or changes if its work was done.
-        const isOver = kept.length === 0 ? release() : Promise.allSettled([release(), ...kept])
-        isOver.finally(unlock)
+        if (kept.length === 0) held.unlock()
+        else Promise.allSettled(kept).finally(held.unlock)
       }
     },
 
@@ -180,8 +203,6 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
     close: waiters.close,
   }
 }
-
-const retriedFailures = ["conflict", "locked", "moved"] as const
 
 /** Turns a failure into "moved" where nothing was done, or it may be done twice, and another member of the cluster may do it. */
 function movedIfPossible(error: unknown, isRepeatable: boolean): unknown {

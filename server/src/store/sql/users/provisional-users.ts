@@ -69,7 +69,7 @@ export function provisionalUsers(
       if (!isOn) return false
       const key = { tenant: caller.tenant, id }
       try {
-        return await database.transaction(caller, [users.nameOf(key), ...rows], async (sql) => {
+        return await database.write(caller, [users.nameOf(key), ...rows], async (sql) => {
           // Lock the row first, then check. A transaction that gives the user something needs a lock on this row.
           // Either it has committed and its row is visible, or it waits and then finds no user.
           const locked = await sql.read(users.byKeyForUpdate, key)

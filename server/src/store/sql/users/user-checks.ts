@@ -32,7 +32,7 @@ export function userChecks(database: Database): UserChecks {
     refusalOf,
     async missing(caller, userId) {
       const key = { tenant: caller.tenant, id: userId }
-      const refusal = await database.writes(caller, [users.nameOf(key)], (sql) => refusalOf(sql, key))
+      const refusal = await database.write(caller, [users.nameOf(key)], (sql) => refusalOf(sql, key))
       return refusal ?? new StoreError("CONFLICT", "the user was created or enabled at the same time")
     },
   }

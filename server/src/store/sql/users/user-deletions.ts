@@ -13,7 +13,7 @@ import { emailKey } from "./text-keys.js"
 import type { UserReader } from "./user-reader.js"
 
 /** With more rows in one table, a user is marked, and its rows are deleted in batches by the cleanup. */
-const rowsAtOnce = 1000
+const rowsAtOnce = 100
 
 /** Creates the deletion of users. */
 export function userDeletion(
@@ -49,26 +49,21 @@ export function userDeletion(
 
   return (caller: Caller, id: string) => {
     const key = { tenant: caller.tenant, id }
-    return database.transaction(
-      caller,
-      [users.nameOf(key)],
-      async (sql) => {
-        // The lock prevents other transactions from adding a session, account or authenticator, because such an
-        // insert needs a shared lock on this row for its foreign key.
-        const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
-        if (user === null) return null
-        await deleteLinks(sql, caller.tenant, user.email)
-        const event = eventOf(caller, "user.deleted", { userId: id })
-        if ((await sql.read(withManyRows, key)).length > 0) {
-          await sql.write(mark, { ...key, deleted: new Date(clock()), emailKey: undefined }, event)
-          return user
-        }
-        for (const deletion of deletions) await sql.write(deletion, { tenant: key.tenant, userId: id })
-        await sql.write(users.delete, key, event)
+    return database.write(caller, [users.nameOf(key)], async (sql) => {
+      // The lock prevents other transactions from adding a session, account or authenticator, because such an
+      // insert needs a shared lock on this row for its foreign key.
+      const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
+      if (user === null) return null
+      await deleteLinks(sql, caller.tenant, user.email)
+      const event = eventOf(caller, "user.deleted", { userId: id })
+      if ((await sql.read(withManyRows, key)).length > 0) {
+        await sql.write(mark, { ...key, deleted: new Date(clock()), emailKey: undefined }, event)
         return user
-      },
-      { isLong: true },
-    )
+      }
+      for (const deletion of deletions) await sql.write(deletion, { tenant: key.tenant, userId: id })
+      await sql.write(users.delete, key, event)
+      return user
+    })
   }
 }
 
@@ -153,7 +148,7 @@ export function deletedUsers(database: Database): ExpiredRows {
       let first: Date | undefined
       let last = firstTime
       while (count < limit) {
-        const deleted = await database.transaction(waiter, [], (sql) => deleteSome(sql, limit, limit - count))
+        const deleted = await database.write(waiter, [], (sql) => deleteSome(sql, limit, limit - count))
         if (deleted === null) break
         count += deleted.count
         last = deleted.time
@@ -203,5 +198,5 @@ export function leftRows<Row extends ObjectLiteral & { tenant: string }, Key ext
   const isLeft = `NOT (${ofPresentUser(":tenant", `${table.name}.user_id`)})`
   const deletion = table.statement(table.deleteFrom().where(`${table.keyIs()} AND ${isLeft}`), ...table.key)
   return async (caller: Caller, key: Pick<Row, Key>): Promise<boolean> =>
-    (await database.writes(caller, [table.nameOf(key)], (sql) => sql.write(deletion, key))) > 0
+    (await database.write(caller, [table.nameOf(key)], (sql) => sql.write(deletion, key))) > 0
 }

@@ -5,7 +5,6 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Statements } from "../query/statement.js"
 import { disabledColumns } from "../schema/rows.js"
-import { alone } from "../transaction/alone.js"
 import type { UserReader } from "./user-reader.js"
 import type { UserRevocations } from "./user-revocations.js"
 
@@ -48,15 +47,10 @@ export function userDisabling(
   /** Runs work in a transaction that has locked the user. Returns null if there is no such user. */
   function locked<T>(caller: Caller, id: string, work: (sql: Statements, user: User) => Promise<T>): Promise<T | null> {
     const key = { tenant: caller.tenant, id }
-    return database.transaction(
-      caller,
-      [users.nameOf(key)],
-      async (sql) => {
-        const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
-        return user === null ? null : work(sql, user)
-      },
-      { isLong: true },
-    )
+    return database.write(caller, [users.nameOf(key)], async (sql) => {
+      const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
+      return user === null ? null : work(sql, user)
+    })
   }
 
   return {
@@ -66,8 +60,8 @@ export function userDisabling(
       }
       const disabledFrom = (user: User) => ({ since: user.disabled?.since ?? new Date(clock()), until, reason })
       // Deleting thousands of sessions takes a while, so the user is disabled before, in a commit of its own.
-      const apart = alone(caller)
-      const first = () => locked(apart, id, (sql, user) => mark(sql, apart, id, disabledFrom(user)))
+      const separate = { ...caller, transaction: undefined }
+      const first = () => locked(separate, id, (sql, user) => mark(sql, separate, id, disabledFrom(user)))
       const revoked = await revocations.revokeMost(caller, id, first)
       return locked(caller, id, async (sql, user) => {
         const disabled = disabledFrom(user)

@@ -89,7 +89,7 @@ export function userStore(
       const given = { ...rowOf(caller, user), created: now, updated: now }
       const row = { ...given, provisionalUntil: provisional.until(given, options?.provisional) }
       const rows = [users.nameOf(row), ...emailNames(row)]
-      const holder = await database.writes(caller, rows, async (sql) => {
+      const holder = await database.write(caller, rows, async (sql) => {
         for (;;) {
           try {
             await sql.change([users.inserted(row), ...eventOf(caller, "user.created", { userId: row.id })])
@@ -169,28 +169,23 @@ export function userStore(
       const isLong = options?.revokeSessionsOnEmailChange === true
       const address = { tenant, emailKey: emailKey(patch.email ?? undefined) }
       const revoked = isLong ? await revokeMostOf(caller, id, patch, options.etag) : 0
-      return database.transaction(
-        caller,
-        [users.nameOf(key), ...emailNames(address)],
-        async (sql) => {
-          const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
-          if (user === null) return null
-          checkEtag(options?.etag, userEtag(user))
-          const changed = applyPatch(user, patch)
-          checkJsonSize("extra", changed.extra)
-          try {
-            const row = { ...rowOf(caller, changed), updated: new Date(clock()) }
-            await sql.write(users.update, row, eventOf(caller, "user.updated", { userId: id }))
-          } catch (error) {
-            throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
-          }
-          const isSameAddress = emailKey(changed.email) === emailKey(user.email)
-          if (!isLong || isSameAddress) return changed
-          // To create a session, another transaction needs a shared lock on the user's row.
-          return { ...changed, revokedSessions: revoked + (await revocations.revokeRest(sql, caller, id)) }
-        },
-        { isLong },
-      )
+      return database.write(caller, [users.nameOf(key), ...emailNames(address)], async (sql) => {
+        const user = reader.first(await sql.read(reader.byKeyForUpdate, key))
+        if (user === null) return null
+        checkEtag(options?.etag, userEtag(user))
+        const changed = applyPatch(user, patch)
+        checkJsonSize("extra", changed.extra)
+        try {
+          const row = { ...rowOf(caller, changed), updated: new Date(clock()) }
+          await sql.write(users.update, row, eventOf(caller, "user.updated", { userId: id }))
+        } catch (error) {
+          throw failsBy(error, "duplicate") ? emailAlreadyExists() : error
+        }
+        const isSameAddress = emailKey(changed.email) === emailKey(user.email)
+        if (!isLong || isSameAddress) return changed
+        // To create a session, another transaction needs a shared lock on the user's row.
+        return { ...changed, revokedSessions: revoked + (await revocations.revokeRest(sql, caller, id)) }
+      })
     },
   }
 }
