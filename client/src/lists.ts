@@ -12,7 +12,7 @@ import type {
   Session,
   User,
 } from "@authwire/proto/slim"
-import type { MessageInitShape } from "@bufbuild/protobuf"
+import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf"
 import type { CallOptions } from "@connectrpc/connect"
 import type { ServiceClients } from "./adapter/adapter.js"
 
@@ -25,6 +25,11 @@ export interface List<Item, Page> extends AsyncIterable<Item> {
   /** Iterates over the pages. The `nextPageToken` of one can be the `pageToken` of a later request. */
   pages(): AsyncIterable<Page>
 }
+
+type Lister<Request extends DescMessage, Item, Page> = (
+  request: MessageInitShape<Request>,
+  options?: CallOptions,
+) => List<Item, Page>
 
 /** The list methods of the client of users. */
 export interface UserLists {
@@ -49,10 +54,7 @@ export interface AccountLists {
    * Lists the accounts of a user, ordered by provider. They include tokens only if `includeTokens` is set and the API
    * key may read tokens.
    */
-  listByUser(
-    request: MessageInitShape<typeof ListAccountsByUserRequestSchema>,
-    options?: CallOptions,
-  ): List<Account, ListAccountsByUserResponse>
+  listByUser: Lister<typeof ListAccountsByUserRequestSchema, Account, ListAccountsByUserResponse>
 }
 
 /** The list methods of the client of sessions. */
@@ -61,19 +63,13 @@ export interface SessionLists {
    * Lists the sessions of a user, or of all with `allUsers`, that match the filters, the newest first. A page may be empty
    * although others follow, because the service examines a limited number of sessions for it.
    */
-  list(
-    request: MessageInitShape<typeof ListSessionsRequestSchema>,
-    options?: CallOptions,
-  ): List<Session, ListSessionsResponse>
+  list: Lister<typeof ListSessionsRequestSchema, Session, ListSessionsResponse>
 }
 
 /** The list methods of the client of authenticators. */
 export interface AuthenticatorLists {
   /** Lists the authenticators of a user, in the order of their credential ids. */
-  list(
-    request: MessageInitShape<typeof ListAuthenticatorsRequestSchema>,
-    options?: CallOptions,
-  ): List<Authenticator, ListAuthenticatorsResponse>
+  list: Lister<typeof ListAuthenticatorsRequestSchema, Authenticator, ListAuthenticatorsResponse>
 }
 
 /** Adds the list methods to the clients of users, accounts, sessions and authenticators. */

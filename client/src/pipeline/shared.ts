@@ -13,13 +13,12 @@ export type SharedTransportOptions = Required<Pick<PipelineTransportOptions, "he
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
-export function sharedTransport(options: SharedTransportOptions, idleCheckMs?: number): GrpcTransport {
+export function sharedTransport(options: SharedTransportOptions): GrpcTransport {
   const pipelines = shared({
     kind: "connection",
     connection: options,
     settings: [options.connections],
     open: () => pipelineTransport(options),
-    idleCheckMs,
   })
   // The first call opens the transport. Its options are checked now.
   if (pipelines.opened === undefined) pipelineTarget(options)

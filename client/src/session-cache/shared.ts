@@ -30,10 +30,10 @@ export interface FollowedCache {
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
-export function sharedCache(connection: SharedCacheOptions, idleCheckMs?: number): Shared<FollowedCache> {
+export function sharedCache(connection: SharedCacheOptions): Shared<FollowedCache> {
   const { maxStaleMs, size } = checked(connection.options)
   const open = () => openCache(connection, maxStaleMs, size)
-  return shared({ kind: "session cache", connection, settings: [maxStaleMs, size], open, idleCheckMs })
+  return shared({ kind: "session cache", connection, settings: [maxStaleMs, size], open })
 }
 
 function openCache(connection: SharedCacheOptions, maxStaleMs: number, size: number): FollowedCache {

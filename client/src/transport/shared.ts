@@ -15,8 +15,6 @@ export interface SharedOptions<Value> {
   connection: GrpcTargetOptions & { header: Headers }
   settings: readonly unknown[]
   open: () => Value
-  /** The interval of the checks for idleness, in milliseconds. */
-  idleCheckMs?: number | undefined
 }
 
 /** One client's share in a value that all clients of this process with equal options use. */
@@ -83,15 +81,12 @@ export function shared<Value extends Closable>(options: SharedOptions<Value>): S
   }
 }
 
-function openEntry<Value extends Closable>(
-  key: string,
-  { open, idleCheckMs = checkMs }: SharedOptions<Value>,
-): Entry<Value> {
+function openEntry<Value extends Closable>(key: string, { open }: SharedOptions<Value>): Entry<Value> {
   const value = open()
   const check = setInterval(() => {
     if (!entry.isUsed && value.isIdle) entry.close()
     entry.isUsed = false
-  }, idleCheckMs).unref()
+  }, checkMs).unref()
   const entry: Entry<Value> = {
     value,
     clients: 0,

@@ -1,7 +1,7 @@
 import { UserService } from "@authwire/proto"
 import { describe, expect, test } from "@jest/globals"
 import { pino } from "pino"
-import { linesPerSecond, rejections } from "./rejection-log.js"
+import { linesPerSecond, rejections } from "./rejection.js"
 
 function setUp() {
   const lines: Record<string, unknown>[] = []

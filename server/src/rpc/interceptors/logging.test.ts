@@ -8,7 +8,7 @@ import { pino } from "pino"
 import { toFailure } from "../../errors/failure.js"
 import { statusOf } from "../../errors/status.js"
 import type { Call } from "../call.js"
-import { rejections } from "../rejection-log.js"
+import { rejections } from "../rejection.js"
 import { logging } from "./logging.js"
 
 test("S-37: an unexpected error is in the log line of its call, and the caller gets nothing of it", async () => {

@@ -2,7 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf"
 import type { Logger } from "pino"
 import { statusName } from "../../errors/status.js"
 import { type CallEnded, fullName, type Observer } from "../interceptor.js"
-import type { Rejections } from "../rejection-log.js"
+import type { Rejections } from "../rejection.js"
 
 /**
  * Writes one log line per call (method, code, key, duration, request id; never contents). Calls that are rejected because

@@ -11,15 +11,15 @@ import { universalRequestFromNodeRequest } from "@connectrpc/connect-node"
 import { Failure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
 import { type Call, requestIdOf } from "../../rpc/call.js"
-import type { Method, Router } from "../../rpc/router.js"
+import type { Method } from "../../rpc/router.js"
 import { waitsUntil } from "../../util/abort.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
-import type { OpenMethods } from "../limits/open-methods.js"
 import { RequestBody } from "../limits/request-body.js"
 import { usageOf } from "../limits/request-usage.js"
 import { acceptedEncoding, isOfConnect, mediaType, typesOverHttp } from "../listener/content-type.js"
+import type { ListenerOptions } from "../listener/listener.js"
 import { foreignName, namesLoopback } from "../listener/loopback-names.js"
 import { clampTimeouts } from "../listener/timeout.js"
 import { type NodeResponse, writeAnswer } from "./answer.js"
@@ -42,12 +42,8 @@ const plainText = { "content-type": "text/plain; charset=utf-8" }
 
 type Handler = ConnectRouter["handlers"][number]
 
-export interface ConnectHandlerOptions {
-  router: Router
-  maxMessageBytes: number
-  openMethods: OpenMethods
-  /** Whether only requests that name a loopback host are answered. */
-  loopbackNames: boolean
+export interface ConnectHandlerOptions
+  extends Pick<ListenerOptions, "router" | "maxMessageBytes" | "openMethods" | "loopbackNames"> {
   /** Answers requests for paths that are not methods. @returns Whether the path exists. */
   otherwise: (request: NodeRequest, response: NodeResponse) => boolean
   /** Returns the connection of a request. */
