@@ -1,5 +1,5 @@
 import { createServer, request as send } from "node:http"
-import type { AddressInfo } from "node:net"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { expect, test } from "@jest/globals"
 import { type RequestContextOptions, requestContext, withRequestContext } from "./request-context.js"
 
@@ -34,8 +34,7 @@ test("a request of Node has the address of its connection", async () => {
     resolve(withRequestContext(request, requestContext))
     response.end()
   })
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening))
-  const { port } = server.address() as AddressInfo
+  const port = await listen(server)
   const headers = { "user-agent": "UA", "x-forwarded-for": "6.6.6.6" }
   send({ port, host: "127.0.0.1", headers }, (response) => response.resume()).end()
   expect(await promise).toEqual({ ip: "127.0.0.1", userAgent: "UA" })

@@ -5,18 +5,15 @@ import { type handleUnaryCall, Server, ServerCredentials, type ServiceDefinition
 export type Handlers = Record<string, handleUnaryCall<Message, Message>>
 
 /** Starts a server of grpc-js with one service on a free port of the loopback. */
-export async function grpcServer(
-  service: DescService,
-  handlers: Handlers,
-  { credentials = ServerCredentials.createInsecure(), port = 0 } = {},
-) {
+export async function grpcServer(service: DescService, handlers: Handlers) {
   const server = new Server()
   const methods = service.methods.filter(({ name }) => Object.hasOwn(handlers, name))
   server.addService(Object.fromEntries(methods.map((method) => [method.name, definition(method)])), handlers)
-  const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, credentials, (error, bound) => (error ? reject(error) : resolve(bound)))
+  const credentials = ServerCredentials.createInsecure()
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error ? reject(error) : resolve(bound)))
   })
-  return { server, port: bound, url: `http://127.0.0.1:${bound}`, stop: () => server.forceShutdown() }
+  return { port, url: `http://127.0.0.1:${port}`, stop: () => server.forceShutdown() }
 }
 
 function definition(method: DescMethod): ServiceDefinition[string] {

@@ -9,12 +9,12 @@ import {
   VerificationTokenService,
 } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { breachesOf, brokenRequest, unruledFields } from "@authwire/test-support/schema/breaches.js"
 import { type DescMethodUnary, getOption } from "@bufbuild/protobuf"
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { field as fieldRules } from "../../gen/ts/src/buf/validate/validate_pb.js"
 
 const services = [
@@ -44,13 +44,11 @@ const filtersOfOtherIndexes: Record<string, object> = {
 }
 
 describe("every rule of the schema is enforced, and the error names the field", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
   let transport: Transport
   beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
     transport = createGrpcTransport({ baseUrl: authwire.server.grpcUrl })
   })
-  afterAll(() => authwire.close())
 
   test("S-31: the schema has a rule for every field of every request except flags, counters and free structs", () => {
     expect(methods.flatMap(({ input }) => unruledFields(input))).toEqual([

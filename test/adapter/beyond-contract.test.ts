@@ -1,16 +1,12 @@
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { authenticator, inAnHour } from "@authwire/test-support/processes/adapter.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { describe, expect, test } from "@jest/globals"
 import { failureOf } from "../transports/world.js"
 
 // What the service knows beyond the contract of Auth.js: typed clients see it, and the objects of the adapter do not have it.
 describe("beyond the contract", () => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(serviceDatabase())
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(serviceDatabase())
 
   const newUser = () => {
     const id = crypto.randomUUID()

@@ -1,32 +1,28 @@
-import { once } from "node:events"
 import { createServer, type Server } from "node:http"
-import type { AddressInfo } from "node:net"
 import { Auth, type AuthConfig } from "@auth/core"
 import { type AuthwireClient, createAuthwireClient, throwOutages } from "@authwire/client"
 import { createAuthwireClient as createFetchClient } from "@authwire/client/edge"
 import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { listen } from "@authwire/test-support/connections/listen.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { decode, encode } from "@authwire/token"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const secret = "a secret of the application"
 
 describe("a call fails in the callback `jwt` of the application", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
   /** A proxy in front of a service that is gone. */
   let proxy: Server
   let status = 503
   let behindProxy: AuthwireClient
 
   beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
     proxy = createServer((_, response) => response.writeHead(status, { "content-type": "text/html" }).end("<html>"))
-    await once(proxy.listen(0, "127.0.0.1"), "listening")
-    behindProxy = createFetchClient({ url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` })
+    behindProxy = createFetchClient({ url: `http://127.0.0.1:${await listen(proxy)}` })
   })
   afterAll(async () => {
     proxy.close()
-    await authwire.close()
   })
 
   /** Reads the session of a user while the callback makes a call. */

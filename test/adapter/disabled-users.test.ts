@@ -1,33 +1,24 @@
 import type { AuthConfig } from "@auth/core"
-import { type AuthwireClient, createAuthwireClient, throwOutages } from "@authwire/client"
+import { throwOutages } from "@authwire/client"
 import { SessionLimitAction, SessionPolicyService } from "@authwire/proto"
 import { authApp } from "@authwire/test-support/applications/auth-app.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 const target = serviceDatabase()
 const origin = "http://localhost"
 const denied = `${origin}/auth/error?error=AccessDenied`
 
 describe.each(["database", "jwt"] as const)("a disabled user of an application with %s sessions", (strategy) => {
-  let authwire: Authwire
-  let client: AuthwireClient
-  beforeAll(async () => {
-    authwire = await startAuthwire(target)
-    client = createAuthwireClient({ url: authwire.server.grpcUrl })
-  })
-  afterAll(async () => {
-    client.close()
-    await authwire.close()
-  })
+  const authwire = useAuthwire(target)
 
   /** An application and the names of the errors that Auth.js has logged. */
   function start(callbacks: AuthConfig["callbacks"] = {}) {
     const logged: string[] = []
-    const { adapter, jwt } = client
+    const { adapter, jwt } = authwire.client
     const logger = { error: ({ name }: Error) => void logged.push(name) }
     const config = { adapter, jwt, session: { strategy }, secret: "a secret of the application", callbacks, logger }
     const { providers: _, ...rest } = throwOutages({ ...config, providers: [] })
@@ -35,7 +26,7 @@ describe.each(["database", "jwt"] as const)("a disabled user of an application w
   }
   async function newUser() {
     const email = `${crypto.randomUUID()}@example.com`
-    const { user } = await client.users.createUser({ email })
+    const { user } = await authwire.client.users.createUser({ email })
     return { email, id: String(user?.id) }
   }
 
@@ -45,7 +36,7 @@ describe.each(["database", "jwt"] as const)("a disabled user of an application w
     const { email, id } = await newUser()
     expect(await app.signIn(email)).toBe(origin)
     expect((await app.session())?.user).toMatchObject({ email })
-    await client.users.disableUser({ id, reason: "spam" })
+    await authwire.client.users.disableUser({ id, reason: "spam" })
     // A JWT is decrypted in the application, which does not ask whether the user is disabled.
     if (strategy === "database") expect(await app.session()).toBeNull()
     await app.signOut()
@@ -54,7 +45,7 @@ describe.each(["database", "jwt"] as const)("a disabled user of an application w
     expect(await app.session()).toBeNull()
     // The answer to the request of a link does not tell it to a stranger.
     expect([asked, logged]).toEqual([[true], ["AccessDenied"]])
-    await client.users.enableUser({ id })
+    await authwire.client.users.enableUser({ id })
     expect(await app.signIn(email)).toBe(origin)
     expect((await app.session())?.user).toMatchObject({ email })
   })
@@ -77,7 +68,7 @@ describe.each(["database", "jwt"] as const)("a disabled user of an application w
       const { email, id } = await newUser()
       const { app, logged } = start({
         signIn: async (params) => {
-          if (params.email === undefined) await client.users.disableUser({ id })
+          if (params.email === undefined) await authwire.client.users.disableUser({ id })
           return true
         },
       })

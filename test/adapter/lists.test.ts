@@ -1,10 +1,10 @@
-import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { AccountType, type User } from "@authwire/proto"
-import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
 import { timestampFromDate, timestampMs } from "@bufbuild/protobuf/wkt"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { failureOf } from "../transports/world.js"
 
 // Lists through the whole service. Tests of the store's part are in store/conformance.
@@ -30,8 +30,6 @@ const lacks = (scope: string) => ({
 const target = serviceDatabase()
 
 describe("lists", () => {
-  let database: TestDatabase
-  let server: ServerProcess
   // In the order of their ids, too, because two users may be created in one millisecond.
   const emails = Array.from({ length: 120 }, (_, n) => `user-${String(n).padStart(3, "0")}@example.com`)
   const started = Date.now()
@@ -43,20 +41,10 @@ describe("lists", () => {
   const sessionsOnly = staticKey(["sessions:read"])
   const later = timestampFromDate(new Date(Date.now() + 86_400_000))
   const other = staticKey(["all"], { tenant: "other" })
-  const clients: AuthwireClient[] = []
-
-  /** A client that uses a key. */
-  function clientOf({ text: apiKey }: typeof reader) {
-    const client = createAuthwireClient({ url: server.grpcUrl, apiKey })
-    clients.push(client)
-    return client
-  }
+  const authwire = useAuthwire(target, { keys: [reader, tokensOnly, both, all, sessionsOnly, other] })
+  const clientOf = (key: typeof reader) => authwire.clientOf(key)
 
   beforeAll(async () => {
-    database = await createDatabase(target)
-    const entries = [reader, tokensOnly, both, all, sessionsOnly, other].map(({ entry }) => entry)
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify(entries) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
     const { users, accounts } = clientOf(all)
     for (const email of emails) await users.createUser({ id: email, email })
     for (const provider of ["a", "b", "c"])
@@ -70,16 +58,11 @@ describe("lists", () => {
         extra: { oauth_token_secret: "s" },
       })
   })
-  afterAll(async () => {
-    for (const client of clients) client.close()
-    await server.stop()
-    await database.drop()
-  })
 
   const namesOf = (users: User[]) => users.map(({ email }) => email)
 
   test("users are listed in the order of their creation, over gRPC and over fetch, and the count matches", async () => {
-    const edge = createEdgeClient({ url: server.httpUrl, apiKey: reader.text })
+    const edge = createEdgeClient({ url: authwire.server.httpUrl, apiKey: reader.text })
     for (const { users } of [clientOf(reader), edge]) {
       const listed = await itemsOf(users.list())
       expect(namesOf(listed)).toEqual(emails)

@@ -2,26 +2,24 @@ import { createRequire } from "node:module"
 import { AuthwireAdapter } from "@authwire/client"
 import { withAuthwire } from "@authwire/client/nextjs"
 import { hasNextExample } from "@authwire/test-support/applications/nextjs.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 
 // The real NextAuth that the example has installed. Reading a session from a request needs no Next.js server.
 const nextExample = createRequire(new URL("../../examples/nextjs/package.json", import.meta.url))
 const sessionTimeoutMs = 1_000
 
 ;(hasNextExample() ? describe : describe.skip)("getSession(request) of @authwire/client/nextjs", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
   let NextAuth: Parameters<typeof withAuthwire>[0]
   const sessionToken = crypto.randomUUID()
 
   beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
     NextAuth = (await import(nextExample.resolve("next-auth"))).default
     const id = crypto.randomUUID()
     await authwire.adapter.createUser({ id, name: "Ada", email: "ada@example.com", emailVerified: null })
     await authwire.adapter.createSession({ sessionToken, userId: id, expires: new Date(Date.now() + 3_600_000) })
   })
-  afterAll(() => authwire.close())
 
   const config = () => ({
     adapter: AuthwireAdapter({ url: authwire.server.grpcUrl }),

@@ -1,7 +1,7 @@
 import { handleLoginOrRegister } from "@authwire/test-support/applications/auth-core.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { type Authwire, useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 
 type Adapter = Authwire["adapter"]
 
@@ -51,13 +51,11 @@ const notLinked = { name: "OAuthAccountNotLinked" }
 const target = serviceDatabase()
 
 describe("attacks on incomplete sign-ups", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire(target, { args: ["--provisional-sign-up=15m"] })
   let adapter: Adapter
   beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--provisional-sign-up=15m"])
     adapter = authwire.adapter
   })
-  afterAll(() => authwire.close())
 
   const address = () => `${crypto.randomUUID()}@example.com`
   const usersOf = (email: string) => authwire.rows("SELECT id, name FROM users WHERE email = ?", [email])

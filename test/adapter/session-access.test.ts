@@ -3,9 +3,9 @@ import { AuthwireAdapter, type AuthwireAdapterMethods, grpcTransport, throwOutag
 import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { updateCounter } from "@authwire/test-support/databases/update-counter.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import type { Transport } from "@connectrpc/connect"
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals"
+import { beforeAll, describe, expect, jest, test } from "@jest/globals"
 
 // Real Auth.js over a real socket. Calls are counted below the adapter, writes by the database.
 const [hour, day] = [3_600, 86_400]
@@ -13,22 +13,18 @@ const [hour, day] = [3_600, 86_400]
 const target = serviceDatabase()
 
 describe("AuthwireAdapter with the option sessions", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire(target)
   let writes: () => Promise<number>
   let grpc: ReturnType<typeof grpcTransport>
   let userId: string
   const calls: string[] = []
 
   beforeAll(async () => {
-    authwire = await startAuthwire(target)
     writes = await updateCounter(authwire.database, "sessions")
     grpc = grpcTransport({ url: authwire.server.grpcUrl })
+    authwire.later(async () => grpc.close())
     const user = { id: crypto.randomUUID(), name: "Ada", email: "ada@example.com", emailVerified: null }
     userId = (await authwire.adapter.createUser(user)).id
-  })
-  afterAll(async () => {
-    grpc.close()
-    await authwire.close()
   })
 
   /** Records the calls that it carries. */

@@ -1,17 +1,13 @@
 import { AuthwireAdapter } from "@authwire/client"
 import { AuthwireAdapter as EdgeAdapter } from "@authwire/client/edge"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { describe, expect, test } from "@jest/globals"
 
 const target = serviceDatabase()
 
 describe("the context of a session", () => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target)
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(target)
 
   const newSession = async () => {
     const user = await authwire.adapter.createUser({

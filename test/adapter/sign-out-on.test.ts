@@ -1,7 +1,8 @@
 import { AuthwireAdapter } from "@authwire/client"
-import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
+import { describe, expect, test } from "@jest/globals"
 
 const all = staticKey(["all"])
 const withoutSessions = staticKey(["users:write", "users:read", "accounts:write"])
@@ -9,22 +10,11 @@ const withoutSessions = staticKey(["users:write", "users:read", "accounts:write"
 const target = serviceDatabase()
 
 describe("AuthwireAdapter with the option signOutOn", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-
-  beforeAll(async () => {
-    database = await createDatabase(target)
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify([all.entry, withoutSessions.entry]) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
-  })
-  afterAll(async () => {
-    await server?.stop()
-    await database?.drop()
-  })
+  const authwire = useAuthwire(target, { keys: [all, withoutSessions] })
 
   type SignOutOn = NonNullable<Parameters<typeof AuthwireAdapter>[0]["signOutOn"]>
   const adapterWith = (signOutOn?: SignOutOn, apiKey = all.text) =>
-    AuthwireAdapter({ url: server.grpcUrl, apiKey, signOutOn })
+    AuthwireAdapter({ url: authwire.server.grpcUrl, apiKey, signOutOn })
 
   /** Creates a user with an account and two sessions. */
   async function signedIn() {

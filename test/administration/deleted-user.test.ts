@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { run } from "@authwire/test-support/processes/server.js"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { expect, test } from "@jest/globals"
 
 const target = serviceDatabase()
 const auditLog = join(mkdtempSync(join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "audit-")), "log")
@@ -13,14 +13,9 @@ const expires = timestampFromMs(Date.UTC(2099, 0, 1))
 const mark = "planted"
 const id = "id-of-the-deleted@example.com"
 
-let authwire: Authwire
-
-beforeAll(async () => {
-  authwire = await startAuthwire(target, [
-    ...["--audit-store=database", `--audit-log=${auditLog}`, "--log-level=trace", "--events-keep=24h"],
-  ])
+const authwire = useAuthwire(target, {
+  args: [...["--audit-store=database", `--audit-log=${auditLog}`, "--log-level=trace", "--events-keep=24h"]],
 })
-afterAll(() => authwire.close())
 
 /** Returns the tables that have a text in some column. */
 async function tablesWith(text: string): Promise<string[]> {

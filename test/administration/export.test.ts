@@ -1,25 +1,23 @@
 import { type ExportUserResponse, UserService } from "@authwire/proto"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { createKey } from "@authwire/test-support/processes/keys.js"
 import { run } from "@authwire/test-support/processes/server.js"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 
 const sessions = 55
 const expires = timestampFromMs(Date.UTC(2099, 0, 1))
 
-let authwire: Authwire
+const authwire = useAuthwire(serviceDatabase())
 let key: string
 
 beforeAll(async () => {
-  authwire = await startAuthwire(serviceDatabase())
   key = (await createKey(authwire.database, "users:export")).text
   for (const id of ["ann", "bob"]) await createData(id)
 })
-afterAll(() => authwire.close())
 
 /** Creates a user with data of every kind. Texts that must not be exported contain "secret". */
 async function createData(id: string) {

@@ -1,16 +1,16 @@
-import { createAuthwireClient } from "@authwire/client"
 import { SessionService } from "@authwire/proto"
 import { Health } from "@authwire/proto/health"
 import { ServerReflection as ServerReflectionV1 } from "@authwire/proto/reflection/v1"
 import { ServerReflection as ServerReflectionV1Alpha } from "@authwire/proto/reflection/v1alpha"
-import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { createKey, revokeKey, type TestKey } from "@authwire/test-support/processes/keys.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { everyMethod, everyScope, scopeOf } from "@authwire/test-support/schema/every-method.js"
 import { until } from "@authwire/test-support/until.js"
 import type { DescMethod } from "@bufbuild/protobuf"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { contents, prepare, telling } from "./access/requests.js"
 import { type Outcome, type Way, ways } from "./access/ways.js"
 
@@ -28,8 +28,6 @@ const besideAll = ["users:private", "keys:write", "session-policy:write", "tenan
 const target = serviceDatabase()
 
 describe(`on ${target}`, () => {
-  let database: TestDatabase
-  let server: ServerProcess
   const keys: Record<string, Pick<TestKey, "text">> = {}
   const expired = staticKey(["all"], { expires: "2020-01-01T00:00:00Z" })
   const given = staticKey(["all"])
@@ -37,15 +35,9 @@ describe(`on ${target}`, () => {
   const ofDatabase = ["users:read", "users:write", "sessions:write"]
   const ofConfiguration = everyScope.filter((scope) => !ofDatabase.includes(scope))
   const statics = ofConfiguration.map((scope) => [scope, staticKey([scope])] as const)
+  const authwire = useAuthwire(target, { keys: [expired, given, ...statics.map(([, key]) => key)] })
   beforeAll(async () => {
-    database = await createDatabase(target)
-    server = await startServer({
-      databaseUrl: database.url,
-      keys: false,
-      env: {
-        AUTHWIRE_API_KEYS: JSON.stringify([expired, given, ...statics.map(([, key]) => key)].map(({ entry }) => entry)),
-      },
-    })
+    const { server, database } = authwire
     for (const [scope, key] of statics) keys[scope] = key
     for (const scope of ["all", ...ofDatabase]) keys[scope] = await createKey(database, scope)
     const revoked = await createKey(database, "all")
@@ -53,15 +45,9 @@ describe(`on ${target}`, () => {
     await revokeKey(database, revoked)
     const [way, method] = [ways[0], everyMethod[0]] as [Way, DescMethod]
     await until(async () => !letIn(await way.call(server, method, {}, bearer(keyOf("revoked")))))
-    const client = createAuthwireClient({ url: server.grpcUrl, apiKey: given.text })
-    await prepare(client)
-    client.close()
+    await prepare(authwire.clientOf(given))
     // Several processes are started, which can take longer than the default timeout of a hook on a busy machine.
   }, 120_000)
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
-  })
   const keyOf = (name: string) => (keys[name] as TestKey).text
 
   /** Invalid credentials, as authorization headers, and the reason of each rejection. api-key.test.ts has all that are no key. */
@@ -95,28 +81,29 @@ describe(`on ${target}`, () => {
     const methods = everyMethod.filter(way.carries)
 
     test("every method rejects a call without a valid key, and nothing happens", async () => {
-      const before = await contents(database)
+      const before = await contents(authwire.database)
       // Keys are looked up behind all transports. No key and a wrong secret show for each transport that they are.
       const callers = way === ways[0] ? strangers() : [strangers()[0]!, strangers()[2]!]
       for (const [what, header, reason] of callers) {
         const outcomes = await Promise.all(
           methods.map(
-            async (method) => [method.name, await way.call(server, method, telling(method.name), header)] as const,
+            async (method) =>
+              [method.name, await way.call(authwire.server, method, telling(method.name), header)] as const,
           ),
         )
         const rejected = methods.map(({ name }) => [name, { code: "Unauthenticated", reason, scope: undefined }])
         expect([what, outcomes.map(([name, one]) => [name, { scope: undefined, ...one }])]).toEqual([what, rejected])
       }
-      expect(await contents(database)).toBe(before)
+      expect(await contents(authwire.database)).toBe(before)
     })
 
     test("S-15: the methods of its scope accept a key, all others reject it, and then nothing happens", async () => {
-      const before = await contents(database)
+      const before = await contents(authwire.database)
       const ask = async (scope: string, method: (typeof methods)[number]) => {
         const asked = scopeOf(method)
         const mayDo = asked === scope || asked === "any" || (scope === "all" && !besideAll.includes(asked))
         const request = mayDo ? {} : telling(method.name)
-        return { scope, method, mayDo, outcome: await way.call(server, method, request, bearer(keyOf(scope))) }
+        return { scope, method, mayDo, outcome: await way.call(authwire.server, method, request, bearer(keyOf(scope))) }
       }
       // The scopes are checked behind all transports. Two of them show for each method over each transport that they are.
       const scopes = way === ways[0] ? [...everyScope, "all"] : ["users:read", "users:write", "all"]
@@ -132,36 +119,41 @@ describe(`on ${target}`, () => {
         }
       }
       // Undoes the effects of empty requests.
-      await database.query("DELETE FROM session_policies")
-      await database.query("DELETE FROM users WHERE id NOT IN ('here', 'other', 'blocked')")
-      expect(await contents(database)).toBe(before)
+      await authwire.database.query("DELETE FROM session_policies")
+      await authwire.database.query("DELETE FROM users WHERE id NOT IN ('here', 'other', 'blocked')")
+      expect(await contents(authwire.database)).toBe(before)
     })
   })
 
   test("a method that was accepted did its work, so the table can distinguish the cases", async () => {
     const [way] = ways
     const method = everyMethod.find(({ name }) => name === "CreateUser")
-    const before = await contents(database)
-    const outcome = await way?.call(server, method as never, telling("CreateUser"), bearer(keyOf("users:write")))
+    const before = await contents(authwire.database)
+    const outcome = await way?.call(
+      authwire.server,
+      method as never,
+      telling("CreateUser"),
+      bearer(keyOf("users:write")),
+    )
     expect(outcome).toEqual({ code: "OK" })
-    expect(await contents(database)).not.toBe(before)
-    await database.query("DELETE FROM users WHERE id = 'intruder'")
+    expect(await contents(authwire.database)).not.toBe(before)
+    await authwire.database.query("DELETE FROM users WHERE id = 'intruder'")
   })
 
   test("AccessSession requires the scope for reading too, and a key without it writes nothing", async () => {
     const [way] = ways as [Way]
-    const before = await contents(database)
+    const before = await contents(authwire.database)
     const { accessSession } = SessionService.method
-    const call = (key: string) => way.call(server, accessSession, telling("AccessSession"), bearer(keyOf(key)))
+    const call = (key: string) => way.call(authwire.server, accessSession, telling("AccessSession"), bearer(keyOf(key)))
     const rejected = { code: "PermissionDenied", reason: "SCOPE_MISSING", scope: "sessions:read" }
     expect(await call("sessions:write")).toEqual(rejected)
-    expect(await contents(database)).toBe(before)
+    expect(await contents(authwire.database)).toBe(before)
     expect(await call("all")).toEqual({ code: "OK" })
   })
 
   test("health and reflection need no key; both can be disabled, and the probes stay", async () => {
     const closed = await startServer({
-      databaseUrl: database.url,
+      databaseUrl: authwire.database.url,
       keys: true,
       args: ["--health=off", "--reflection=off"],
     })
@@ -176,13 +168,13 @@ describe(`on ${target}`, () => {
     for (const header of [{}, bearer("x"), bearer(keyOf("revoked"))] as Record<string, string>[]) {
       for (const method of open) {
         for (const way of [grpc, http, connect]) {
-          expect(await way?.call(server, method, {}, header)).toEqual({ code: "OK" })
+          expect(await way?.call(authwire.server, method, {}, header)).toEqual({ code: "OK" })
           expect(await way?.call(closed, method, {}, header)).toMatchObject({ code: "Unimplemented" })
         }
       }
     }
     for (const path of ["healthz", "readyz"]) {
-      for (const { httpUrl } of [server, closed]) expect((await fetch(`${httpUrl}/${path}`)).status).toBe(200)
+      for (const { httpUrl } of [authwire.server, closed]) expect((await fetch(`${httpUrl}/${path}`)).status).toBe(200)
     }
     expect(await closed.stop()).toBe(0)
   })

@@ -1,9 +1,9 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { AccountType } from "@authwire/proto"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { Code } from "@connectrpc/connect"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { beforeEach, describe, expect, test } from "@jest/globals"
 
 // A key that may write accounts, but not read the tokens of providers, must not get them in the response of a write.
 describe("the responses of LinkAccount and UnlinkAccount", () => {
@@ -11,35 +11,14 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
   const writer = staticKey(["accounts:write", "users:read"])
   const both = staticKey(["accounts:write", "accounts:read"])
   const stranger = staticKey(["all"], { tenant: "stranger" })
-  let database: TestDatabase
-  let server: ServerProcess
   let userId: string
-  const clients: AuthwireClient[] = []
+  const authwire = useAuthwire("sqlite", { keys: [all, writer, both, stranger] })
+  const accountsOf = (key: { text: string }) => authwire.clientOf(key).accounts
 
-  const start = (entries: object[]) =>
-    startServer({ databaseUrl: database.url, keys: false, env: { AUTHWIRE_API_KEYS: JSON.stringify(entries) } })
-  const accountsOf = ({ text }: { text: string }, to = server.grpcUrl) => {
-    const client = createAuthwireClient({ url: to, apiKey: text })
-    clients.push(client)
-    return client.accounts
-  }
-  beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    server = await start([all, writer, both, stranger].map(({ entry }) => entry))
-  })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
-  })
   beforeEach(async () => {
     userId = crypto.randomUUID()
-    const client = createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
-    clients.push(client)
-    await client.users.createUser({ id: userId })
-    await client.accounts.linkAccount({ ...account(), ...secrets, scope: "openid" })
-  })
-  afterEach(() => {
-    for (const client of clients.splice(0)) client.close()
+    await authwire.client.users.createUser({ id: userId })
+    await authwire.client.accounts.linkAccount({ ...account(), ...secrets, scope: "openid" })
   })
 
   const secrets = {
@@ -82,18 +61,21 @@ describe("the responses of LinkAccount and UnlinkAccount", () => {
 
   test("contain the tokens with that scope; they follow the scopes that the key has when a call is repeated with its idempotency key", async () => {
     const [link, unlink] = [0, 1].map(() => ({ headers: { "idempotency-key": crypto.randomUUID() } }))
-    const call = async ({ url, of }: { url: string; of: { text: string } }) => {
-      const { account: linked } = await accountsOf(of, url).linkAccount(account(), link)
-      const { account: unlinked } = await accountsOf(of, url).unlinkAccount(key(), unlink)
+    const call = async ({ accounts }: Pick<AuthwireClient, "accounts">) => {
+      const { account: linked } = await accounts.linkAccount(account(), link)
+      const { account: unlinked } = await accounts.unlinkAccount(key(), unlink)
       return [linked, unlinked]
     }
-    const first = await call({ url: server.grpcUrl, of: both })
+    const first = await call(authwire.clientOf(both))
     for (const one of first) expect(one).toMatchObject({ ...secrets, etag: expect.any(String) })
-    const reduced = await start([{ ...both.entry, scopes: ["accounts:write"] }])
-    const repeated = await call({ url: reduced.grpcUrl, of: both })
+    const keys = [{ ...both, entry: { ...both.entry, scopes: ["accounts:write"] } }]
+    const reduced = await startServer({ databaseUrl: authwire.database.url, keys })
+    const client = createAuthwireClient({ url: reduced.grpcUrl, apiKey: both.text })
+    const repeated = await call(client)
+    client.close()
     await reduced.stop()
     expect(repeated).toEqual(first.map((one) => ({ ...one, ...none })))
-    expect(await call({ url: server.grpcUrl, of: both })).toEqual(first)
+    expect(await call(authwire.clientOf(both))).toEqual(first)
   })
 
   test("another API key, of the same tenant or of another one, gets none by an idempotency key, and cannot see that it was used", async () => {

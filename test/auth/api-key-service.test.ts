@@ -1,40 +1,30 @@
 import { ApiKeyService, UserService } from "@authwire/proto"
-import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { command, createKey } from "@authwire/test-support/processes/keys.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { type Client, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { ask } from "./access/asking.js"
 
 describe("ApiKeyService", () => {
-  let database: TestDatabase
-  let server: ServerProcess
   const keys = {
     operator: staticKey(["all", "keys:write"]),
     support: staticKey(["keys:read", "keys:write", "users:read"]),
     application: staticKey(["all"]),
     other: staticKey(["all", "keys:write"], { tenant: "other" }),
   }
-  beforeAll(async () => {
-    database = await createDatabase(serviceDatabase())
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
-    await command(database, "migrate", "up")
-    await command(database, "tenants", "create", "other")
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
-  })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
-  })
+  const authwire = useAuthwire(serviceDatabase(), { keys: Object.values(keys) })
+  beforeAll(async () => void (await command(authwire.database, "tenants", "create", "other")))
 
   const as = ({ text }: { text: string }): Client<typeof ApiKeyService> =>
     createClient(
       ApiKeyService,
       createGrpcTransport({
-        baseUrl: server.grpcUrl,
+        baseUrl: authwire.server.grpcUrl,
         interceptors: [
           (next) => (request) => {
             request.header.set("authorization", `Bearer ${text}`)
@@ -55,21 +45,23 @@ describe("ApiKeyService", () => {
     const { apiKey, key } = await as(keys.operator).createApiKey({ name: "Zoë", scopes: ["users:read"], expireTime })
     const id = apiKey?.id as string
     const made = { id, text: key }
-    expect(await ask(server, made)).toBe("USER_NOT_FOUND")
+    expect(await ask(authwire.server, made)).toBe("USER_NOT_FOUND")
     expect(await rejection(as(made).listApiKeys({}))).toBe("the API key lacks the scope keys:read")
     const listed = (await as(keys.application).listApiKeys({})).apiKeys.find((one) => one.id === id)
     expect(listed).toMatchObject({ name: "Zoë", scopes: ["users:read"], expireTime })
-    const rows = await database.query("SELECT * FROM api_keys")
+    const rows = await authwire.database.query("SELECT * FROM api_keys")
     const secret = key.slice(`awk_${id}_`.length)
     expect(secret).toHaveLength(43)
     expect(
-      JSON.stringify([listed, rows, server.log()], (_, value) => (typeof value === "bigint" ? `${value}` : value)),
+      JSON.stringify([listed, rows, authwire.server.log()], (_, value) =>
+        typeof value === "bigint" ? `${value}` : value,
+      ),
     ).not.toContain(secret)
 
     const first = await as(keys.operator).revokeApiKey({ id })
     expect(first.apiKey?.revokeTime).toBeDefined()
     expect(await as(keys.operator).revokeApiKey({ id })).toEqual(first)
-    await until(async () => (await ask(server, made)) === "API_KEY_INVALID")
+    await until(async () => (await ask(authwire.server, made)) === "API_KEY_INVALID")
   })
 
   test.each([
@@ -84,7 +76,7 @@ describe("ApiKeyService", () => {
   })
 
   test("an application's key with the scope `all` creates and revokes none", async () => {
-    const { id } = await createKey(database, "users:read")
+    const { id } = await createKey(authwire.database, "users:read")
     const calls = [
       as(keys.application).createApiKey({ name: "mine", scopes: ["users:read"] }),
       as(keys.application).revokeApiKey({ id }),
@@ -98,7 +90,7 @@ describe("ApiKeyService", () => {
     const id = apiKey?.id as string
     expect(await idsOf(keys.other)).not.toContain(id)
     expect((await as(keys.other).revokeApiKey({ id })).apiKey).toBeUndefined()
-    expect(await ask(server, { text: key })).toBe("USER_NOT_FOUND")
+    expect(await ask(authwire.server, { text: key })).toBe("USER_NOT_FOUND")
     const theirs = await as(keys.other).createApiKey({ name: "theirs", scopes: ["keys:read"] })
     expect(await as({ text: theirs.key }).getCurrentApiKey({})).toMatchObject({ tenant: "other" })
     expect(await idsOf(keys.operator)).not.toContain(theirs.apiKey?.id)

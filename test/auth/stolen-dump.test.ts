@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto"
-import { type AuthwireClient, createAuthwireClient, RemoteJwt } from "@authwire/client"
-import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { RemoteJwt } from "@authwire/client"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 
 const tables = [
   "users",
@@ -19,9 +19,6 @@ const tables = [
 const target = serviceDatabase()
 
 describe("with a dump of the database", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  let client: AuthwireClient
   const expires = new Date(Date.now() + 3_600_000)
   const session = { sessionToken: crypto.randomUUID(), userId: "u", expires }
   const link = { identifier: "ada@example.com", token: crypto.randomUUID(), expires }
@@ -39,11 +36,9 @@ describe("with a dump of the database", () => {
   /** Every value of every row. */
   const stolen: (string | Buffer)[] = []
 
+  const authwire = useAuthwire(target)
   beforeAll(async () => {
-    database = await createDatabase(target)
-    server = await startServer({ databaseUrl: database.url })
-    client = createAuthwireClient({ url: server.grpcUrl })
-    const { adapter } = client
+    const { adapter } = authwire.client
     await adapter.createUser({ id: "u", email: "ada@example.com", emailVerified: null })
     await adapter.linkAccount(account)
     await adapter.createSession(session)
@@ -53,18 +48,13 @@ describe("with a dump of the database", () => {
       ...{ credentialDeviceType: "singleDevice", credentialBackedUp: false },
     })
     for (const table of tables) {
-      for (const row of await database.query(`SELECT * FROM ${table}`)) {
+      for (const row of await authwire.database.query(`SELECT * FROM ${table}`)) {
         for (const value of Object.values(row)) {
           if (value instanceof ArrayBuffer || value instanceof Uint8Array) stolen.push(Buffer.from(value as Uint8Array))
           else if (value !== null) stolen.push(String(value))
         }
       }
     }
-  })
-  afterAll(async () => {
-    client.close()
-    await server.stop()
-    await database.drop()
   })
 
   /** Returns each value in every encoding that a caller can send. */
@@ -100,8 +90,8 @@ describe("with a dump of the database", () => {
   })
 
   test("S-10: no value of it signs anybody in: not as a session, nor as a link, nor as a token", async () => {
-    const { adapter } = client
-    const jwt = RemoteJwt({ url: server.grpcUrl })
+    const { adapter } = authwire.client
+    const jwt = RemoteJwt({ url: authwire.server.grpcUrl })
     const values = guesses().filter(
       (value) => value !== "" && !value.includes("\u0000") && Buffer.byteLength(value) <= 1024,
     )

@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import type { AuthwireClient } from "@authwire/client"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { command, createKey } from "@authwire/test-support/processes/keys.js"
 import { logOf } from "@authwire/test-support/processes/log.js"
-import { type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import { testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { decode, encode } from "@authwire/token"
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { beforeAll, expect, test } from "@jest/globals"
 import { failureOf } from "../transports/world.js"
 
 const salt = "authjs.session-token"
@@ -19,28 +19,18 @@ const [newest, older, next] = [1, 2, 3].map((n) => `a-secret-of-acme-alone-that-
 const payload = { sub: "x" }
 
 // Each tenant has its own secrets, and tokens of one tenant are invalid for another.
-let database: TestDatabase
-let server: ServerProcess
-let file: string
+const file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `secrets-${crypto.randomUUID()}.json`)
+writeFileSync(file, JSON.stringify({ acme: [newest, older] }))
+const authwire = useAuthwire("sqlite", { keys: false, args: [`--tenant-secrets-file=${file}`] })
 const clients: Record<string, AuthwireClient> = {}
 const tokensOf = (tenant: string) => (clients[tenant] as AuthwireClient).tokens
 const reasonOf = async (call: Promise<unknown>) => (await failureOf(call)).infos[0]?.reason
 
 beforeAll(async () => {
-  database = await createDatabase("sqlite")
-  file = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, `secrets-${crypto.randomUUID()}.json`)
-  writeFileSync(file, JSON.stringify({ acme: [newest, older] }))
-  server = await startServer({ databaseUrl: database.url, keys: false, args: [`--tenant-secrets-file=${file}`] })
   for (const tenant of ["default", "acme", "bare"]) {
-    if (tenant !== "default") await command(database, "tenants", "create", tenant)
-    const { text } = await createKey(database, "all", `--tenant=${tenant}`)
-    clients[tenant] = createAuthwireClient({ url: server.grpcUrl, apiKey: text })
+    if (tenant !== "default") await command(authwire.database, "tenants", "create", tenant)
+    clients[tenant] = authwire.clientOf(await createKey(authwire.database, "all", `--tenant=${tenant}`))
   }
-})
-afterAll(async () => {
-  for (const client of Object.values(clients)) client.close()
-  await server.stop()
-  await database.drop()
 })
 
 test("a tenant's tokens are issued with its newest secret and read with any of its own", async () => {
@@ -108,7 +98,7 @@ test("the file is read again when it changes; an invalid file changes nothing, a
   const old = await encode({ token: payload, salt, secret: older })
   expect((await tokensOf("acme").decode({ token: old, salt })).payload).toMatchObject(payload)
   writeFileSync(file, JSON.stringify({ acme: ["hunter2"] }))
-  await until(() => logOf(server).some(({ problem }) => problem === "acme[0]: must have 32 bytes or more"))
+  await until(() => logOf(authwire.server).some(({ problem }) => problem === "acme[0]: must have 32 bytes or more"))
   expect((await tokensOf("acme").decode({ token, salt })).payload).toMatchObject(payload)
   writeFileSync(file, JSON.stringify({ acme: [next, newest], bare: [older] }))
   const encodes = async (tenant: string, secret: string) => {
@@ -123,5 +113,5 @@ test("the file is read again when it changes; an invalid file changes nothing, a
   expect(await reasonOf(tokensOf("acme").decode({ token: old, salt }))).toBe("NO_MATCHING_SECRET")
   expect(await encodes("bare", older)).toBe(true)
   expect((await tokensOf("bare").decode({ token: old, salt })).payload).toMatchObject(payload)
-  for (const secret of ["hunter2", newest, older, next]) expect(server.output()).not.toContain(secret)
+  for (const secret of ["hunter2", newest, older, next]) expect(authwire.server.output()).not.toContain(secret)
 })

@@ -1,39 +1,29 @@
 import { ApiKeyService, TenantService } from "@authwire/proto"
-import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { command, createKey } from "@authwire/test-support/processes/keys.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import type { DescService } from "@bufbuild/protobuf"
 import { type Client, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 import { failureOf } from "../transports/world.js"
 import { ask } from "./access/asking.js"
 
 describe("TenantService", () => {
-  let database: TestDatabase
-  let server: ServerProcess
   const keys = {
     operator: staticKey(["all", "keys:write", "tenants:read", "tenants:write"]),
     creator: staticKey(["tenants:write", "users:read"]),
     application: staticKey(["all"]),
   }
-  beforeAll(async () => {
-    database = await createDatabase(serviceDatabase())
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
-    await command(database, "migrate", "up")
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
-  })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
-  })
+  const authwire = useAuthwire(serviceDatabase(), { keys: Object.values(keys) })
 
   function as<Service extends DescService>(service: Service, { text }: { text: string }): Client<Service> {
     return createClient(
       service,
       createGrpcTransport({
-        baseUrl: server.grpcUrl,
+        baseUrl: authwire.server.grpcUrl,
         interceptors: [
           (next) => (request) => {
             request.header.set("authorization", `Bearer ${text}`)
@@ -61,7 +51,7 @@ describe("TenantService", () => {
     expect(tenant?.name).toBe("acme")
     expect(apiKey).toMatchObject({ name: "Zoë", scopes: ["all", "keys:write"], createTime: tenant?.createTime })
     expect(await as(ApiKeyService, { text: key }).getCurrentApiKey({})).toMatchObject({ tenant: "acme" })
-    expect(await ask(server, { text: key })).toBe("USER_NOT_FOUND")
+    expect(await ask(authwire.server, { text: key })).toBe("USER_NOT_FOUND")
     expect((await as(ApiKeyService, { text: key }).listApiKeys({})).apiKeys.map(({ id }) => id)).toEqual([apiKey?.id])
     expect(await namesOf()).toEqual(["acme", "default"])
     // The creator's key has no access to the tenant, and the tenant's key none to tenants.
@@ -76,8 +66,8 @@ describe("TenantService", () => {
       infos: [{ reason: "TENANT_ALREADY_EXISTS" }],
     })
     // The command ends what a call has created.
-    expect(await command(database, "tenants", "delete", "acme", "--confirm", "acme")).toContain("deleted acme")
-    await until(async () => (await ask(server, { text: key })) === "API_KEY_INVALID")
+    expect(await command(authwire.database, "tenants", "delete", "acme", "--confirm", "acme")).toContain("deleted acme")
+    await until(async () => (await ask(authwire.server, { text: key })) === "API_KEY_INVALID")
     expect(await namesOf()).toEqual(["default"])
   }, 30_000)
 
@@ -113,13 +103,13 @@ describe("TenantService", () => {
 
   test("calls create at most 1,000 tenants; the command creates more", async () => {
     const rows = Array.from({ length: 998 }, (_, n) => `('t${n}', '2026-01-01 00:00:00.000')`)
-    await database.query(`INSERT INTO tenants (name, created) VALUES ${rows.join(", ")}`)
+    await authwire.database.query(`INSERT INTO tenants (name, created) VALUES ${rows.join(", ")}`)
     await create(keys.operator, "last")
     const message = "name: must be that of one of at most 1000 tenants: the command creates more"
     expect(await rejection(create(keys.operator, "next"))).toBe(message)
     expect(await rejection(create(keys.operator, "last"))).toBe("a tenant has this name")
-    await command(database, "tenants", "create", "next")
-    const key = await createKey(database, "users:read", "--tenant", "next")
-    expect(await ask(server, key)).toBe("USER_NOT_FOUND")
+    await command(authwire.database, "tenants", "create", "next")
+    const key = await createKey(authwire.database, "users:read", "--tenant", "next")
+    expect(await ask(authwire.server, key)).toBe("USER_NOT_FOUND")
   }, 30_000)
 })

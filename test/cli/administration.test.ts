@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { createKey } from "@authwire/test-support/processes/keys.js"
 import { run } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
-let authwire: Authwire
+const authwire = useAuthwire(serviceDatabase())
 let folder: string
 /** A key for each of several sets of scopes. */
 let all: string
@@ -15,7 +15,6 @@ let application: string
 let reader: string
 
 beforeAll(async () => {
-  authwire = await startAuthwire(serviceDatabase())
   folder = await mkdtemp(join(tmpdir(), "authwire-"))
   all = (await createKey(authwire.database, "all,session-policy:write")).text
   application = (await createKey(authwire.database, "all")).text
@@ -31,7 +30,6 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  await authwire.close()
   await rm(folder, { recursive: true, force: true })
 })
 

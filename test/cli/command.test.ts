@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { run, startServer, staticKey, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -134,9 +135,8 @@ describe("authwire", () => {
   })
 
   test("an address that cannot be listened on: one line that names the flag, exit code 1", async () => {
-    const taken = createServer().listen(0, "127.0.0.1")
-    await new Promise((resolve) => taken.once("listening", resolve))
-    const { port } = taken.address() as { port: number }
+    const taken = createServer()
+    const port = await listen(taken)
     const env = { AUTH_SECRET: testSecret, AUTHWIRE_API_KEYS: JSON.stringify([staticKey(["all"]).entry]) }
     const args = [
       "serve",

@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
-import { type AddressInfo, createServer } from "node:net"
+import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { createBrowser, textOf } from "@authwire/test-support/applications/browser.js"
+import { listen } from "@authwire/test-support/connections/listen.js"
+import { hasPrinted, outputOf } from "@authwire/test-support/processes/output.js"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 
 const script = fileURLToPath(new URL("../../scripts/demo", import.meta.url))
@@ -33,29 +35,21 @@ describe("scripts/demo", () => {
       stdio: ["ignore", "pipe", "pipe"],
     })
     demo = child
-    let output = ""
+    const output = outputOf(child)
     const closed = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>
-    const started = new Promise<void>((resolve) => {
-      const read = (chunk: Buffer) => {
-        output += chunk.toString()
-        if (output.includes("Ctrl-C ends all of it")) resolve()
-      }
-      child.stdout.on("data", read)
-      child.stderr.on("data", read)
-    })
-    return { child, closed, started: Promise.race([started, closed]), output: () => output }
+    return { child, closed, output }
   }
 
   test("starts everything, lets a user sign in, and leaves no process running", async () => {
-    const { child, closed, started, output } = start()
-    await started
-    const appUrl = /the application +(\S+)/.exec(output())?.[1]
-    if (!appUrl) throw new Error(`no demo:\n${output()}`)
+    const { child, closed, output } = start()
+    await hasPrinted(child, output, /Ctrl-C ends all of it/)
+    const appUrl = /the application +(\S+)/.exec(output.both)?.[1]
+    if (!appUrl) throw new Error(`no demo:\n${output.both}`)
     const browser = createBrowser()
     const loginPage = await browser.submit(await browser.open(appUrl), "sign-in-demo")
     expect(textOf(await browser.submit(loginPage, undefined, { person: "q7XbK2" }), "name")).toBe("Ada Lovelace")
 
-    const answer = await fetch(/http:\S+GetUserByEmail/.exec(output())![0], {
+    const answer = await fetch(/http:\S+GetUserByEmail/.exec(output.both)![0], {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: '{"email": "ada@demo.example"}',
@@ -65,18 +59,17 @@ describe("scripts/demo", () => {
     child.kill("SIGTERM")
     expect(await closed).toEqual([0, null])
     // Its outputs are closed when the last process that holds them has ended, so all processes have ended.
-    for (const [url] of output().matchAll(/http:\/\/127\.0\.0\.1:\d+/g)) await expect(fetch(url)).rejects.toThrow()
+    for (const [url] of output.both.matchAll(/http:\/\/127\.0\.0\.1:\d+/g)) await expect(fetch(url)).rejects.toThrow()
   }, 60_000)
 
   test("reports in one line that a port is taken", async () => {
-    const other = createServer().listen(0, "127.0.0.1")
-    await once(other, "listening")
-    const { port } = other.address() as AddressInfo
+    const other = createServer()
+    const port = await listen(other)
     const { closed, output } = start({ PORT: String(port) })
     expect(await closed).toEqual([1, null])
     other.close()
-    const lines = output().split("\n")
+    const lines = output.both.split("\n")
     expect(lines.filter((line) => line.includes(`127.0.0.1:${port}`))).toEqual([expect.stringMatching(/taken|in use/)])
-    expect(output()).not.toMatch(/^\s+at /m)
+    expect(output.both).not.toMatch(/^\s+at /m)
   }, 60_000)
 })

@@ -1,39 +1,27 @@
-import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { type AddressInfo, createServer } from "node:net"
+import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { migrate } from "@authwire/test-support/databases/migrate.js"
+import { listen } from "@authwire/test-support/connections/listen.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import {
   authority,
   certificateFolder,
   serverCertificate,
   stranger,
 } from "@authwire/test-support/processes/certificates.js"
-import { run, type ServerProcess, startServer, staticKey, testSecret } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { run, startServer, staticKey, testSecret } from "@authwire/test-support/processes/server.js"
+import { expect, test } from "@jest/globals"
 import { diagnoseService } from "../../server/src/doctor/service.js"
 
 // What authwire doctor says about the options of the adapter: the command, and the check in this process.
 const full = staticKey(["all"])
 const limited = staticKey(["users:read", "users:write", "sessions:read"])
 
-let database: TestDatabase
-let server: ServerProcess
-beforeAll(async () => {
-  database = await createDatabase("sqlite")
-  await migrate(database)
-  const env = { AUTHWIRE_API_KEYS: JSON.stringify([full.entry, limited.entry]) }
-  server = await startServer({ databaseUrl: database.url, keys: false, env })
-})
-afterAll(async () => {
-  await server.stop()
-  await database.drop()
-})
+const authwire = useAuthwire("sqlite", { keys: [full, limited] })
 
 const doctor = (env: Record<string, string>) =>
-  run(["doctor"], { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: testSecret, ...env })
+  run(["doctor"], { AUTHWIRE_DATABASE_URL: authwire.database.url, AUTH_SECRET: testSecret, ...env })
 
 const diagnosed = async (url: string, apiKey?: string) =>
   (await diagnoseService({ url, apiKey })).map(({ state, what, detail }) => `${state} ${what}: ${detail}`)
@@ -43,7 +31,7 @@ const isGrpc = /^ok +url of the adapter:? +this is the gRPC address, /m
 /** The check has written nothing. */
 async function expectNothingWritten() {
   for (const table of ["users", "accounts", "sessions"]) {
-    expect(await database.query(`SELECT COUNT(*) AS n FROM ${table}`)).toEqual([{ n: 0 }])
+    expect(await authwire.database.query(`SELECT COUNT(*) AS n FROM ${table}`)).toEqual([{ n: 0 }])
   }
 }
 
@@ -52,7 +40,7 @@ test.concurrent("the command takes both from the environment, and never prints t
     [full.text, /^ok +apiKey of the adapter +the key has every scope that the adapter needs$/m, 0],
     [full.text.slice(0, -3), /^wrong +apiKey of the adapter +the service rejects the key/m, 1],
   ] as const) {
-    const { stdout, stderr, code } = await doctor({ AUTHWIRE_URL: server.grpcUrl, AUTHWIRE_API_KEY: key })
+    const { stdout, stderr, code } = await doctor({ AUTHWIRE_URL: authwire.server.grpcUrl, AUTHWIRE_API_KEY: key })
     expect(stdout).toMatch(isGrpc)
     expect(stdout).toMatch(found)
     expect(stdout + stderr).not.toContain("awk_")
@@ -64,19 +52,19 @@ test.concurrent("the command takes both from the environment, and never prints t
 test.each<[string, () => [url: string, apiKey?: string], RegExp, RegExp]>([
   [
     "the HTTP address",
-    () => [server.httpUrl, full.text],
+    () => [authwire.server.httpUrl, full.text],
     /^warning url of the adapter: this is the HTTP address, /,
     /^ok apiKey of the adapter: /,
   ],
   [
     "no key",
-    () => [server.grpcUrl],
+    () => [authwire.server.grpcUrl],
     isGrpc,
     /^wrong apiKey of the adapter: the service requires an API key: set AUTHWIRE_API_KEY$/,
   ],
   [
     "a key that may do little",
-    () => [server.grpcUrl, limited.text],
+    () => [authwire.server.grpcUrl, limited.text],
     isGrpc,
     /^wrong .*the key lacks the scopes accounts:read, accounts:write, sessions:write, verification-tokens:write, auth/,
   ],
@@ -97,7 +85,7 @@ test.each([
 
 test.concurrent("an untrusted authority is reported", async () => {
   const files = certificateFolder(serverCertificate())
-  const secure = await startServer({ databaseUrl: database.url, args: files.args })
+  const secure = await startServer({ databaseUrl: authwire.database.url, args: files.args })
   const folder = mkdtempSync(join(tmpdir(), "authwire-doctor-"))
   const trusting = async ({ cert }: { cert: string }) => {
     writeFileSync(join(folder, "ca.crt"), cert)
@@ -121,9 +109,8 @@ test.concurrent("an untrusted authority is reported", async () => {
 
 // It waits twice for five seconds, while the other tests that run the command do.
 test.concurrent("an address that accepts connections and never answers is found, and the command ends", async () => {
-  const silent = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1")
-  await once(silent, "listening")
-  const { port } = silent.address() as AddressInfo
+  const silent = createServer((socket) => socket.on("error", () => {}).resume())
+  const port = await listen(silent)
   const { stdout, code } = await doctor({ AUTHWIRE_URL: `https://127.0.0.1:${port}` })
   expect(stdout).toMatch(/^wrong +url of the adapter +no Authwire answers at this address/m)
   expect(code).toBe(1)

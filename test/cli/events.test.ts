@@ -1,44 +1,33 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
-import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { outputOf } from "@authwire/test-support/processes/output.js"
+import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 describe("authwire events tail", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  let client: ReturnType<typeof createAuthwireClient>
   const children: ChildProcess[] = []
 
+  const authwire = useAuthwire("sqlite")
   beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    server = await startServer({ databaseUrl: database.url })
-    client = createAuthwireClient({ url: server.grpcUrl })
-    await client.users.createUser({ id: "before" })
+    await authwire.client.users.createUser({ id: "before" })
   })
   afterAll(async () => {
     for (const child of children) child.kill("SIGKILL")
-    client.close()
-    await server.stop()
-    await database.drop()
   })
 
   /** Starts the command, which keeps running. Returns its output so far. */
   function tail(...args: string[]) {
     const command = fileURLToPath(new URL("../../server/bin/authwire.js", import.meta.url))
-    const env = { ...process.env, AUTHWIRE_DATABASE_URL: database.url }
+    const env = { ...process.env, AUTHWIRE_DATABASE_URL: authwire.database.url }
     const child = spawn(process.execPath, [command, "events", "tail", ...args], { env })
     children.push(child)
-    let output = ""
-    child.stdout.on("data", (chunk: Buffer) => {
-      output += chunk.toString()
-    })
+    const output = outputOf(child)
     const ended = once(child, "close") as Promise<[number | null]>
     return {
-      lines: () => output.split("\n").slice(0, -1),
+      lines: () => output.stdout.split("\n").slice(0, -1),
       async end() {
         child.kill("SIGINT")
         return (await ended)[0]
@@ -49,8 +38,8 @@ describe("authwire events tail", () => {
   test("prints stored events, then new ones, as lines with ids, until SIGINT", async () => {
     const all = tail("--since=1h")
     await until(async () => all.lines().length === 1)
-    await client.users.createUser({ id: "a\u001b[2J" })
-    await client.users.deleteUser({ id: "before" })
+    await authwire.client.users.createUser({ id: "a\u001b[2J" })
+    await authwire.client.users.deleteUser({ id: "before" })
     await until(async () => all.lines().length === 3)
     const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
     expect(all.lines()).toEqual([
@@ -73,7 +62,7 @@ describe("authwire events tail", () => {
   })
 
   test("an unknown tenant is an error, and is also one for export", async () => {
-    const env = { AUTHWIRE_DATABASE_URL: database.url, AUTH_SECRET: testSecret }
+    const env = { AUTHWIRE_DATABASE_URL: authwire.database.url, AUTH_SECRET: testSecret }
     for (const command of [["events", "tail"], ["export"]]) {
       const { code, stderr } = await run([...command, "--tenant=nobody"], env)
       expect(stderr).toMatch(/^authwire: there is no tenant nobody: create it with: authwire tenants create nobody$/m)

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { createAuthwireClient } from "@authwire/client"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { outputOf } from "@authwire/test-support/processes/output.js"
 import { run, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -31,13 +32,9 @@ describe("standard output that cannot be written", () => {
   async function bash(line: string): Promise<{ code: number | null; stderr: string }> {
     const script = `authwire() { "${process.execPath}" "${command}" "$@"; }; set -o pipefail; ${line}`
     const child = spawn("bash", ["-c", script], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] })
-    child.stdout.resume()
-    let stderr = ""
-    child.stderr.on("data", (chunk: Buffer) => {
-      stderr += chunk.toString()
-    })
+    const output = outputOf(child)
     const [code] = (await once(child, "close")) as [number | null]
-    return { code, stderr }
+    return { code, stderr: output.stderr }
   }
 
   test.each(["export", "keys create --name=x --scopes=all", "keys list", "migrate status", "--help", "--version"])(
@@ -68,12 +65,8 @@ describe("standard output that cannot be written", () => {
     })
     children.push(child)
     child.stdout.destroy()
-    let stderr = ""
-    child.stderr.on("data", (chunk: Buffer) => {
-      stderr += chunk.toString()
-    })
+    const output = outputOf(child)
     const [code] = (await once(child, "close")) as [number | null]
-    expect(stderr).toBe("")
-    expect(code).toBe(1)
+    expect([code, output.stderr]).toEqual([1, ""])
   })
 })

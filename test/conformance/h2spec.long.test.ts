@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { hasTool } from "@authwire/test-support/machine/tools.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { afterAll, describe, expect, test } from "@jest/globals"
 
 const folder = mkdtempSync(join(tmpdir(), "h2spec-"))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -46,11 +46,7 @@ const withBody = (stream: ServerHttp2Stream) => {
 
 const withH2spec = hasTool("h2spec") ? describe : describe.skip
 withH2spec("h2spec fails where Node's HTTP/2 fails by itself, and nowhere else:", () => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire("sqlite")
 
   test.each([
     { listener: "grpc", answer: withoutBody, own: [] },

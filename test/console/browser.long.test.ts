@@ -1,9 +1,8 @@
-import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { hasChromium } from "@authwire/test-support/applications/chromium.js"
 import { keepScreenshot, writesScreenshots } from "@authwire/test-support/applications/screenshots.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { callThroughProxy, consoleBrowser, findings, hostile, looks } from "./console-browser.js"
 
 const keys = {
@@ -13,26 +12,20 @@ const keys = {
 const withChromium = hasChromium() ? describe : describe.skip
 
 withChromium("the console in a browser", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  let client: AuthwireClient
   let browser: Awaited<ReturnType<typeof consoleBrowser>>
   let ada: string
+  const authwire = useAuthwire("sqlite", { keys: Object.values(keys), args: ["--audit-store=database"] })
   beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env, args: ["--audit-store=database"] })
-    client = createAuthwireClient({ url: server.grpcUrl, apiKey: keys.full.text })
     const create = (email: string, name: string, more = {}) =>
-      client.adapter.createUser({ id: crypto.randomUUID(), email, name, emailVerified: null, ...more })
+      authwire.client.adapter.createUser({ id: crypto.randomUUID(), email, name, emailVerified: null, ...more })
     ada = (await create("ada@example.com", "Ada", { role: "admin" })).id
-    await client.adapter.linkAccount({
+    await authwire.client.adapter.linkAccount({
       userId: ada,
       type: "oauth",
       provider: "github",
       providerAccountId: "ada",
     } as never)
-    await client.adapter.createAuthenticator?.({
+    await authwire.client.adapter.createAuthenticator?.({
       credentialID: "a2V5",
       userId: ada,
       providerAccountId: "ada",
@@ -50,21 +43,16 @@ withChromium("the console in a browser", () => {
         : (hostile[0] ?? ""),
     ]) {
       const session = { sessionToken: crypto.randomUUID(), userId: ada, expires, ip: "192.0.2.1", userAgent }
-      await client.sessions.createSession(session)
+      await authwire.client.sessions.createSession(session)
     }
     // Not on the pictures.
     for (const [index, name] of writesScreenshots ? [] : hostile.entries())
       await create(`eve${index}@example.com`, name, { note: name.slice(0, 500) })
     browser = await consoleBrowser()
-  })
-  afterAll(async () => {
-    await browser.close()
-    client.close()
-    await server.stop()
-    await database.drop()
+    authwire.later(browser.close)
   })
 
-  const open = (apiKey: string, options = {}) => browser.open(server.httpUrl, apiKey, options)
+  const open = (apiKey: string, options = {}) => browser.open(authwire.server.httpUrl, apiKey, options)
 
   if (writesScreenshots)
     test("the pictures of the docs", async () => {
@@ -78,7 +66,7 @@ withChromium("the console in a browser", () => {
       ]
       for (const name of people) {
         const email = `${name.toLowerCase().replace(" ", ".")}@example.com`
-        await client.adapter.createUser({ id: crypto.randomUUID(), email, name, emailVerified: null })
+        await authwire.client.adapter.createUser({ id: crypto.randomUUID(), email, name, emailVerified: null })
       }
       const views = [
         ["console-users", "/users?q=", { colorScheme: "light", viewport: { width: 960, height: 640 } }],
@@ -105,7 +93,7 @@ withChromium("the console in a browser", () => {
     await page.goto(`${url}/users/${ada}`)
     for (const text of ["Firefox on Linux", "github", "synchronised"]) await page.getByText(text).waitFor()
     expect(await page.locator("main").getByRole("button").count()).toBe(0)
-    const sessionId = (await client.sessions.listSessions({ userId: ada })).sessions[0]?.id
+    const sessionId = (await authwire.client.sessions.listSessions({ userId: ada })).sessions[0]?.id
     const calls: Record<string, object> = {
       "UserService/UpdateUser": { id: ada, name: "x", updateMask: "name" },
       "UserService/DeleteUser": { id: ada },
@@ -119,7 +107,9 @@ withChromium("the console in a browser", () => {
     }
     const rows = () =>
       Promise.all(
-        ["users", "accounts", "sessions", "authenticators"].map((table) => database.query(`SELECT * FROM ${table}`)),
+        ["users", "accounts", "sessions", "authenticators"].map((table) =>
+          authwire.database.query(`SELECT * FROM ${table}`),
+        ),
       )
     const before = await rows()
     for (const [method, request] of Object.entries(calls))
@@ -142,38 +132,38 @@ withChromium("the console in a browser", () => {
     await page.getByRole("button", { name: "Sign out", exact: true }).last().click()
     await page.getByRole("dialog").getByRole("button", { name: "Sign out" }).click()
     await page.getByText("The session is signed out.").waitFor()
-    expect((await client.sessions.listSessions({ userId: ada })).sessions).toHaveLength(1)
+    expect((await authwire.client.sessions.listSessions({ userId: ada })).sessions).toHaveLength(1)
 
     await page.getByRole("button", { name: "Edit" }).click()
     await page.getByLabel("Name").fill("Ada Lovelace")
     expect(await page.locator(".difference").textContent()).toMatch(/^- name: Ada\n\+ name: Ada Lovelace/)
     await page.getByRole("button", { name: "Save" }).click()
     await page.getByRole("heading", { name: "Ada Lovelace" }).waitFor()
-    expect(await client.adapter.getUser(ada)).toMatchObject({ name: "Ada Lovelace", role: "admin" })
+    expect(await authwire.client.adapter.getUser(ada)).toMatchObject({ name: "Ada Lovelace", role: "admin" })
 
     await page.getByRole("button", { name: "Edit" }).click()
     await page.getByLabel("Name").fill("Ada, stale")
-    await client.users.updateUser({ id: ada, name: "Ada Byron", updateMask: { paths: ["name"] } })
+    await authwire.client.users.updateUser({ id: ada, name: "Ada Byron", updateMask: { paths: ["name"] } })
     await page.getByRole("button", { name: "Save" }).click()
     await page.getByText("Somebody else has changed this meanwhile. Nothing was saved.").waitFor()
     expect(await page.getByRole("button", { name: "Save" }).isDisabled()).toBe(true)
     await page.getByRole("button", { name: "Reload" }).click()
     await page.getByRole("heading", { name: "Ada Byron" }).waitFor()
-    expect(await client.adapter.getUser(ada)).toMatchObject({ name: "Ada Byron" })
+    expect(await authwire.client.adapter.getUser(ada)).toMatchObject({ name: "Ada Byron" })
 
     await page.getByRole("button", { name: "Block" }).click()
     await page.getByLabel("Reason").fill("a stolen device")
     await page.getByRole("dialog").getByRole("button", { name: "Block" }).click()
     await page.getByText("The user is blocked. Signed out 1 sessions.").waitFor()
     await page.getByText("a stolen device").waitFor()
-    expect((await client.users.getUser({ id: ada })).user?.disabled?.reason).toBe("a stolen device")
+    expect((await authwire.client.users.getUser({ id: ada })).user?.disabled?.reason).toBe("a stolen device")
     await page.getByRole("button", { name: "Unblock" }).click()
     await page.getByText("a stolen device").waitFor({ state: "hidden" })
 
     await page.getByRole("button", { name: "Remove" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click()
     await page.getByText("The user has no passkey.").waitFor()
-    expect((await client.authenticators.listAuthenticators({ userId: ada })).authenticators).toEqual([])
+    expect((await authwire.client.authenticators.listAuthenticators({ userId: ada })).authenticators).toEqual([])
     for (const method of ["EnableUser", "DisableUser", "UpdateUser", "RevokeSession"]) {
       await page.getByRole("list").getByText(method, { exact: true }).first().waitFor()
     }
@@ -186,12 +176,12 @@ withChromium("the console in a browser", () => {
     const confirm = page.getByRole("dialog").getByRole("button", { name: "Delete" })
     expect(await confirm.isDisabled()).toBe(true)
     await page.keyboard.press("Escape")
-    expect(await client.adapter.getUser(ada)).not.toBeNull()
+    expect(await authwire.client.adapter.getUser(ada)).not.toBeNull()
     await page.getByRole("button", { name: "Delete" }).click()
     await page.getByLabel("Type ada@example.com to confirm").fill("ada@example.com")
     await confirm.click()
     await page.getByText("Deleted ada@example.com.").waitFor()
-    expect(await client.adapter.getUser(ada)).toBeNull()
+    expect(await authwire.client.adapter.getUser(ada)).toBeNull()
     expect(faults).toEqual([])
     await close()
   })
@@ -200,7 +190,7 @@ withChromium("the console in a browser", () => {
     const { page, url, close } = await open(keys.full.text)
     await page.waitForSelector("nav")
     await page.goto(`${url}/live`)
-    const create = (email: string) => client.adapter.createUser({ id: email, email, emailVerified: null })
+    const create = (email: string) => authwire.client.adapter.createUser({ id: email, email, emailVerified: null })
     await page.getByText("Waiting for events.").waitFor()
     // The stream begins at an unknown moment, so the first event may be before it.
     let at = 0
@@ -232,7 +222,7 @@ withChromium("the console in a browser", () => {
       ["/live", "Waiting for events."],
     ]
     for (const index of hostile.keys()) {
-      const user = await client.adapter.getUserByEmail(`eve${index}@example.com`)
+      const user = await authwire.client.adapter.getUserByEmail(`eve${index}@example.com`)
       views.push([`/users/${user?.id}`, "The user has no passkey."])
     }
     for (const [path = "", text = ""] of views) {

@@ -1,6 +1,6 @@
 import { createServer, request, type Server } from "node:http"
-import type { AddressInfo } from "node:net"
 import { type Console, startConsole } from "@authwire/console"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 
@@ -30,8 +30,7 @@ describe("the console's access", () => {
       if (asked.headers["idempotency-key"] !== undefined) keys.push(asked.headers["idempotency-key"])
       response.setHeader("content-type", "application/json").end("{}")
     })
-    await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve))
-    const { port } = service.address() as AddressInfo
+    const port = await listen(service)
     opened = await startConsole({
       service: `http://127.0.0.1:${port}`,
       apiKey,
@@ -137,8 +136,7 @@ describe("the console's access", () => {
       asked.push(headers)
       response.end("{}")
     })
-    await new Promise<void>((resolve) => elsewhere.listen(0, "127.0.0.1", resolve))
-    redirectsTo = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/`
+    redirectsTo = `http://127.0.0.1:${await listen(elsewhere)}/`
     try {
       const { cookie, page } = await open()
       const headers = { cookie, "x-console-page": page }
@@ -160,8 +158,7 @@ describe("the console's access", () => {
       response.writeHead(isAboutKey ? answers.status : 200, { "content-type": "application/json" })
       response.end(isAboutKey ? JSON.stringify(answers.body) : "{}")
     })
-    await new Promise<void>((resolve) => ofTenant.listen(0, "127.0.0.1", resolve))
-    const service = `http://127.0.0.1:${(ofTenant.address() as AddressInfo).port}`
+    const service = `http://127.0.0.1:${await listen(ofTenant)}`
     const before = opened
     const check = "/authwire.v1.ApiKeyService/GetCurrentApiKey Bearer awk_key_of-the-console"
     try {

@@ -1,11 +1,11 @@
 import { ApiKeyService } from "@authwire/proto"
 import { hasChromium } from "@authwire/test-support/applications/chromium.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { ask } from "../auth/access/asking.js"
 import { callThroughProxy, consoleBrowser, findings, hostile, looks } from "./console-browser.js"
 
@@ -19,27 +19,19 @@ const keys = {
 const withChromium = hasChromium() ? describe : describe.skip
 
 withChromium("keys on the console", () => {
-  let database: TestDatabase
-  let server: ServerProcess
   let browser: Awaited<ReturnType<typeof consoleBrowser>>
   const create = (name: string, scopes: string[]) =>
-    createClient(ApiKeyService, createGrpcTransport({ baseUrl: server.grpcUrl })).createApiKey(
+    createClient(ApiKeyService, createGrpcTransport({ baseUrl: authwire.server.grpcUrl })).createApiKey(
       { name, scopes },
       { headers: { authorization: `Bearer ${keys.operator.text}` } },
     )
+  const authwire = useAuthwire("sqlite", { keys: Object.values(keys), args: ["--audit-store=database"] })
   beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env, args: ["--audit-store=database"] })
     browser = await consoleBrowser()
-  })
-  afterAll(async () => {
-    await browser.close()
-    await server.stop()
-    await database.drop()
+    authwire.later(browser.close)
   })
 
-  const open = (apiKey: string, options = {}) => browser.open(server.httpUrl, apiKey, options)
+  const open = (apiKey: string, options = {}) => browser.open(authwire.server.httpUrl, apiKey, options)
 
   test("are created with the keyboard, shown once, and revoked; the audit has both", async () => {
     const permissions = { permissions: ["clipboard-read", "clipboard-write"] }
@@ -79,19 +71,19 @@ withChromium("keys on the console", () => {
     await page.locator("dialog").waitFor({ state: "detached" })
     await page.getByRole("row", { name: /support/ }).waitFor()
     expect(await page.content()).not.toContain(made.text.slice(21))
-    expect(await ask(server, made)).toBe("USER_NOT_FOUND")
+    expect(await ask(authwire.server, made)).toBe("USER_NOT_FOUND")
 
     // Cancelled first.
     await page.getByRole("button", { name: "Revoke" }).click()
     await page.getByRole("dialog").waitFor()
     await page.keyboard.press("Escape")
     await page.getByRole("dialog").waitFor({ state: "detached" })
-    expect(await ask(server, made)).toBe("USER_NOT_FOUND")
+    expect(await ask(authwire.server, made)).toBe("USER_NOT_FOUND")
     await page.getByRole("button", { name: "Revoke" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click()
     await page.getByText("Revoked support.").waitFor()
     await page.getByRole("cell", { name: /^revoked/ }).waitFor()
-    await until(async () => (await ask(server, made)) === "API_KEY_INVALID")
+    await until(async () => (await ask(authwire.server, made)) === "API_KEY_INVALID")
     expect(await page.getByRole("button", { name: "Revoke" }).count()).toBe(0)
 
     await page.goto(`${url}/audit`)
@@ -123,7 +115,7 @@ withChromium("keys on the console", () => {
     expect(await callThroughProxy(page, "ApiKeyService/RevokeApiKey", { id: apiKey?.id })).toBe(403)
     await page.getByRole("link", { name: "Overview" }).click()
     await page.getByRole("listitem").filter({ hasText: "SCOPE_MISSING" }).filter({ hasText: "2" }).waitFor()
-    const rows = await database.query("SELECT name, revoked FROM api_keys WHERE name <> 'support'")
+    const rows = await authwire.database.query("SELECT name, revoked FROM api_keys WHERE name <> 'support'")
     expect(rows).toEqual([{ name: "of an application", revoked: null }])
     await page.goto(`${url}/audit?key=${keys.operator.id}`)
     await page.getByText("CreateApiKey").first().waitFor()
@@ -156,8 +148,8 @@ withChromium("keys on the console", () => {
     await page.waitForSelector(".figures")
     await page.goto(`${url}/keys`)
     await page.getByText("the key of this console").waitFor()
-    await database.query("UPDATE api_keys SET revoked = created WHERE id = ?", [apiKey?.id])
-    await until(async () => (await ask(server, { text: key })) === "API_KEY_INVALID")
+    await authwire.database.query("UPDATE api_keys SET revoked = created WHERE id = ?", [apiKey?.id])
+    await until(async () => (await ask(authwire.server, { text: key })) === "API_KEY_INVALID")
     const what = page.getByText("The service does not accept the API key. Start the console again with a valid key.")
     // The page that is open says it with the next call, and whoever comes later sees nothing else.
     await page.getByRole("link", { name: "Users" }).click()
@@ -213,7 +205,7 @@ withChromium("keys on the console", () => {
     await page.locator("dialog").waitFor({ state: "detached" })
     await page.getByRole("row", { name: /^acme/ }).waitFor()
     expect(await findings(page)).toEqual([])
-    expect(await ask(server, { text })).toBe("USER_NOT_FOUND")
+    expect(await ask(authwire.server, { text })).toBe("USER_NOT_FOUND")
     expect(faults).toEqual([])
     await close()
 

@@ -1,10 +1,9 @@
-import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { hasChromium, type Page } from "@authwire/test-support/applications/chromium.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { callThroughProxy, consoleBrowser, findings, hostile, looks } from "./console-browser.js"
 
 const keys = { full: staticKey(["all"]), counting: staticKey(["users:read"]) }
@@ -13,34 +12,24 @@ const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 const withChromium = hasChromium() ? describe : describe.skip
 
 withChromium("lists and shares on the console", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  let client: AuthwireClient
   let browser: Awaited<ReturnType<typeof consoleBrowser>>
+  const authwire = useAuthwire("sqlite", { keys: Object.values(keys) })
   beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
-    client = createAuthwireClient({ url: server.grpcUrl, apiKey: keys.full.text })
-    for (const name of ["ada", "bob", "cyd"]) await client.users.createUser({ id: name, name, email: `${name}@x.org` })
+    for (const name of ["ada", "bob", "cyd"])
+      await authwire.client.users.createUser({ id: name, name, email: `${name}@x.org` })
     const account = { type: "oauth", provider: "github", providerAccountId: "1", userId: "ada" } as const
-    await client.adapter.linkAccount(account)
-    await client.users.disableUser({ id: "bob" })
+    await authwire.client.adapter.linkAccount(account)
+    await authwire.client.users.disableUser({ id: "bob" })
     const expires = timestampFromMs(Date.now() + 3_600_000)
     for (const [index, provider] of ["github", "github", hostile[0]].entries()) {
       const session = { sessionToken: String(index), userId: "ada", expires, userAgent: firefox }
-      await client.sessions.createSession({ ...session, ...(provider !== undefined && { provider }) })
+      await authwire.client.sessions.createSession({ ...session, ...(provider !== undefined && { provider }) })
     }
     browser = await consoleBrowser()
-  })
-  afterAll(async () => {
-    await browser.close()
-    client.close()
-    await server.stop()
-    await database.drop()
+    authwire.later(browser.close)
   })
 
-  const open = (apiKey: string, options = {}) => browser.open(server.httpUrl, apiKey, options)
+  const open = (apiKey: string, options = {}) => browser.open(authwire.server.httpUrl, apiKey, options)
 
   test("users are listed by one filter, which the address holds, and a search is among all of them", async () => {
     const { page, url, faults, close } = await open(keys.full.text)
@@ -83,7 +72,7 @@ withChromium("lists and shares on the console", () => {
       page.locator(".figures div", { has: page.getByText(name, { exact: true }) }).locator("dd")
     const { page, faults, close } = await open(keys.full.text)
     await page.getByText("Sign-ins by day").waitFor()
-    const active = Number(await database.query("SELECT COUNT(*) AS n FROM sessions").then(([row]) => row?.n))
+    const active = Number(await authwire.database.query("SELECT COUNT(*) AS n FROM sessions").then(([row]) => row?.n))
     expect(active).toBe(3)
     await until(async () => (await figure(page, "Active sessions").textContent()) === "3")
     expect(await figure(page, "Sign-ins today").textContent()).toBe("3")
@@ -134,7 +123,7 @@ withChromium("lists and shares on the console", () => {
 
   test("lists have further pages, another list begins with its first page, and an empty page is not the end", async () => {
     const names = Array.from({ length: 50 }, (_, index) => `more-${String(index).padStart(2, "0")}`)
-    for (const name of names) await client.users.createUser({ id: name, name })
+    for (const name of names) await authwire.client.users.createUser({ id: name, name })
     const { page, url, close } = await open(keys.full.text)
     const count = (users: number) => until(async () => (await page.locator("tbody a").count()) === users)
     const next = page.getByRole("button", { name: "Next page" })
@@ -144,7 +133,7 @@ withChromium("lists and shares on the console", () => {
     await count(3)
     await page.getByRole("link", { name: "Users", exact: true }).click()
     await count(50)
-    for (const id of ["ada", "cyd", ...names.slice(0, -2)]) await client.users.disableUser({ id })
+    for (const id of ["ada", "cyd", ...names.slice(0, -2)]) await authwire.client.users.disableUser({ id })
     await page.getByLabel("Show").selectOption("Not blocked")
     await page.getByText("No user of this page matches.").waitFor()
     await next.click()

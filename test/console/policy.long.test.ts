@@ -1,11 +1,11 @@
 import { SessionPolicyService, SessionService, UserService } from "@authwire/proto"
 import { hasChromium } from "@authwire/test-support/applications/chromium.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { callThroughProxy, consoleBrowser, findings, looks } from "./console-browser.js"
 
 const keys = {
@@ -18,26 +18,18 @@ const keys = {
 const withChromium = hasChromium() ? describe : describe.skip
 
 withChromium("the session policy on the console", () => {
-  let database: TestDatabase
-  let server: ServerProcess
   let browser: Awaited<ReturnType<typeof consoleBrowser>>
   const headers = { authorization: `Bearer ${keys.operator.text}` }
   const clientOf = <T extends typeof SessionPolicyService | typeof SessionService | typeof UserService>(service: T) =>
-    createClient(service, createGrpcTransport({ baseUrl: server.grpcUrl }))
+    createClient(service, createGrpcTransport({ baseUrl: authwire.server.grpcUrl }))
 
+  const authwire = useAuthwire("sqlite", { keys: Object.values(keys), args: ["--audit-store=database"] })
   beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify(Object.values(keys).map(({ entry }) => entry)) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env, args: ["--audit-store=database"] })
     browser = await consoleBrowser()
-  })
-  afterAll(async () => {
-    await browser.close()
-    await server.stop()
-    await database.drop()
+    authwire.later(browser.close)
   })
 
-  const open = (apiKey: string, options = {}) => browser.open(server.httpUrl, apiKey, options)
+  const open = (apiKey: string, options = {}) => browser.open(authwire.server.httpUrl, apiKey, options)
   const policy = async () => (await clientOf(SessionPolicyService).getSessionPolicy({}, { headers })).policy
 
   test("is changed with the keyboard, after what changes was shown; a stale one is not overwritten", async () => {

@@ -1,40 +1,25 @@
 import { createAuthwireClient } from "@authwire/client"
 import { EventKind, EventService, type WatchResponse } from "@authwire/proto"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 // EventService.Watch through the listeners of a server, from its first response to the end of the stream.
 describe("EventService.Watch", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  let users: ReturnType<typeof createAuthwireClient>
   const all = staticKey(["all"])
   const watcher = staticKey(["events:watch"])
   const other = staticKey(["all"], { tenant: "other" })
-  const env = { AUTHWIRE_API_KEYS: JSON.stringify([all, watcher, other].map(({ entry }) => entry)) }
-  const start = () => startServer({ databaseUrl: database.url, keys: false, env, args: ["--log-level=silent"] })
-
-  beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    server = await start()
-    users = createAuthwireClient({ url: server.grpcUrl, apiKey: all.text })
-  })
-  afterAll(async () => {
-    users.close()
-    await server.stop()
-    await database.drop()
-  })
+  const authwire = useAuthwire("sqlite", { keys: [all, watcher, other], args: ["--log-level=silent"] })
 
   const transports: [name: string, () => Parameters<typeof createClient>[1]][] = [
-    ["gRPC", () => createGrpcTransport({ baseUrl: server.grpcUrl })],
-    ["gRPC over HTTP", () => createGrpcTransport({ baseUrl: server.httpUrl })],
-    ["Connect", () => createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "1.1" })],
-    ["gRPC-Web", () => createGrpcWebTransport({ baseUrl: server.httpUrl, httpVersion: "1.1" })],
+    ["gRPC", () => createGrpcTransport({ baseUrl: authwire.server.grpcUrl })],
+    ["gRPC over HTTP", () => createGrpcTransport({ baseUrl: authwire.server.httpUrl })],
+    ["Connect", () => createConnectTransport({ baseUrl: authwire.server.httpUrl, httpVersion: "1.1" })],
+    ["gRPC-Web", () => createGrpcWebTransport({ baseUrl: authwire.server.httpUrl, httpVersion: "1.1" })],
   ]
 
   /** An open stream, and the responses that it has received. */
@@ -67,18 +52,18 @@ describe("EventService.Watch", () => {
       },
     }
   }
-  /** Writes into the database. Retries while the server has locked it. */
+  /** Writes into the authwire.database. Retries while the server has locked it. */
   const write = (sql: string, parameters?: unknown[]) =>
     until(async () => {
       try {
-        await database.query(sql, parameters)
+        await authwire.database.query(sql, parameters)
         return true
       } catch (error) {
         if ((error as { code?: string }).code === "SQLITE_BUSY") return false
         throw error
       }
     })
-  const create = async (id: string) => void (await users.users.createUser({ id }))
+  const create = async (id: string) => void (await authwire.client.users.createUser({ id }))
   const idsOf = (stream: ReturnType<typeof open>) => stream.events().map(({ userId }) => userId)
   const reasonOf = async (stream: ReturnType<typeof open>) => {
     const error = await stream.ended
@@ -110,7 +95,7 @@ describe("EventService.Watch", () => {
     const stream = open({ kinds: [EventKind.USER_DELETED] })
     await stream.begun()
     await create("kinds")
-    await users.users.deleteUser({ id: "kinds" })
+    await authwire.client.users.deleteUser({ id: "kinds" })
     await until(async () => stream.events().length === 1)
     expect(stream.events()).toMatchObject([{ kind: EventKind.USER_DELETED, userId: "kinds" }])
     await stream.close()
@@ -125,14 +110,13 @@ describe("EventService.Watch", () => {
     const mine = open({})
     const theirs = open({}, other.text)
     await Promise.all([mine.begun(), theirs.begun()])
-    const elsewhere = createAuthwireClient({ url: server.grpcUrl, apiKey: other.text })
+    const elsewhere = authwire.clientOf(other)
     await elsewhere.users.createUser({ id: "theirs" })
     await create("mine")
     await until(async () => mine.events().length + theirs.events().length === 2)
     expect([idsOf(mine), idsOf(theirs)]).toEqual([["mine"], ["theirs"]])
     const stolen = open({ startCursor: theirs.answers.at(-1)?.cursor ?? "" })
     expect(await reasonOf(stolen)).toEqual([Code.InvalidArgument, "INVALID_FIELD"])
-    elsewhere.close()
     await Promise.all([mine.close(), theirs.close()])
   })
 
@@ -164,7 +148,7 @@ describe("EventService.Watch", () => {
     const goesOn = open({ startCursor: last ?? "" })
     await goesOn.begun()
     await goesOn.close()
-    const [{ history } = {}] = await database.query("SELECT history FROM event_head")
+    const [{ history } = {}] = await authwire.database.query("SELECT history FROM event_head")
     await write("UPDATE event_head SET history = 'ANOTHER'")
     expect(await reasonOf(open({ startCursor: last ?? "" }))).toEqual([Code.OutOfRange, "CURSOR_EXPIRED"])
     await write("UPDATE event_head SET history = ?, sequence = 1", [history])
@@ -189,12 +173,7 @@ describe("EventService.Watch", () => {
   })
 
   test("streams do not count as active calls, and end with UNAVAILABLE at a shutdown; another replica continues", async () => {
-    const one = await startServer({
-      databaseUrl: database.url,
-      keys: false,
-      env,
-      args: ["--log-level=silent", "--max-active-calls=1"],
-    })
+    const one = await authwire.another("--max-active-calls=1")
     const watching = () => createGrpcTransport({ baseUrl: one.grpcUrl })
     const streams = [open({}, watcher.text, watching), open({}, watcher.text, watching)]
     for (const stream of streams) await stream.begun()
@@ -212,14 +191,9 @@ describe("EventService.Watch", () => {
   })
 
   test("EVENTS_NOT_KEPT, and no events are written, if the service keeps none", async () => {
-    const one = await startServer({
-      databaseUrl: database.url,
-      keys: false,
-      env,
-      args: ["--log-level=silent", "--events-keep=0"],
-    })
+    const one = await authwire.another("--events-keep=0")
     const client = createAuthwireClient({ url: one.grpcUrl, apiKey: all.text })
-    const count = async () => (await database.query("SELECT COUNT(*) AS count FROM events"))[0]
+    const count = async () => (await authwire.database.query("SELECT COUNT(*) AS count FROM events"))[0]
     const before = await count()
     await client.users.createUser({ id: "without events" })
     client.close()

@@ -2,10 +2,10 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { fileURLToPath } from "node:url"
 import { ExpressAuth } from "@auth/express"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { freePort } from "@authwire/test-support/machine/free-port.js"
 import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
@@ -26,10 +26,9 @@ test("the pages show how to mount Auth.js in Express", () => expect(mounted.leng
 // Auth.js derives the path of its actions from the path at which Express mounts it.
 test.each(mounted)("$page mounts Auth.js at $path, where it finds its actions", async ({ path }) => {
   const app = express().use(path, ExpressAuth({ providers: [], secret: "x", trustHost: true }))
-  const server = createServer(app).listen(0, "127.0.0.1")
-  await once(server, "listening")
+  const server = createServer(app)
+  const port = await listen(server)
   try {
-    const { port } = server.address() as AddressInfo
     const response = await fetch(`http://127.0.0.1:${port}/auth/providers`)
     expect([response.status, await response.json()]).toEqual([200, {}])
   } finally {

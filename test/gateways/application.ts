@@ -1,6 +1,5 @@
-import { once } from "node:events"
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
+import { listen } from "@authwire/test-support/connections/listen.js"
 
 /** A request that reached the application. */
 export interface Arrived {
@@ -29,10 +28,9 @@ export async function startApplication(): Promise<Application> {
     arrived.push(one)
     response.setHeader("content-type", "application/json")
     response.end(JSON.stringify(one))
-  }).listen(0, "127.0.0.1")
-  await once(server, "listening")
+  })
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await listen(server),
     arrived,
     close() {
       server.close()

@@ -3,7 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import https from "node:https"
 import { createAuthwireClient } from "@authwire/client"
 import { Authorization } from "@authwire/proto/envoy"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import {
   authority,
   type Certificate,
@@ -11,8 +11,8 @@ import {
   certificateFolder,
   serverCertificate,
 } from "@authwire/test-support/processes/certificates.js"
-import { command, createKey } from "@authwire/test-support/processes/keys.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { createKey } from "@authwire/test-support/processes/keys.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
@@ -24,41 +24,31 @@ const gateway = certificate("a gateway", {
   names: ["URI:spiffe://cluster.local/ns/mesh/sa/gateway"],
 })
 const other = certificate("an application", { issuer: authority, names: ["DNS:app.internal"] })
-const resources = new AsyncDisposableStack()
 const operator = staticKey(["all"])
 const stranger = staticKey(["all"], { tenant: "acme" })
-let database: TestDatabase
-let server: ServerProcess
+const app = staticKey(["sessions:read"], { certificateName: "DNS:app.internal" })
+const folder = certificateFolder(serverCertificate(), authority.cert)
+afterAll(folder.remove)
+const authwire = useAuthwire("sqlite", { keys: [operator, stranger, app], args: folder.args })
 let cookie: string
 /** A key and a session of another tenant. */
 let foreign: { key: string; cookie: string }
 
 beforeAll(async () => {
-  database = await createDatabase("sqlite")
-  resources.defer(() => database.drop())
-  await command(database, "migrate", "up")
-  const folder = certificateFolder(serverCertificate(), authority.cert)
-  resources.defer(folder.remove)
-  const ofOther = {
-    id: "aaaaaaaaaaaaaaa1",
-    name: "app",
-    scopes: ["sessions:read"],
-    certificateName: "DNS:app.internal",
-  }
-  const env = { AUTHWIRE_API_KEYS: JSON.stringify([operator.entry, stranger.entry, ofOther]) }
-  server = await startServer({ databaseUrl: database.url, keys: false, env, args: folder.args })
-  resources.defer(async () => void (await server.stop()))
-  await createKey(database, "sessions:introspect", "--certificate-name=URI:spiffe://cluster.local/ns/mesh/sa/gateway")
+  await createKey(
+    authwire.database,
+    "sessions:introspect",
+    "--certificate-name=URI:spiffe://cluster.local/ns/mesh/sa/gateway",
+  )
   cookie = await signIn(operator.text)
   foreign = { key: stranger.text, cookie: await signIn(stranger.text) }
   // A key that is bound to a certificate is known after the service has next read its list of keys.
   await until(async () => (await check(gateway)) !== "Unauthenticated")
 })
-afterAll(() => resources.disposeAsync())
 
 /** Starts a session in the tenant of a key. Returns its cookie. */
 const signIn = async (apiKey: string) => {
-  const client = createAuthwireClient({ url: server.grpcUrl, apiKey, tls: { ca: authority.cert } })
+  const client = createAuthwireClient({ url: authwire.server.grpcUrl, apiKey, tls: { ca: authority.cert } })
   const user = { id: crypto.randomUUID(), email: "a@example.com", emailVerified: null }
   const { id: userId } = await client.adapter.createUser(user)
   const sessionToken = crypto.randomUUID()
@@ -68,7 +58,7 @@ const signIn = async (apiKey: string) => {
 }
 const check = async ({ cert, key }: Pick<Certificate, "cert" | "key">) => {
   const nodeOptions = { ca: authority.cert, cert, key }
-  const client = createClient(Authorization, createGrpcTransport({ baseUrl: server.grpcUrl, nodeOptions }))
+  const client = createClient(Authorization, createGrpcTransport({ baseUrl: authwire.server.grpcUrl, nodeOptions }))
   try {
     const { httpResponse } = await client.check({ attributes: { request: { http: { headers: { cookie } } } } })
     return httpResponse.case
@@ -79,7 +69,9 @@ const check = async ({ cert, key }: Pick<Certificate, "cert" | "key">) => {
 const authorize = async (client: Pick<Certificate, "cert" | "key"> | undefined, headers: OutgoingHttpHeaders = {}) => {
   const tls = { ca: authority.cert, ...(client && { cert: client.cert, key: client.key }) }
   const options = { ...tls, agent: false as const, headers: { cookie, ...headers } }
-  const [response] = (await once(https.get(`${server.httpUrl}/v1/authorize`, options), "response")) as [IncomingMessage]
+  const [response] = (await once(https.get(`${authwire.server.httpUrl}/v1/authorize`, options), "response")) as [
+    IncomingMessage,
+  ]
   response.resume()
   return response.statusCode
 }

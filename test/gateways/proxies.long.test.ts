@@ -1,9 +1,7 @@
-import type { AuthwireClient } from "@authwire/client"
-import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { freePort } from "@authwire/test-support/machine/free-port.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { type Application, startApplication } from "./application.js"
@@ -34,34 +32,26 @@ const behind = (kind: (typeof kinds)[number]) => {
   const key = staticKey(["sessions:introspect"])
   const operator = staticKey(["all"])
   const env = { AUTHWIRE_API_KEYS: JSON.stringify([key.entry, operator.entry]) }
-  let database: TestDatabase
-  let server: ServerProcess
-  let client: AuthwireClient
   let application: Application
   let proxy: Gateway
+  const authwire = useAuthwire("sqlite", { keys: false, env })
   beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
-    client = createAuthwireClient({ url: server.grpcUrl, apiKey: operator.text })
     application = await startApplication()
-    proxy = await kind.start({ authwire: server, apiKey: key.text, applicationPort: application.port })
+    proxy = await kind.start({ authwire: authwire.server, apiKey: key.text, applicationPort: application.port })
   })
   afterAll(async () => {
     await proxy?.stop()
     application?.close()
-    client?.close()
-    await server?.stop()
-    await database?.drop()
   })
 
   /** Creates a signed-in user. Returns its headers, and those with which the application is told the user. */
   const signIn = async (user: { id?: string; role?: string; name?: string } = {}) => {
     const { id = crypto.randomUUID(), ...more } = user
     const email = `${crypto.randomUUID()}@example.com`
-    const { id: userId } = await client.adapter.createUser({ id, email, emailVerified: null, ...more })
+    const { id: userId } = await authwire.client.adapter.createUser({ id, email, emailVerified: null, ...more })
     const sessionToken = crypto.randomUUID()
-    await client.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
-    const { sessions } = await client.sessions.listSessions({ userId })
+    await authwire.client.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
+    const { sessions } = await authwire.client.sessions.listSessions({ userId })
     const told = { "x-auth-user-id": [encodeURIComponent(userId)], "x-auth-session-id": [sessions[0]?.id] }
     return { userId, email, sessionToken, headers: [["cookie", `a=1; ${cookie}=${sessionToken}`] as const], told }
   }
@@ -81,12 +71,12 @@ const behind = (kind: (typeof kinds)[number]) => {
 
   test("a request without a session is not let through", async () => {
     const expired = await signIn()
-    await client.sessions.updateSession({
+    await authwire.client.sessions.updateSession({
       sessionToken: expired.sessionToken,
       expires: { seconds: 1n, nanos: 0 },
       updateMask: { paths: ["expires"] },
     })
-    const jwt = await client.jwt.encode({ token: { sub: "1" }, salt: cookie, secret: "", maxAge: -3600 })
+    const jwt = await authwire.client.jwt.encode({ token: { sub: "1" }, salt: cookie, secret: "", maxAge: -3600 })
     const strangers: NonNullable<Visit["headers"]>[] = [
       [],
       expired.headers,
@@ -128,7 +118,7 @@ const behind = (kind: (typeof kinds)[number]) => {
   test("the cookies of a large JWT arrive, and those that are too large are not taken for an outage", async () => {
     const jwtOf = async (bytes: number) => {
       const token = { sub: "7", padding: "x".repeat(bytes) }
-      const jwt = await client.jwt.encode({ token, salt: cookie, secret: "" })
+      const jwt = await authwire.client.jwt.encode({ token, salt: cookie, secret: "" })
       return [
         ["cookie", (jwt.match(/.{1,3936}/g) ?? []).map((one, at) => `${cookie}.${at}=${one}`).join("; ")] as const,
       ]
@@ -148,7 +138,7 @@ const behind = (kind: (typeof kinds)[number]) => {
         : ["roles: admin,", "preflight: forward, roles: admin,"]
     const changes = [settings as [string, string]]
     const forwarding = await kind.start({
-      authwire: server,
+      authwire: authwire.server,
       apiKey: key.text,
       applicationPort: application.port,
       changes,
@@ -193,7 +183,7 @@ const behind = (kind: (typeof kinds)[number]) => {
   test("an outage rejects every request, is reported, and ends", async () => {
     const { headers } = await signIn()
     const args = [`--grpc-addr=127.0.0.1:${await freePort()}`, `--http-addr=127.0.0.1:${await freePort()}`]
-    const own = await startServer({ databaseUrl: database.url, keys: false, env, args })
+    const own = await startServer({ databaseUrl: authwire.database.url, keys: false, env, args })
     const behind = await kind.start({ authwire: own, apiKey: key.text, applicationPort: application.port })
     later(behind.stop)
     const askOwn = (one: Visit) => visit(behind.url, one)
@@ -207,7 +197,7 @@ const behind = (kind: (typeof kinds)[number]) => {
       }
     })
     expect(arrived).toEqual([])
-    const again = await startServer({ databaseUrl: database.url, keys: false, env, args })
+    const again = await startServer({ databaseUrl: authwire.database.url, keys: false, env, args })
     later(() => again.stop())
     await until(async () => (await askOwn({ headers })).status === 200)
   })
@@ -219,7 +209,7 @@ const behind = (kind: (typeof kinds)[number]) => {
     const { headers } = await signIn()
     const other = staticKey(["sessions:read"])
     const own = await startServer({
-      databaseUrl: database.url,
+      databaseUrl: authwire.database.url,
       keys: false,
       env: { AUTHWIRE_API_KEYS: JSON.stringify([other.entry]) },
     })
@@ -242,11 +232,11 @@ const behind = (kind: (typeof kinds)[number]) => {
     const { headers, sessionToken, email } = await signIn()
     await ask({ headers })
     await ask({ headers: [["authorization", `Bearer ${sessionToken}`]] })
-    await until(() => server.log().includes("Authorization/Check"))
+    await until(() => authwire.server.log().includes("Authorization/Check"))
     // The secret is base64url, which may contain "_", so splitting the key at "_" could yield a single letter.
     const secretOfKey = key.text.slice(`awk_${key.id}_`.length)
     for (const secret of [sessionToken, email, secretOfKey]) {
-      expect(server.output()).not.toContain(secret)
+      expect(authwire.server.output()).not.toContain(secret)
       expect(proxy.output()).not.toContain(secret)
     }
   })

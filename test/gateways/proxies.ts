@@ -5,7 +5,8 @@ import net from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { freePort } from "@authwire/test-support/machine/free-port.js"
-import { findEnvoy, findNginx } from "@authwire/test-support/machine/gateways.js"
+import { findEnvoy } from "@authwire/test-support/machine/gateways.js"
+import { findProgram } from "@authwire/test-support/machine/tools.js"
 import type { ServerProcess } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 
@@ -56,7 +57,7 @@ export const envoy: Kind = {
 
 export const nginx: Kind = {
   name: "nginx",
-  program: findNginx(),
+  program: findProgram("nginx"),
   async start({ authwire, apiKey, applicationPort, changes = [] }) {
     const port = await freePort()
     const folder = mkdtempSync(join(runFolder(), "nginx-"))

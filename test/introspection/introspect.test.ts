@@ -1,13 +1,12 @@
-import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { SessionStrategy } from "@authwire/proto"
 import { type AuthApp, authApp } from "@authwire/test-support/applications/auth-app.js"
 import { moment } from "@authwire/test-support/applications/sign-in.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { timestampDate, timestampMs } from "@bufbuild/protobuf/wkt"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 // Cookies of a real Auth(), over a real socket. Introspect must return the same as Auth.js.
 
@@ -18,20 +17,11 @@ const nobody = { active: false }
 const target = serviceDatabase()
 
 describe("IntrospectionService", () => {
-  let authwire: Authwire
-  let client: AuthwireClient
-  beforeAll(async () => {
-    authwire = await startAuthwire(target)
-    client = createAuthwireClient({ url: authwire.server.grpcUrl })
-  })
-  afterAll(async () => {
-    client.close()
-    await authwire.close()
-  })
+  const authwire = useAuthwire(target)
 
   const ask = async (headers: Record<string, string>, more: object = {}) => {
     const list = Object.entries(headers).map(([name, value]) => ({ name, value }))
-    const { $typeName, ...answer } = await client.introspection.introspect({ headers: list, ...more })
+    const { $typeName, ...answer } = await authwire.client.introspection.introspect({ headers: list, ...more })
     return answer
   }
   /** The whole response to a request without a session. */
@@ -60,7 +50,7 @@ describe("IntrospectionService", () => {
       const said = await app.session()
       expect(said?.user).toMatchObject({ email })
       const userId = said?.user?.id as string
-      const [session] = (await client.sessions.listSessions({ userId })).sessions
+      const [session] = (await authwire.client.sessions.listSessions({ userId })).sessions
 
       const answer = await ask({ Cookie: app.cookieHeader() })
       expect(answer).toMatchObject({
@@ -123,7 +113,7 @@ describe("IntrospectionService", () => {
 
       // As HTTP/2 may send them: each cookie in its own header, in any order.
       const crumbs = [...app.cookies].reverse().map(([each, value]) => ({ name: "cookie", value: `${each}=${value}` }))
-      expect(await client.introspection.introspect({ headers: crumbs })).toMatchObject({ active: true, sub })
+      expect(await authwire.client.introspection.introspect({ headers: crumbs })).toMatchObject({ active: true, sub })
       if (parts.length > 1) {
         const without = [...app.cookies].filter(([each]) => each !== parts[1]).map((pair) => pair.join("="))
         expect(await ask({ cookie: without.join("; ") })).toEqual(silent)
@@ -131,7 +121,7 @@ describe("IntrospectionService", () => {
 
       const byUser = await ask({ cookie: app.cookieHeader() }, { withUser: true })
       expect(byUser).toMatchObject({ active: true, user: { id: sub, email } })
-      await client.users.deleteUser({ id: sub })
+      await authwire.client.users.deleteUser({ id: sub })
       expect(await ask({ cookie: app.cookieHeader() }, { withUser: true })).toEqual(silent)
 
       await app.signOut()

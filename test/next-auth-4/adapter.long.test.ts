@@ -8,9 +8,9 @@ import {
 import { SessionStrategy } from "@authwire/proto"
 import { authApp } from "@authwire/test-support/applications/auth-app.js"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { startAuthwire, useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { testSecret } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals"
+import { beforeAll, describe, expect, jest, test } from "@jest/globals"
 import { type Application4, application4, hasNextAuth4, loadJwt4, type Options4 } from "./next-auth.js"
 
 const cookie = "next-auth.session-token"
@@ -18,13 +18,11 @@ const strategies = ["database", "jwt"] as const
 
 // The real next-auth 4 and the real Auth.js, with an Authwire process.
 ;(hasNextAuth4() ? describe : describe.skip)("next-auth 4 with AuthwireAdapter", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
   let jwt4: ReturnType<typeof RemoteJwt>
   beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
     jwt4 = RemoteJwt({ url: authwire.server.grpcUrl, nextAuth4: true })
   })
-  afterAll(() => authwire.close())
 
   const address = () => `${crypto.randomUUID()}@example.com`
   /** An application of next-auth 4. It has its own secret, because Authwire has that of the sessions. */

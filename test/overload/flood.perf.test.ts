@@ -1,15 +1,11 @@
 import { describeServer } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { expect, test } from "@jest/globals"
 import { allIsWell, flood } from "./flooding.js"
 
 // Not on SQLite, where statements run synchronously, so that no calls queue up that could be rejected.
 describeServer("more calls than can be answered", (target) => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target)
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(target)
 
   test("thousands are answered, thousands are rejected, and within five seconds calls succeed again", async () => {
     const { answered, rejected } = await flood(authwire)

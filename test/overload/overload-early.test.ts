@@ -1,21 +1,15 @@
 import { describeServer } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
 import { until } from "@authwire/test-support/until.js"
 import { ConnectError } from "@connectrpc/connect"
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { expect, test } from "@jest/globals"
 import { carriers } from "../transports/carriers.js"
 
 describeServer("calls that are rejected before they begin", (target) => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target, [
-      "--max-active-calls=2",
-      "--audit-log=stderr",
-      "--database-statement-timeout-ms=30000",
-    ])
+  const authwire = useAuthwire(target, {
+    args: ["--max-active-calls=2", "--audit-log=stderr", "--database-statement-timeout-ms=30000"],
   })
-  afterAll(() => authwire.close())
 
   // Fewer than the number per second up to which rejections are logged one by one.
   test("are in the audit log, over every transport", async () => {

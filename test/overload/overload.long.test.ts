@@ -3,18 +3,14 @@ import { Health, HealthCheckResponse_ServingStatus as Status } from "@authwire/p
 import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
 import { rejection } from "@authwire/test-support/connections/rejected.js"
 import { describeServer } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
 import { createClient } from "@connectrpc/connect"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 import { carriers } from "../transports/carriers.js"
 
 describeServer("the limit of two active writes is reached", (target) => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-active-calls=2", "--database-statement-timeout-ms=30000"])
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(target, { args: ["--max-active-calls=2", "--database-statement-timeout-ms=30000"] })
 
   describe.each(carriers)("$name", (carrier) => {
     test("S-45: one more write is rejected, and admitted when a write has ended; reads and tokens go on", async () => {

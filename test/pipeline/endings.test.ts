@@ -2,9 +2,9 @@ import { UserService } from "@authwire/proto"
 import { errorOf, frame, messageOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
 import { describeServer, serviceServer } from "@authwire/test-support/databases/databases.js"
 import { withHeldRow } from "@authwire/test-support/databases/held-row.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 import { linesOf } from "../transports/world.js"
 
 const { getUser, updateUser } = UserService.method
@@ -12,11 +12,7 @@ const ok = { code: "OK", reason: undefined }
 const transports = ["grpc", "http"] as const
 
 describeServer("waiting calls of a pipeline", (target) => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target)
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(target)
 
   describe.each(transports)("through the %s listener", (transport) => {
     const opened = async () => {
@@ -102,11 +98,7 @@ describeServer("waiting calls of a pipeline", (target) => {
 
 describe("when the service is about to stop", () => {
   const target = serviceServer() ?? "sqlite"
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target)
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(target)
 
   describe.each(transports)("through the %s listener", (transport) => {
     const startAndOpen = async () => {

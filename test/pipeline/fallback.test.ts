@@ -1,34 +1,25 @@
 import { type Http2Proxy, http2Proxy, type Passage } from "@authwire/test-support/connections/http2-proxy.js"
 import { outcome, type PipelineClient, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
-import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 
 const target = serviceDatabase()
 
 describe("a client behind a proxy, with a server", () => {
-  let database: TestDatabase
-  let server: ServerProcess
   let proxy: Http2Proxy
   let client: PipelineClient
   let laterMs = 0
-  beforeAll(async () => {
-    database = await createDatabase(target)
-    server = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"] })
-  })
+  const authwire = useAuthwire(target, { args: ["--log-level=warn"] })
   beforeEach(async () => {
-    proxy = await http2Proxy(server.grpcUrl)
+    proxy = await http2Proxy(authwire.server.grpcUrl)
     // The wall clock is constant, so that a busy machine does not look like one that was suspended.
     client = pipelineClient({ url: proxy.url, now: () => performance.now() + laterMs, wallClock: () => 0 })
   })
   afterEach(async () => {
     client.close()
     await proxy.close()
-  })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
   })
 
   const read = () => outcome(client.adapter.getUser("nobody"))
@@ -113,6 +104,6 @@ describe("a client behind a proxy, with a server", () => {
   )
 
   async function users(): Promise<number> {
-    return Number((await database.query("SELECT COUNT(*) AS n FROM users"))[0]?.n)
+    return Number((await authwire.database.query("SELECT COUNT(*) AS n FROM users"))[0]?.n)
   }
 })

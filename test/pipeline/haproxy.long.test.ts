@@ -1,16 +1,17 @@
 import { createAuthwireClient } from "@authwire/client"
-import { findHaProxy, startHaProxy } from "@authwire/test-support/connections/haproxy.js"
+import { startHaProxy } from "@authwire/test-support/connections/haproxy.js"
 import { outcome, pipelineClient, startReplicas, tally } from "@authwire/test-support/connections/pipeline.js"
 import { createDatabase, describeServer } from "@authwire/test-support/databases/databases.js"
 import { withHeldRow } from "@authwire/test-support/databases/held-row.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { findProgram } from "@authwire/test-support/machine/tools.js"
 import { expect, test } from "@jest/globals"
 import { clientOver } from "../../client/src/client.js"
 import { grpcTransportOf } from "../../client/src/transport/grpc.js"
 import { load } from "./load.js"
 
 const later = endsAfterEach()
-const program = findHaProxy()
+const program = findProgram("haproxy")
 
 /** The pause between two checks of a connection by the client, in milliseconds. */
 const checkMs = 100

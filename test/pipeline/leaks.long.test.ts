@@ -5,16 +5,12 @@ import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { pipelineClient } from "@authwire/test-support/connections/pipeline.js"
 import { type RawPipeline, rawPipelines } from "@authwire/test-support/connections/raw-pipeline.js"
-import {
-  createDatabase,
-  serviceDatabase,
-  type TestDatabase,
-  tcpProxy,
-} from "@authwire/test-support/databases/databases.js"
+import { createDatabase, serviceDatabase, tcpProxy } from "@authwire/test-support/databases/databases.js"
 import { type Heap, heapTold, openHeap } from "@authwire/test-support/machine/heap.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 
 /** A call that needs no database. */
 const introspect = (id: number) => ({ id, method: "authwire.v1.IntrospectionService/Introspect" })
@@ -23,18 +19,11 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 const target = serviceDatabase()
 
 describe(`a server on ${target} leaks no memory`, () => {
-  let database: TestDatabase
-  let server: ServerProcess
   let heap: Heap
+  const authwire = useAuthwire(target, { args: ["--log-level=warn"], env: heapTold })
   beforeAll(async () => {
-    database = await createDatabase(target)
-    server = await startServer({ databaseUrl: database.url, args: ["--log-level=warn"], env: heapTold })
-    heap = await openHeap(server)
-  })
-  afterAll(async () => {
-    heap.close()
-    await server.stop()
-    await database.drop()
+    heap = await openHeap(authwire.server)
+    authwire.later(async () => heap.close())
   })
 
   /** Returns the growth of the server's heap per unit of work after a warm-up, in bytes. */
@@ -47,7 +36,7 @@ describe(`a server on ${target} leaks no memory`, () => {
   }
 
   test("for 100,000 cancelled calls", async () => {
-    const client = pipelineClient({ url: server.grpcUrl })
+    const client = pipelineClient({ url: authwire.server.grpcUrl })
     const cancelled = async (count: number) => {
       for (let done = 0; done < count; done += 500) {
         const giveUp = new AbortController()
@@ -66,7 +55,7 @@ describe(`a server on ${target} leaks no memory`, () => {
   })
 
   test("for 200,000 calls on one stream", async () => {
-    const raw = rawPipelines(server.grpcUrl)
+    const raw = rawPipelines(authwire.server.grpcUrl)
     const stream = raw.open()
     let answers = 0
     let sent = 0
@@ -97,13 +86,13 @@ describe(`a server on ${target} leaks no memory`, () => {
     const streams = async (count: number) => {
       for (let done = 0; done < count; done += 1000) {
         // HTTP/2 does not accept many more resets than these on one connection.
-        const raw = rawPipelines(server.grpcUrl)
+        const raw = rawPipelines(authwire.server.grpcUrl)
         for (let batch = 0; batch < 250; batch++)
           await Promise.all(Array.from({ length: 4 }, (_, index) => use(raw.open(), index % 2 === 0)))
         raw.close()
       }
     }
-    const files = () => readdirSync(`/proc/${server.pid}/fd`).length
+    const files = () => readdirSync(`/proc/${authwire.server.pid}/fd`).length
     await streams(1)
     const before = files()
     expect(await growth(20_000, streams)).toBeLessThan(100)

@@ -8,8 +8,8 @@ import {
   openBarePipeline,
 } from "@authwire/test-support/connections/bare-pipeline.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { describe, expect, test } from "@jest/globals"
 import { limits } from "../../server/src/transport/limits/limits.js"
 import { linesOf } from "../transports/world.js"
 
@@ -26,11 +26,7 @@ const idsOf = (answers: readonly { id: number }[]) => answers.map(({ id }) => id
 const numbers = (from: number, count: number) => Array.from({ length: count }, (_, n) => from + n)
 
 describe.each(transports)("PipelineService.Pipeline, through the %s listener", (transport) => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-message-bytes=1048576"])
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(target, { args: ["--max-message-bytes=1048576"] })
   const open = (header?: Record<string, string>) => openBarePipeline(authwire.server[`${transport}Url`], header)
   /** Opens a stream and waits for its settings. */
   const opened = async (header?: Record<string, string>): Promise<BarePipeline> => {

@@ -1,5 +1,5 @@
-import { once } from "node:events"
 import { createServer } from "node:net"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { outcome, pipelineClient } from "@authwire/test-support/connections/pipeline.js"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
@@ -26,11 +26,10 @@ describe("an outage", () => {
     const server = createServer((socket) => {
       attempts++
       socket.destroy()
-    }).listen(0, "127.0.0.1")
-    await once(server, "listening")
+    })
+    const port = await listen(server)
     await using resources = new AsyncDisposableStack()
     resources.defer(() => void server.close())
-    const { port } = server.address() as { port: number }
     let nowMs = 0
     const client = pipelineClient({ url: `http://127.0.0.1:${port}`, now: () => nowMs })
     resources.defer(() => client.close())

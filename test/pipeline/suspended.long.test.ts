@@ -6,19 +6,15 @@ import { codeBelow } from "@authwire/test-support/applications/pages.js"
 import { tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Later, withEndings } from "@authwire/test-support/endings.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { describe, expect, test } from "@jest/globals"
 
 /** The deadline of every call. On a dead connection it passes. */
 const timeoutMs = 10_000
 /** The time after which the client would itself notice that a connection is dead. */
 const noticeMs = 20_000
 
-let authwire: Authwire
-beforeAll(async () => {
-  authwire = await startAuthwire(serviceDatabase())
-})
-afterAll(() => authwire.close())
+const authwire = useAuthwire(serviceDatabase())
 
 async function openProxy(later: Later, listener: "grpcUrl" | "httpUrl" = "grpcUrl") {
   const proxy = await tcpProxy(Number(new URL(authwire.server[listener]).port))

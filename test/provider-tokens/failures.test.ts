@@ -1,4 +1,3 @@
-import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type ServerResponse } from "node:http"
 import { createServer as createTlsServer } from "node:https"
@@ -6,6 +5,7 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AccountService } from "@authwire/proto"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { authority, serverCertificate } from "@authwire/test-support/processes/certificates.js"
@@ -51,8 +51,7 @@ const content = (more: object = {}) => ({
 })
 
 beforeAll(async () => {
-  provider.listen(0, "127.0.0.1")
-  await once(provider, "listening")
+  await listen(provider)
   database = await createDatabase("sqlite")
   file = providersFile(content())
   auditLog = join(folder, "audit.jsonl")
@@ -169,13 +168,11 @@ test("a provider gets no request unless its certificate is valid, of its host, a
       request.resume()
       handle(response)
     })
-    server.listen(0, "127.0.0.1")
-    await once(server, "listening")
+    const tokenEndpoint = `https://127.0.0.1:${await listen(server)}`
     later(async () => {
       server.closeAllConnections()
       server.close()
     })
-    const tokenEndpoint = urlOf(server).replace("http:", "https:")
     providers[name] = entryOf({ issuer: tokenEndpoint, tokenEndpoint })
   }
   const ca = join(folder, "ca.pem")

@@ -1,8 +1,7 @@
-import { once } from "node:events"
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
 import { setTimeout as delay } from "node:timers/promises"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { serviceDatabase, type TestDatabase, tcpProxy } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
@@ -34,10 +33,8 @@ const rotated = { access_token: "a2", refresh_token: "r2", token_type: "bearer",
 let provider: Provider
 
 beforeAll(async () => {
-  server.listen(0, "127.0.0.1")
-  await once(server, "listening")
   provider = {
-    tokenEndpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`,
+    tokenEndpoint: `http://127.0.0.1:${await listen(server)}/token`,
     issuer: undefined,
     clientId: "app",
     clientIdName: "client_id",

@@ -1,7 +1,6 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto"
-import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import Provider from "oidc-provider"
 
 /**
@@ -35,9 +34,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   let gate: Promise<void> | undefined
   let held = 0
   const server = createServer()
-  server.listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://127.0.0.1:${await listen(server)}`
   const provider = new Provider(issuer, {
     clients: [
       {

@@ -1,5 +1,5 @@
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import {
   createDatabase,
   type ServerEngine,
@@ -146,12 +146,11 @@ describe("a replica is lost while it refreshes a token", () => {
       asks++
       answer = (body) => response.setHeader("content-type", "application/json").end(JSON.stringify(body))
     })
-    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve))
+    const issuer = `http://127.0.0.1:${await listen(silent)}`
     later(async () => {
       silent.closeAllConnections()
       silent.close()
     })
-    const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
     const file = (of: Parameters<typeof entryOf>[0]) => providersFile({ default: { oidc: entryOf(of) } })
     const [lost, ...others] = await Promise.all([
       startReplica(database, file({ issuer, tokenEndpoint: `${issuer}/token` })),

@@ -1,7 +1,6 @@
-import { once } from "node:events"
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
+import { listen } from "@authwire/test-support/connections/listen.js"
 
 /** The tokens that a provider has just issued. */
 export interface Issued {
@@ -67,9 +66,7 @@ export async function startRotatingGrants(): Promise<RotatingGrants> {
     if (!answer.isRejection) grant.valid = next.refresh
     send(answer)
   })
-  server.listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://127.0.0.1:${await listen(server)}`
   const endpoint: RotatingGrants = {
     issuer,
     tokenEndpoint: `${issuer}/token`,

@@ -2,19 +2,15 @@ import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
 import { hasTool } from "@authwire/test-support/machine/tools.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { describe, expect, test } from "@jest/globals"
 
 describe("the README", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
   const adjusted = (text: string) =>
     text
       .replaceAll("127.0.0.1:50051", new URL(authwire.server.grpcUrl).host)
       .replaceAll("127.0.0.1:8080", new URL(authwire.server.httpUrl).host)
-  beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
-  })
-  afterAll(() => authwire.close())
 
   const commands = codeBelow("README.md", "Look inside").flatMap((block) => block.trim().split("\n"))
   const runnable = commands.filter((command) => hasTool(command.split(" ", 1)[0] as string))

@@ -7,7 +7,7 @@ import { type AttackConnection, attackConnection, endOf, takesNothing } from "@a
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { describeServer } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach, withEndings } from "@authwire/test-support/endings.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { whileFull } from "@authwire/test-support/processes/full.js"
 import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
@@ -160,11 +160,7 @@ test("the large headers that /v1/authorize accepts count against the request lim
 })
 
 describeServer("calls beyond the concurrency limit", (database) => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(database, ["--max-active-calls=2"])
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(database, { args: ["--max-active-calls=2"] })
 
   test("are rejected after their headers, at both listeners", async () => {
     const { grpcUrl, httpUrl } = authwire.server

@@ -2,10 +2,10 @@ import { createAuthwireClient } from "@authwire/client"
 import { describeServer, serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { lockTable } from "@authwire/test-support/databases/server-sql.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { startAuthwire, useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 const expires = new Date("2099-12-31T00:00:00Z")
 const range = (count: number) => Array.from({ length: count }, (_, n) => n)
@@ -16,11 +16,7 @@ const range = (count: number) => Array.from({ length: count }, (_, n) => n)
 const soonMs = 6_000
 
 describeServer("rows that another transaction has locked", (target) => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target)
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(target)
   const later = endsAfterEach()
 
   /** Connects a client to the service that uses a server, and creates other users. */

@@ -3,8 +3,8 @@ import { type BarePipeline, frame, openBarePipeline } from "@authwire/test-suppo
 import { describeServer } from "@authwire/test-support/databases/databases.js"
 import { type HeldRow, withHeldRow } from "@authwire/test-support/databases/held-row.js"
 import { type Heap, heapTold, openHeap } from "@authwire/test-support/machine/heap.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { beforeAll, expect, test } from "@jest/globals"
 
 const { updateUser } = UserService.method
 const mebibyte = 2 ** 20
@@ -13,15 +13,11 @@ const budgetBytes = 10 * mebibyte
 const header = Object.fromEntries(Array.from({ length: 63 }, (_, n) => [`x-${n}`, "x".repeat(8_000)]))
 
 describeServer("waiting calls of a pipeline", (target) => {
-  let authwire: Authwire
+  const authwire = useAuthwire(target, { env: heapTold })
   let heap: Heap
   beforeAll(async () => {
-    authwire = await startAuthwire(target, [], heapTold)
     heap = await openHeap(authwire.server)
-  })
-  afterAll(async () => {
-    heap.close()
-    await authwire.close()
+    authwire.later(async () => heap.close())
   })
 
   const withPipeline = (work: (pipeline: BarePipeline, row: HeldRow) => Promise<void>) =>

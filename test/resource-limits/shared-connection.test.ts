@@ -5,31 +5,21 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { AuthwireAdapter, type AuthwireOptions, createAuthwireClient, RemoteJwt } from "@authwire/client"
 import { type TcpProxy, tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 
 const repository = fileURLToPath(new URL("../..", import.meta.url))
 
 // Each test has its own proxy, whose URL is unique, so that no channel of another test is shared.
 describe("clients of one process", () => {
   const [first, second] = [staticKey(["all"]), staticKey(["all"])]
-  let database: TestDatabase
-  let server: ServerProcess
   let proxy: TcpProxy
   let options: AuthwireOptions & { apiKey: string }
-  beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify([first.entry, second.entry]) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
-  })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
-  })
+  const authwire = useAuthwire("sqlite", { keys: [first, second] })
   beforeEach(async () => {
-    proxy = await tcpProxy(Number(new URL(server.grpcUrl).port))
+    proxy = await tcpProxy(Number(new URL(authwire.server.grpcUrl).port))
     options = { url: `http://127.0.0.1:${proxy.port}`, apiKey: first.text }
   })
   afterEach(() => proxy.close())

@@ -3,36 +3,32 @@ import { mkdtempSync } from "node:fs"
 import { createServer } from "node:net"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { type TcpProxy, tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { hasRuntimes, runJson, runtimes } from "@authwire/test-support/machine/runtimes.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { expected } from "./expected.js"
 import type { SignIn, SignInOptions } from "./programs/sign-in-worker.js"
 import type { SuiteOptions } from "./programs/suite.js"
 
 /** Returns a URL whose port was closed. */
 async function unreachable(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as { port: number }
+  const server = createServer()
+  const port = await listen(server)
   server.close()
   await once(server, "close")
   return `http://127.0.0.1:${port}`
 }
 
 ;(hasRuntimes() ? describe : describe.skip)("the adapter against a real service", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire(serviceDatabase())
   let silent: TcpProxy
   beforeAll(async () => {
-    authwire = await startAuthwire(serviceDatabase())
     silent = await tcpProxy(Number(new URL(authwire.server.grpcUrl).port))
     silent.hang()
-  })
-  afterAll(async () => {
-    await silent.close()
-    await authwire.close()
+    authwire.later(silent.close)
   })
 
   // Evaluated when the tests are defined, even if the runtimes are not installed.

@@ -1,11 +1,11 @@
 import { TokenService } from "@authwire/proto"
 import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
 import { http1Options } from "@authwire/test-support/connections/http1.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { testSecret } from "@authwire/test-support/processes/server.js"
 import { type Client, createClient } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 import { base64url, forge } from "../../token/test/forge.js"
 import { derive } from "../../token/vectors/issue.js"
 import { failureOf } from "../transports/world.js"
@@ -36,10 +36,9 @@ const readable: [string, string][] = [
 ]
 
 describe("S-33: a token whose claims some client could not read is malformed", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
   const clients: Client<typeof TokenService>[] = []
   beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
     const { server, client } = authwire
     clients.push(
       createClient(TokenService, createGrpcTransport({ baseUrl: server.grpcUrl })),
@@ -50,7 +49,6 @@ describe("S-33: a token whose claims some client could not read is malformed", (
       client.tokens,
     )
   })
-  afterAll(() => authwire.close())
   const headers = (...tokens: string[]) => [
     { name: "cookie", value: tokens.map((token, at) => `${sessionCookie}${at === 0 ? "" : ".0"}=${token}`).join("; ") },
   ]

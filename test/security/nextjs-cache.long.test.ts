@@ -1,5 +1,5 @@
 import { createNextApp, hasNextjs, type NextApp, type NextServer } from "@authwire/test-support/applications/nextjs.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
 const modes = [
@@ -16,13 +16,12 @@ const segments = runtimes.flatMap((runtime) => modes.map((mode) => [runtime, mod
 
 // `next start` runs twice on one build, because its disk cache survives a restart.
 ;(hasNextjs() ? describe : describe.skip)("@authwire/client/edge in Next.js", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
   let app: NextApp
   let next: NextServer
   /** A session of the first run for each segment, which is deleted before the second run. */
   const lasting = new Map<string, string>()
   beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
     app = createNextApp({ AUTHWIRE_HTTP_URL: authwire.server.httpUrl })
     for (const [runtime, mode] of segments) {
       const settings = `export const runtime = "${runtime}"\nexport const fetchCache = "${mode}"\n`
@@ -36,7 +35,6 @@ const segments = runtimes.flatMap((runtime) => modes.map((mode) => [runtime, mod
   }, 300_000)
   afterAll(async () => {
     app.remove()
-    await authwire.close()
   })
 
   describe.each(["first", "second"])("in the %s run", (run) => {

@@ -1,9 +1,8 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 import { connect } from "node:net"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 
 const path = "/authwire.v1.UserService/GetUser"
 
@@ -33,18 +32,12 @@ const requests: readonly (readonly [string, number, string])[] = [
 ]
 
 describe("S-34: no cache may store a response of", () => {
-  let database: TestDatabase
-  let server: ServerProcess
   let metricsUrl: string
-  beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    const args = ["--metrics-addr=127.0.0.1:0", "--handshake-timeout-ms=2000", "--max-message-bytes=65536"]
-    server = await startServer({ databaseUrl: database.url, args })
-    metricsUrl = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] ?? ""
+  const authwire = useAuthwire("sqlite", {
+    args: ["--metrics-addr=127.0.0.1:0", "--handshake-timeout-ms=2000", "--max-message-bytes=65536"],
   })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
+  beforeAll(async () => {
+    metricsUrl = /^authwire: metrics at (\S+)$/m.exec(authwire.server.output())?.[1] ?? ""
   })
 
   /** Returns all data until the connection ends, after the last response or without one. */
@@ -63,7 +56,7 @@ describe("S-34: no cache may store a response of", () => {
   test.each([...calls, ...requests, ["a probe", 200, "GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n"] as const])(
     "the HTTP listener over HTTP/1.1: %s",
     async (_, status, request) => {
-      const answer = await answerOf(server.httpUrl, request)
+      const answer = await answerOf(authwire.server.httpUrl, request)
       expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
       expect(answer.toLowerCase()).toContain("\r\ncache-control: no-store\r\n")
     },
@@ -91,7 +84,7 @@ describe("S-34: no cache may store a response of", () => {
     ["a probe", 200, { ":method": "GET", ":path": "/healthz" }, ""],
     ["a tunnel", 405, { ":method": "CONNECT", ":authority": "a:1" }, ""],
   ])("the HTTP listener over HTTP/2: %s", async (_, status, headers, body) => {
-    const session = http2.connect(server.httpUrl)
+    const session = http2.connect(authwire.server.httpUrl)
     const isTunnel = headers[":method"] === "CONNECT"
     const stream = session.request({ ...(isTunnel ? {} : { ":method": "POST", ":path": path }), ...headers })
     stream.end(body === "" ? undefined : body)
@@ -101,7 +94,7 @@ describe("S-34: no cache may store a response of", () => {
   })
 
   test.each([path, "/nothing"])("the gRPC listener: %s", async (to) => {
-    const session = http2.connect(server.grpcUrl)
+    const session = http2.connect(authwire.server.grpcUrl)
     const stream = session.request({ ":method": "POST", ":path": to, "content-type": "application/grpc" })
     stream.end("\0\0\0\0\0")
     const [response] = (await once(stream, "response")) as [http2.IncomingHttpHeaders]

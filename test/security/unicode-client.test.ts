@@ -1,7 +1,7 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import * as edge from "@authwire/client/edge"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { ConnectError } from "@connectrpc/connect"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 
@@ -12,16 +12,14 @@ const lone = "\ud800"
 const rule = "must be well-formed Unicode"
 
 describe("S-32: the client sends no text that the encoding would change", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
   const clients: Record<string, AuthwireClient> = {}
   beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
     clients.grpc = createAuthwireClient({ url: authwire.server.grpcUrl })
     clients.edge = edge.createAuthwireClient({ url: authwire.server.httpUrl })
   })
   afterAll(async () => {
     for (const client of Object.values(clients)) client.close()
-    await authwire.close()
   })
 
   const account = { userId: "ada", type: "oidc", provider: "p", providerAccountId: "a" } as const

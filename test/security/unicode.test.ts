@@ -3,7 +3,7 @@ import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_det
 import { enveloped, header, pathOf } from "@authwire/test-support/attack/requests.js"
 import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
 import { errorOf, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { brokenRequest } from "@authwire/test-support/schema/breaches.js"
 import { unaryMethods } from "@authwire/test-support/schema/every-method.js"
 import { type TextPlace, textPlaces } from "@authwire/test-support/schema/text-places.js"
@@ -18,7 +18,7 @@ import {
   toBinary,
   toJson,
 } from "@bufbuild/protobuf"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 // A lone surrogate of UTF-16 is valid text in JavaScript and JSON, but cannot be encoded in UTF-8. It would be stored
 // and returned as U+FFFD, and two different names would become equal.
@@ -42,11 +42,7 @@ function requestWith(method: DescMethodUnary, place: TextPlace, text: string): J
 const nameOf = (method: DescMethodUnary) => `${method.parent.typeName}/${method.name}`
 
 describe("S-32: text with a lone surrogate is rejected in every place, and the error names the place", () => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire("sqlite")
   const tables = ["users", "accounts", "sessions", "verification_tokens", "authenticators"]
   const counts = () => Promise.all(tables.map((table) => authwire.rows(`SELECT count(*) AS count FROM ${table}`)))
 

@@ -1,9 +1,9 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import type { ServerProcess } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 
 const hour = 3_600_000
 
@@ -24,7 +24,7 @@ async function isKept({ adapter }: AuthwireClient, sessionToken: string): Promis
 const target = serviceDatabase()
 
 describe("AuthwireAdapter with the option sessionCache", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire(target, { args: ["--metrics-addr=127.0.0.1:0"] })
   let other: ServerProcess | undefined
   let near: AuthwireClient
   /** A client of another replica, if the database supports two processes. */
@@ -32,18 +32,12 @@ describe("AuthwireAdapter with the option sessionCache", () => {
   let userId: string
 
   beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--metrics-addr=127.0.0.1:0"])
-    if (target !== "sqlite") other = await startServer({ databaseUrl: authwire.database.url })
+    if (target !== "sqlite") other = await authwire.another()
     near = createAuthwireClient({ url: authwire.server.grpcUrl, sessionCache: {} })
     far = createAuthwireClient({ url: other?.grpcUrl ?? authwire.server.grpcUrl, sessionCache: { size: 500 } })
+    for (const client of [near, far]) authwire.later(async () => client.close())
     const user = { id: crypto.randomUUID(), name: "Ada", email: "ada@example.com", emailVerified: null }
     userId = (await authwire.adapter.createUser({ ...user, tags: { a: [1, null] } } as never)).id
-  })
-  afterAll(async () => {
-    near.close()
-    far.close()
-    await other?.stop()
-    await authwire.close()
   })
 
   async function signedIn(expiresInMs = hour) {

@@ -15,7 +15,6 @@ export function randomOf(seed: number): () => number {
 
 interface Event {
   at: number
-  order: number
   /** Undefined once it is cancelled. */
   run: (() => void) | undefined
 }
@@ -24,8 +23,8 @@ interface Event {
 export class Simulation {
   time = 0
   readonly random: () => number
-  #order = 0
-  readonly #heap: Event[] = []
+  /** The last one is the next. */
+  readonly #events: Event[] = []
 
   constructor(seed: number) {
     this.random = randomOf(seed)
@@ -45,8 +44,10 @@ export class Simulation {
 
   /** Schedules a call. Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void {
-    const event: Event = { at: this.time + Math.max(0, ms), order: this.#order++, run }
-    this.#push(event)
+    const event: Event = { at: this.time + Math.max(0, ms), run }
+    // After those of the same moment.
+    const at = this.#events.findLastIndex((other) => other.at > event.at) + 1
+    this.#events.splice(at, 0, event)
     return () => {
       event.run = undefined
     }
@@ -58,8 +59,8 @@ export class Simulation {
 
   /** Runs until a moment. Promises that an event has settled continue before the next event. */
   async run(until: number): Promise<void> {
-    for (let event = this.#heap[0]; event !== undefined && event.at <= until; event = this.#heap[0]) {
-      this.#pop()
+    for (let event = this.#events.at(-1); event !== undefined && event.at <= until; event = this.#events.at(-1)) {
+      this.#events.pop()
       if (event.run === undefined) continue
       this.time = event.at
       event.run()
@@ -67,39 +68,6 @@ export class Simulation {
     }
     this.time = until
   }
-
-  #push(event: Event): void {
-    const heap = this.#heap
-    let at = heap.length
-    heap.push(event)
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      if (!before(event, heap[parent] as Event)) break
-      heap[at] = heap[parent] as Event
-      at = parent
-    }
-    heap[at] = event
-  }
-
-  #pop(): void {
-    const heap = this.#heap
-    const last = heap.pop() as Event
-    if (heap.length === 0) return
-    let at = 0
-    for (;;) {
-      let child = 2 * at + 1
-      if (child >= heap.length) break
-      if (child + 1 < heap.length && before(heap[child + 1] as Event, heap[child] as Event)) child++
-      if (!before(heap[child] as Event, last)) break
-      heap[at] = heap[child] as Event
-      at = child
-    }
-    heap[at] = last
-  }
-}
-
-function before(one: Event, other: Event): boolean {
-  return one.at < other.at || (one.at === other.at && one.order < other.order)
 }
 
 /** A simulated process. Its clock runs slightly fast or slow. It can be frozen, alone or with its machine, and killed. */

@@ -1,14 +1,14 @@
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { SessionLimitAction, SessionPolicyService } from "@authwire/proto"
 import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire, tokenHash } from "@authwire/test-support/processes/authwire.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import { tokenHash, useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { run, type ServerProcess, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { decode } from "@authwire/token"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { type Client, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals"
+import { afterEach, beforeAll, describe, expect, test } from "@jest/globals"
 
 const target = serviceDatabase()
 const day = 86_400
@@ -16,7 +16,7 @@ const seconds = (count: number) => ({ seconds: BigInt(count) })
 const everyRule = { paths: ["max_age", "idle_timeout", "max_sessions", "at_limit"] }
 
 describe("the session policy of a tenant", () => {
-  let authwire: Authwire
+  const authwire = useAuthwire(target)
   let second: ServerProcess
   let client: AuthwireClient
   let other: AuthwireClient
@@ -24,17 +24,12 @@ describe("the session policy of a tenant", () => {
   let otherPolicies: Client<typeof SessionPolicyService>
 
   beforeAll(async () => {
-    authwire = await startAuthwire(target)
     client = authwire.client
-    second = await startServer({ databaseUrl: authwire.database.url })
+    second = await authwire.another()
     other = createAuthwireClient({ url: second.grpcUrl })
+    authwire.later(async () => other.close())
     policies = createClient(SessionPolicyService, createGrpcTransport({ baseUrl: authwire.server.grpcUrl }))
     otherPolicies = createClient(SessionPolicyService, createGrpcTransport({ baseUrl: second.grpcUrl }))
-  })
-  afterAll(async () => {
-    other.close()
-    await second.stop()
-    await authwire.close()
   })
   afterEach(async () => {
     await policies.updateSessionPolicy({ updateMask: everyRule })

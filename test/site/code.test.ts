@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { blocksOf } from "@authwire/test-support/applications/pages.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { authority, stranger } from "@authwire/test-support/processes/certificates.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { placedAt } from "./placements.js"
@@ -76,10 +76,9 @@ describe("the code of the pages", () => {
   mkdirSync(`${root}/build`, { recursive: true })
   // In this repository, so that the packages are found.
   const folder = mkdtempSync(`${root}/build/pages-`)
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
 
   beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
     writeFileSync(join(folder, "ca.crt"), authority.cert)
     const expires = new Date(Date.now() + 3_600_000)
     for (const [id, tokens] of Object.entries({ u: ["s", "other"], cached: ["cached"] })) {
@@ -89,7 +88,6 @@ describe("the code of the pages", () => {
     }
   })
   afterAll(async () => {
-    await authwire.close()
     rmSync(folder, { recursive: true })
   })
 

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { blocksOf, folderWithCheckout, runBlock } from "@authwire/test-support/applications/pages.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { hasTool } from "@authwire/test-support/machine/tools.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { placedAt } from "./placements.js"
@@ -31,16 +31,14 @@ const printed: readonly [page: string, block: number, output: RegExp][] = [
 describe("the commands of the pages", () => {
   const folder = folderWithCheckout()
   const checkout = join(folder, "authwire")
-  let authwire: Authwire
+  const authwire = useAuthwire("sqlite")
   /** Without tables, for a reader who moves over. */
   let empty: TestDatabase
 
   beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
     empty = await createDatabase("sqlite")
   })
   afterAll(async () => {
-    await authwire.close()
     await empty.drop()
     rmSync(folder, { recursive: true, force: true })
   })

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type Block, blocksOf, runBlock } from "@authwire/test-support/applications/pages.js"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { languages } from "@authwire/test-support/machine/languages.js"
 import { hasTool } from "@authwire/test-support/machine/tools.js"
-import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
+import { afterAll, describe, expect, test } from "@jest/globals"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const blocks = blocksOf("docs/other-languages.md")
@@ -19,20 +19,9 @@ const blocks = blocksOf("docs/other-languages.md")
 describe("docs/other-languages.md", () => {
   const key = staticKey(["all"])
   const folder = mkdtempSync(join(tmpdir(), "authwire-languages-"))
-  let database: TestDatabase
-  let server: ServerProcess
-
-  beforeAll(async () => {
-    symlinkSync(root, join(folder, "authwire"))
-    database = await createDatabase("sqlite")
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }
-    server = await startServer({ databaseUrl: database.url, keys: false, env })
-  })
-  afterAll(async () => {
-    await server?.stop()
-    await database?.drop()
-    rmSync(folder, { recursive: true, force: true })
-  })
+  symlinkSync(root, join(folder, "authwire"))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const authwire = useAuthwire("sqlite", { keys: [key] })
 
   for (const { name, folder: fence, tools } of languages) {
     const [commands, program, ...rest] = blocks.filter(({ heading }) => heading === name)
@@ -45,7 +34,7 @@ describe("docs/other-languages.md", () => {
         const { NODE_OPTIONS: _, ...inherited } = process.env as Record<string, string>
         const env = {
           ...inherited,
-          AUTHWIRE_URL: server.grpcUrl,
+          AUTHWIRE_URL: authwire.server.grpcUrl,
           AUTHWIRE_API_KEY: key.text,
           // The program has the name of the example, so it is built into a folder of its own. What Cargo compiles on the way
           // is shared with test/examples, which needs no symbols either.

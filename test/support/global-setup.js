@@ -7,18 +7,16 @@ import { hasAdapters } from "../import/fixtures.ts"
 import { hasChromium } from "./applications/chromium.ts"
 import { hasNextExample, hasNextjs } from "./applications/nextjs.ts"
 import { hasSite } from "./applications/site.ts"
-import { findHaProxy } from "./connections/haproxy.ts"
-import { findPgBouncer } from "./connections/pgbouncer.ts"
 import { createRunFolder, createServerProcess, findServer, mysqlPrograms, serverEngines } from "./databases/servers.ts"
 import teardown from "./global-teardown.js"
 import { hasDeployTools, hasReleaseTools, hasSystemdAnalyze } from "./machine/deploy.ts"
-import { findEnvoy, findNginx } from "./machine/gateways.ts"
+import { findEnvoy } from "./machine/gateways.ts"
 import { missingLanguages } from "./machine/languages.ts"
 import { hasNetworkNamespaces } from "./machine/network-namespace.ts"
 import { oldNode } from "./machine/old-node.ts"
 import { hasRuntimes } from "./machine/runtimes.ts"
 import { hasMountNamespaces } from "./machine/small-disk.ts"
-import { hasTool } from "./machine/tools.ts"
+import { findProgram, hasTool } from "./machine/tools.ts"
 import { hasTracedApplication } from "./machine/tracing.ts"
 import { bundleCommand } from "./processes/bundle.js"
 import { hasVersions } from "./processes/earlier.ts"
@@ -62,8 +60,8 @@ function leftOutOfLongTests() {
   if (!hasVersions()) leftOut.push("left out: upgrades, and clients of other versions (make earlier-install)")
   if (!hasAdapters()) leftOut.push("left out: the adapters of Auth.js (make adapters-install)")
   if (findEnvoy() === undefined) leftOut.push("left out: Envoy (make gateways-install)")
-  if (findNginx() === undefined) leftOut.push("left out: nginx (install nginx)")
-  if (findHaProxy() === undefined) leftOut.push("left out: HAProxy (install haproxy)")
+  if (findProgram("nginx") === undefined) leftOut.push("left out: nginx (install nginx)")
+  if (findProgram("haproxy") === undefined) leftOut.push("left out: HAProxy (install haproxy)")
   if (!hasNetworkNamespaces()) leftOut.push("left out: a silent network (needs root and ip of iproute2)")
   return leftOut
 }
@@ -93,7 +91,7 @@ export default async function setup() {
     if (!hasTool(tool)) leftOut.push(`left out: what needs ${tool} (${remedy})`)
   }
   leftOut.push(...missingLanguages(hasTool, isLong ? ["Java", "Rust"] : ["Go", "Python"]))
-  if (findPgBouncer() === undefined) leftOut.push("left out: a pooler of PostgreSQL (install pgbouncer)")
+  if (findProgram("pgbouncer") === undefined) leftOut.push("left out: a pooler of PostgreSQL (install pgbouncer)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
   if (isLong) leftOut.push(...leftOutOfLongTests())
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))

@@ -1,10 +1,9 @@
 import { execFile } from "node:child_process"
-import { once } from "node:events"
-import type { AddressInfo } from "node:net"
 import tls from "node:tls"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { AuthwireError, createAuthwireClient, type TlsOptions } from "@authwire/client"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import {
   authority,
@@ -57,9 +56,8 @@ describe("a client whose TLS does not match the service's reports the problem an
       const server = tls.createServer({ ...serverCertificate(), ALPNProtocols: ["h2", "http/1.1"], ...options })
       server.on("tlsClientError", (_, socket) => socket.destroy())
       server.on("secureConnection", (socket) => socket.on("error", () => {}))
-      await once(server.listen(0, "127.0.0.1"), "listening")
+      const url = `https://127.0.0.1:${await listen(server)}`
       resources.defer(() => void server.close())
-      const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
       urls[name] = { grpc: url, http: url }
     }
   }, 60_000)

@@ -2,34 +2,20 @@ import http2 from "node:http2"
 import net from "node:net"
 import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import {
-  authority,
-  type CertificateFolder,
-  certificateFolder,
-  serverCertificate,
-} from "@authwire/test-support/processes/certificates.js"
-import { run, type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { authority, certificateFolder, serverCertificate } from "@authwire/test-support/processes/certificates.js"
+import { run, testSecret } from "@authwire/test-support/processes/server.js"
+import { afterAll, describe, expect, test } from "@jest/globals"
 
 const sha256 = (pem: string) => pem.replace(/-----[^-]+-----|\s/g, "")
 
 describe("S-4: both transports with TLS", () => {
   const certificate = serverCertificate()
-  let folder: CertificateFolder
-  let database: TestDatabase
-  let server: ServerProcess
-  beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    folder = certificateFolder(certificate)
-    server = await startServer({ databaseUrl: database.url, args: [...folder.args, "--handshake-timeout-ms=1000"] })
-  })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
-    folder.remove()
-  })
-  const port = (transport: Listener) => Number(new URL(transport === "grpc" ? server.grpcUrl : server.httpUrl).port)
+  const folder = certificateFolder(certificate)
+  afterAll(folder.remove)
+  const authwire = useAuthwire("sqlite", { args: [...folder.args, "--handshake-timeout-ms=1000"] })
+  const port = (transport: Listener) =>
+    Number(new URL(transport === "grpc" ? authwire.server.grpcUrl : authwire.server.httpUrl).port)
   /** Returns the result of a handshake, or the code of its error. */
   const handshake = (transport: Listener, options: tls.ConnectionOptions) =>
     new Promise<{ protocol: string | null; alpn: string | false | null } | string>((resolve) => {
@@ -86,10 +72,10 @@ describe("S-4: both transports with TLS", () => {
   })
 
   test("answer calls, over HTTP/1.1 too, and use the certificate", async () => {
-    const client = createAuthwireClient({ url: server.grpcUrl, tls: { ca: authority.cert } })
+    const client = createAuthwireClient({ url: authwire.server.grpcUrl, tls: { ca: authority.cert } })
     expect(await client.adapter.getUser("nobody")).toBeNull()
     client.close()
-    const session = http2.connect(server.httpUrl, { ca: authority.cert })
+    const session = http2.connect(authwire.server.httpUrl, { ca: authority.cert })
     const stream = session.request({ ":path": "/healthz" })
     const [headers] = (await new Promise((resolve) => stream.once("response", (...args) => resolve(args)))) as [
       http2.IncomingHttpHeaders,

@@ -4,12 +4,12 @@ import { AuthwireError, RemoteJwt } from "@authwire/client"
 import { createAuthwireClient as createEdgeClient } from "@authwire/client/edge"
 import { TokenService } from "@authwire/proto"
 import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { nextAuth4 } from "@authwire/token"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 import type { Vectors } from "../../token/vectors/vector.js"
 
 const vectors: Vectors = JSON.parse(readFileSync(new URL("../../token/vectors.json", import.meta.url), "utf8"))
@@ -20,11 +20,7 @@ const atAnyTime = <T extends { name: string; clock?: "frozen" }>(list: T[]) =>
 const salt = "authjs.session-token"
 
 describe("TokenService", () => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire("sqlite")
   const tokens = () => authwire.client.tokens
 
   describe("the vectors that @auth/core made", () => {

@@ -1,6 +1,6 @@
 import http2 from "node:http2"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { describe, expect, test } from "@jest/globals"
 
 // No listener decompresses. What the gRPC specification says about that holds for every protocol.
 
@@ -8,11 +8,7 @@ const watch = "/grpc.health.v1.Health/Watch"
 const check = "/grpc.health.v1.Health/Check"
 
 describe("a compressed request", () => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire("sqlite")
 
   /** Sends a request, and returns the code, the message and the accepted encodings in the answer. */
   async function ask(listener: "grpcUrl" | "httpUrl", path: string, headers: object, body: Uint8Array) {

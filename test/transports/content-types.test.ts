@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import http2 from "node:http2"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { describe, expect, test } from "@jest/globals"
 
 const unary = "/authwire.v1.UserService/GetUser"
 const streaming = "/grpc.health.v1.Health/Watch"
@@ -29,11 +29,7 @@ const wrong = [
 ]
 
 describe("a listener takes a request by its content type", () => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire("sqlite")
 
   /** Sends a message without fields, in the form that the content type asks for. */
   async function ask(url: string, path: string, type: string) {

@@ -2,7 +2,7 @@ import type { AuthwireClient } from "@authwire/client"
 import { type HeldRow, withHeldRow } from "@authwire/test-support/databases/held-row.js"
 import type { CallOptions } from "@connectrpc/connect"
 import { describe, expect, test } from "@jest/globals"
-import { type Carrier, unary } from "./carriers.js"
+import type { Carrier } from "./carriers.js"
 import { failureOf, linesOf, logged, type World } from "./world.js"
 
 /** Makes a call that waits for the locked row. */
@@ -89,29 +89,25 @@ export function describeEndings(world: World, carrier: Carrier): void {
     })
   })
 
-  describe("with a maximum deadline of 300 ms", () => {
-    test.each([0, 20_000, 2 ** 31 - 1])(
-      "a timeout of %s ms ends after that time, with the error of the service",
-      async (timeoutMs) => {
-        const [own, reference] = [carrier, unary].map((one) => one.connect(world.hurried)) as [
-          AuthwireClient,
-          AuthwireClient,
-        ]
-        await withHeldRow(world.authwire, async (row) => {
-          const options = { headers: { "x-request-id": "of-the-deadline" }, timeoutMs }
-          // Different users, so that a statement of each call is running when its time is over.
-          const [failed, expected] = await Promise.all(
-            [own, reference].map((one, n) => failureOf(slow(one, { request: row.requests[n as 0 | 1] }, options))),
-          )
-          expect(failed).toEqual(expected)
-          expect(expected).toMatchObject({
-            code: "DeadlineExceeded",
-            message: "the deadline of the call has passed",
-            infos: [{ reason: "DEADLINE_EXCEEDED" }],
-          })
+  test("with a maximum deadline of 300 ms, any timeout ends after that time, with the error of the service", async () => {
+    const own = carrier.connect(world.hurried)
+    await withHeldRow(world.authwire, async ({ requests }) => {
+      const { id, headers } = named()
+      // Different users, so that a statement of each call is running when its time is over.
+      const failed = await Promise.all(
+        [0, 20_000, 2 ** 31 - 1].map((timeoutMs, n) =>
+          failureOf(slow(own, { request: requests[n as 0] }, { headers, timeoutMs })),
+        ),
+      )
+      for (const one of failed)
+        expect(one).toEqual({
+          code: "DeadlineExceeded",
+          message: "the deadline of the call has passed",
+          infos: [{ reason: "DEADLINE_EXCEEDED", domain: "authwire", metadata: { request_id: id } }],
+          violations: [],
+          details: ["google.rpc.ErrorInfo"],
         })
-        for (const one of [own, reference]) one.close()
-      },
-    )
+    })
+    own.close()
   })
 }

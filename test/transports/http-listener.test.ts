@@ -1,20 +1,17 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 import net from "node:net"
+import { text } from "node:stream/consumers"
 import { AuthwireAdapter } from "@authwire/client/edge"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 const path = "/authwire.v1.UserService/GetUser"
 const json = { "content-type": "application/json" }
 
 describe("the HTTP listener", () => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire("sqlite")
 
   interface Asked {
     method: string
@@ -32,10 +29,9 @@ describe("the HTTP listener", () => {
     const stream = session.request({ ":method": method, ":path": path, ...headers })
     stream.end(body)
     const [response] = (await once(stream, "response")) as [http2.IncomingHttpHeaders]
-    let text = ""
-    for await (const chunk of stream) text += chunk
+    const content = await text(stream)
     session.close()
-    return { status: Number(response[":status"]), headers: response, body: text }
+    return { status: Number(response[":status"]), headers: response, body: content }
   }
 
   describe.each([
@@ -66,18 +62,6 @@ describe("the HTTP listener", () => {
       expect(answer.body).not.toMatch(/at .*\.js|node_modules|Error:/)
     })
 
-    test.each([
-      ["no content-type", {}, undefined],
-      ["one that is not spoken", { "content-type": "text/html" }, "x"],
-    ])("a call with %s is told which there are", async (_, headers, body) => {
-      const answer = await ask({ method: "POST", path, headers, ...(body && { body }) })
-      expect(answer.status).toBe(415)
-      expect(answer.headers["content-type"]).toBe("text/plain; charset=utf-8")
-      expect(answer.body).toContain(
-        "GetUser is a unary method: its content-type must be one of application/json, application/proto,",
-      )
-    })
-
     test.each(["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"])(
       "methods cannot be called with %s",
       async (method) => {
@@ -95,21 +79,17 @@ describe("the HTTP listener", () => {
     )
   })
 
-  test.each([
-    ["no host", "HTTP/1.0\r\n"],
-    ["a host that is none", "HTTP/1.1\r\nhost: [\r\nconnection: close\r\n"],
-    ["a port that is none", "HTTP/1.1\r\nhost: a:b\r\nconnection: close\r\n"],
-  ])("a request with %s gets 400, and the process lives on", async (_, rest) => {
+  test("a request with no host, or with one that is none, gets 400, and the process lives on", async () => {
     // With --dev the name of the host is checked first.
     const { httpUrl: url, apiKey, stop } = await startServer({ databaseUrl: "sqlite::memory:", keys: true })
-    const socket = net.connect(Number(new URL(url).port), "127.0.0.1")
-    socket.write(`POST ${path} ${rest}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`)
-    const chunks: Buffer[] = []
-    for await (const chunk of socket) chunks.push(chunk as Buffer)
-    const answer = Buffer.concat(chunks).toString()
-    expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/)
-    expect(answer).toContain("\r\nthe request names no host\n")
-    expect(await AuthwireAdapter({ url, apiKey }).getUser?.("nobody")).toBeNull()
+    for (const rest of ["1.0\r\n", ...["[", "a:b"].map((host) => `1.1\r\nhost: ${host}\r\nconnection: close\r\n`)]) {
+      const socket = net.connect(Number(new URL(url).port), "127.0.0.1")
+      socket.write(`POST ${path} HTTP/${rest}content-type: application/json\r\ncontent-length: 2\r\n\r\n{}`)
+      const answer = await text(socket)
+      expect(answer).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/)
+      expect(answer).toContain("\r\nthe request names no host\n")
+      expect(await AuthwireAdapter({ url, apiKey }).getUser?.("nobody")).toBeNull()
+    }
     await stop()
   })
 })

@@ -1,6 +1,6 @@
 import http2 from "node:http2"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { describe, expect, test } from "@jest/globals"
 
 // What cannot be read in JSON is told by the path of the field and its rule, in every protocol. The kinds of fields are
 // tested in json-faults.test.ts.
@@ -10,11 +10,7 @@ const watch = "/authwire.v1.EventService/Watch"
 const pipeline = "/authwire.v1.PipelineService/Pipeline"
 
 describe("an error of JSON names the field", () => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire("sqlite")
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire("sqlite")
 
   /** Sends messages, each in chunks of its own, and returns everything that is answered after the HTTP status. */
   async function ask(path: string, type: string, messages: readonly string[], chunks = messages.length) {

@@ -2,9 +2,9 @@ import { once } from "node:events"
 import http from "node:http"
 import http2 from "node:http2"
 import { getUserRequest, paths } from "@authwire/test-support/attack/requests.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { beforeAll, describe, expect, test } from "@jest/globals"
 
 type Fields = Record<string, string>
 interface Asked {
@@ -19,13 +19,11 @@ const grpc = { method: "POST", path: paths.getUser, type: "application/grpc", bo
 const web = { ...grpc, type: "application/grpc-web+proto" }
 const get = (path: string) => ({ method: "GET", path })
 
-let authwire: Authwire
+const authwire = useAuthwire("sqlite", { args: ["--metrics-addr=127.0.0.1:0"] })
 let metricsUrl: string
 beforeAll(async () => {
-  authwire = await startAuthwire("sqlite", ["--metrics-addr=127.0.0.1:0"])
   metricsUrl = /^authwire: metrics at (\S+)\/metrics$/m.exec(authwire.server.output())?.[1] as string
 })
-afterAll(() => authwire.close())
 
 async function overHttp1(url: string, { method, path, type, body }: Asked, fields: Fields): Promise<number> {
   const { ":authority": host, ...others } = fields

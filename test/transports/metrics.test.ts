@@ -2,16 +2,12 @@ import { connection } from "@authwire/test-support/connections/health.js"
 import { outcome, pipelineClient, tally } from "@authwire/test-support/connections/pipeline.js"
 import type { RawOutcome } from "@authwire/test-support/connections/raw-calls.js"
 import { rawPipelineCalls } from "@authwire/test-support/connections/raw-pipeline-calls.js"
-import {
-  createDatabase,
-  describeServer,
-  serviceDatabase,
-  type TestDatabase,
-} from "@authwire/test-support/databases/databases.js"
+import { createDatabase, describeServer, serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { Code, ConnectError } from "@connectrpc/connect"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 interface Sample {
   readonly name: string
@@ -83,21 +79,12 @@ const metrics = "--metrics-addr=127.0.0.1:0"
 const target = serviceDatabase()
 
 describe("one process", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  beforeAll(async () => {
-    database = await createDatabase(target)
-    server = await startServer({ databaseUrl: database.url, args: [metrics] })
-  })
-  afterAll(async () => {
-    expect(await server.stop()).toBe(0)
-    await database.drop()
-  })
+  const authwire = useAuthwire(target, { args: [metrics] })
 
-  test("counts and times each call, by method, transport and status", () => expectCalls(server))
+  test("counts and times each call, by method, transport and status", () => expectCalls(authwire.server))
 
   test("reports that the database answers, and the resources of the process", async () => {
-    const samples = await samplesOf(server)
+    const samples = await samplesOf(authwire.server)
     expect(sum(samples, "authwire_database_up")).toBe(1)
     expect(sum(samples, "process_resident_memory_bytes")).toBeGreaterThan(10_000_000)
     const startedMs = sum(samples, "process_start_time_seconds") * 1000
@@ -105,8 +92,8 @@ describe("one process", () => {
   })
 
   test("serves nothing else", async () => {
-    expect((await fetch(new URL("/", urlOf(server)))).status).toBe(404)
-    const response = await fetch(urlOf(server), { method: "POST" })
+    expect((await fetch(new URL("/", urlOf(authwire.server)))).status).toBe(404)
+    const response = await fetch(urlOf(authwire.server), { method: "POST" })
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"])
   })
 })

@@ -2,12 +2,12 @@ import { once } from "node:events"
 import http2 from "node:http2"
 import net from "node:net"
 import { TokenService } from "@authwire/proto"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 const later = endsAfterEach()
 
@@ -15,31 +15,22 @@ const later = endsAfterEach()
 // once, shorter than announced, which HTTP/2 counts as an error of the stream. A client on Node keeps what it has not sent
 // in its memory of 10 MB, and refuses answers beyond that.
 describe("the answer to a request that is too large or rejected", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    server = await startServer({ databaseUrl: database.url, keys: true, args: ["--max-message-bytes=1048576"] })
-  })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
-  })
+  const authwire = useAuthwire("sqlite", { keys: true, args: ["--max-message-bytes=1048576"] })
 
   const authorized: Parameters<typeof createGrpcTransport>[0]["interceptors"] = [
     (next) => (request) => {
-      request.header.set("authorization", `Bearer ${server.apiKey}`)
+      request.header.set("authorization", `Bearer ${authwire.server.apiKey}`)
       return next(request)
     },
   ]
   const options = (baseUrl: string) => ({ baseUrl, httpVersion: "2" as const, interceptors: authorized })
 
   test.each<[string, () => Transport]>([
-    ["gRPC, at the gRPC listener", () => createGrpcTransport(options(server.grpcUrl))],
-    ["gRPC, at the HTTP listener", () => createGrpcTransport(options(server.httpUrl))],
-    ["gRPC-Web", () => createGrpcWebTransport(options(server.httpUrl))],
-    ["Connect", () => createConnectTransport(options(server.httpUrl))],
-    ["Connect, binary", () => createConnectTransport({ ...options(server.httpUrl), useBinaryFormat: true })],
+    ["gRPC, at the gRPC listener", () => createGrpcTransport(options(authwire.server.grpcUrl))],
+    ["gRPC, at the HTTP listener", () => createGrpcTransport(options(authwire.server.httpUrl))],
+    ["gRPC-Web", () => createGrpcWebTransport(options(authwire.server.httpUrl))],
+    ["Connect", () => createConnectTransport(options(authwire.server.httpUrl))],
+    ["Connect, binary", () => createConnectTransport({ ...options(authwire.server.httpUrl), useBinaryFormat: true })],
   ])("%s: reaches a client on Node, whose connection stays usable", async (_, connect) => {
     const tokens = createClient(TokenService, connect())
     for (const bytes of [1_100_000, 4_000_000, 4_000_000, 4_000_000, 12_000_000]) {
@@ -62,8 +53,7 @@ describe("the answer to a request that is too large or rejected", () => {
       service.pipe(client).pipe(service)
       for (const socket of [client, service]) socket.on("error", () => {})
     })
-    await once(proxy.listen(0, "127.0.0.1"), "listening")
-    const session = http2.connect(`http://127.0.0.1:${(proxy.address() as net.AddressInfo).port}`)
+    const session = http2.connect(`http://127.0.0.1:${await listen(proxy)}`)
     later(async () => {
       session.destroy()
       proxy.close()
@@ -93,7 +83,7 @@ describe("the answer to a request that is too large or rejected", () => {
     ["gRPC", "httpUrl", watch, "application/grpc+json"],
   ])("%s, %s, %s: is one frame", async (_, listener, path, type) => {
     const headers = { ":path": path, "content-type": type, "content-length": "30000000" }
-    expect(await framesOf(server[listener], headers)).toEqual([
+    expect(await framesOf(authwire.server[listener], headers)).toEqual([
       { type: header, ends: true, length: expect.any(Number) },
     ])
   })
@@ -106,7 +96,7 @@ describe("the answer to a request that is too large or rejected", () => {
     ["a content type that is not taken", encode, "text/html"],
   ])("%s, %s: ends with the frame of its bytes", async (_, path, type) => {
     const headers = { ":path": path, "content-type": type, "content-length": "30000000" }
-    expect(await framesOf(server.httpUrl, headers)).toEqual([
+    expect(await framesOf(authwire.server.httpUrl, headers)).toEqual([
       { type: header, ends: false, length: expect.any(Number) },
       { type: data, ends: true, length: expect.any(Number) },
     ])

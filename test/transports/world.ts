@@ -43,7 +43,7 @@ export function useWorld(target: DatabaseTarget): World {
   beforeAll(async () => {
     // The concurrency limit is not tested here either.
     const noOverload = "--max-active-calls=1000000"
-    const authwire = await startAuthwire(target, [noOverload, `--max-message-bytes=${maxMessageBytes}`])
+    const authwire = await startAuthwire(target, { args: [noOverload, `--max-message-bytes=${maxMessageBytes}`] })
     const { server, database } = authwire
     const start = (...args: string[]) => startServer({ databaseUrl: database.url, args })
     const small = await start(noOverload, "--max-message-bytes=1024")

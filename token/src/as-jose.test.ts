@@ -23,12 +23,10 @@ const names = [
 describe("a header", () => {
   test.each(names)("with any value for %j", async (name) => {
     freeze(now)
-    for (const enc of encs) {
-      for (const value of [undefined, ...values]) {
-        await expectAsJose(token(headerText({ [name]: value }, enc), { enc }))
-        await expectAsJose(token(headerText({ [name]: value, kid: undefined }, enc), { enc }))
-        await expectAsJose(token(headerText({ [name]: value, x: "1", crit: '["x"]' }, enc), { enc }))
-      }
+    for (const [index, value] of [undefined, ...values].entries()) {
+      const enc = encs[index % encs.length] as (typeof encs)[number]
+      await expectAsJose(token(headerText({ [name]: value }, enc), { enc }))
+      await expectAsJose(token(headerText({ [name]: value, kid: undefined }, enc), { enc }))
     }
   })
 })
@@ -79,7 +77,7 @@ describe("any token", () => {
         const cleared = Object.entries(change).map(([name, value]) => [name, value ?? undefined])
         await expectAsJose(token(headerText(Object.fromEntries(cleared), enc), { enc: other }))
       }),
-      { numRuns: 400 },
+      { numRuns: 200 },
     )
   })
 
@@ -92,7 +90,7 @@ describe("any token", () => {
         for (const [part, change] of changed) made = withPart(made, part, change)
         await expectAsJose(made)
       }),
-      { numRuns: 700 },
+      { numRuns: 300 },
     )
   })
 })

@@ -1,6 +1,5 @@
 import { UserService } from "@authwire/proto"
-import { ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
-import { Code, ConnectError, createConnectRouter, type ServiceImpl } from "@connectrpc/connect"
+import { Code, createConnectRouter, type ServiceImpl } from "@connectrpc/connect"
 import { createFetchHandler } from "@connectrpc/connect/protocol"
 import { describe, expect, test } from "@jest/globals"
 import { AuthwireAdapter, type AuthwireError, type AuthwireOptions, createAuthwireClient } from "../edge.js"
@@ -78,16 +77,6 @@ describe("AuthwireAdapter over fetch", () => {
     expect(new Set(nonces).size).toBe(2)
   })
 
-  test("reads the error details: null for a record that does not exist", async () => {
-    const notFound = (reason: string) => () => {
-      const details = [{ desc: ErrorInfoSchema, value: { domain: "authwire", reason } }]
-      throw new ConnectError("", Code.NotFound, undefined, details)
-    }
-    expect(await adapterOver(fetchOf({ getUser: notFound("USER_NOT_FOUND") }).fetch).getUser("u1")).toBeNull()
-    const error = await failureOf(adapterOver(fetchOf({ getUser: notFound("OTHER") }).fetch).getUser("u1"))
-    expect(error).toMatchObject({ code: "NOT_FOUND", reason: "OTHER" })
-  })
-
   test("a 404 of a proxy is an error", async () => {
     const error = await failureOf(adapterOver(fetchOf({}).fetch).getUser("u1"))
     expect(error.code).toBe("UNIMPLEMENTED")
@@ -138,17 +127,6 @@ describe("AuthwireAdapter over fetch", () => {
     const headers = { "content-type": "application/proto" }
     const error = await failureOf(adapterOver(async () => new Response("<html>", { headers })).getUser("u1"))
     expect(error).toMatchObject({ code: "INTERNAL", message: expect.stringContaining("authwire.v1.GetUserResponse") })
-  })
-
-  test("cancelling a call ends the call and its request", async () => {
-    const giveUp = new AbortController()
-    const fetch: typeof globalThis.fetch = (_, init) =>
-      new Promise((_, reject) => init?.signal?.addEventListener("abort", () => reject(new Error("aborted"))))
-    const { users } = createAuthwireClient({ url, fetch })
-    const call = users.getUser({ id: "u1" }, { signal: giveUp.signal })
-    giveUp.abort()
-    await expect(call).rejects.toMatchObject({ code: Code.Canceled })
-    await expect(users.getUser({ id: "u1" }, { signal: giveUp.signal })).rejects.toMatchObject({ code: Code.Canceled })
   })
 
   test.each([

@@ -1,7 +1,6 @@
-import { once } from "node:events"
 import { createServer } from "node:http2"
-import type { AddressInfo } from "node:net"
 import { UserService } from "@authwire/proto"
+import { listen } from "@authwire/test-support/connections/listen.js"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { Metadata, status } from "@grpc/grpc-js"
 import { afterEach, describe, expect, test } from "@jest/globals"
@@ -29,9 +28,8 @@ describe("a response that says that it is compressed, and not how", () => {
       stream.respond({ ":status": 200, "content-type": "application/grpc" })
       stream.end(Buffer.of(1, 0, 0, 0, 1, 0))
     })
-    await once(server.listen(0, "127.0.0.1"), "listening")
     cleanUps.push(() => server.close())
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    return `http://127.0.0.1:${await listen(server)}`
   }
 
   test("fails a call with INTERNAL", async () => {

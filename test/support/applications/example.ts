@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import type { Mail } from "../../../examples/express/src/mail.js"
+import { hasPrinted, outputOf } from "../processes/output.js"
 
 /** The running application of examples/express, with its OIDC provider and its mailbox. */
 export interface Example {
@@ -26,32 +26,25 @@ export async function startExample(authwireUrl: string, environment: Record<stri
     env: { PATH: process.env.PATH, ...ports, ...environment, AUTHWIRE_URL: authwireUrl },
     stdio: ["ignore", "pipe", "pipe"],
   })
-  const lines: string[] = []
+  const output = outputOf(child)
   const closed = once(child, "close")
-  createInterface({ input: child.stderr! }).on("line", (line) => lines.push(line))
-  const found = (pattern: RegExp) => lines.map((line) => pattern.exec(line)?.[1]).find((address) => address)
-  const listening = new Promise<void>((resolve) => {
-    createInterface({ input: child.stdout! }).on("line", (line) => {
-      lines.push(line)
-      if (line.startsWith("app: ")) resolve()
-    })
-  })
-  await Promise.race([listening, closed])
-  const appUrl = found(/^app: listening on (\S+)$/)
-  const issuer = found(/^oidc: listening on (\S+)$/)
-  const mailboxUrl = found(/^mailbox: .* mails at (\S+)$/)
-  if (!appUrl || !issuer || !mailboxUrl) throw new Error(`the example did not start:\n${lines.join("\n")}`)
+  const found = (pattern: RegExp) => pattern.exec(output.both)?.[1]
+  await hasPrinted(child, output, /^app: .*\n/m)
+  const appUrl = found(/^app: listening on (\S+)$/m)
+  const issuer = found(/^oidc: listening on (\S+)$/m)
+  const mailboxUrl = found(/^mailbox: .* mails at (\S+)$/m)
+  if (!appUrl || !issuer || !mailboxUrl) throw new Error(`the example did not start:\n${output.both}`)
   return {
     appUrl,
     issuer,
-    output: () => lines.join("\n"),
-    async mails() {
-      const response = await fetch(`${mailboxUrl}.json`)
-      return (await response.json()) as Mail[]
-    },
+    output: () => output.both,
+    mails: () => mailsAt(mailboxUrl),
     async stop(signal = "SIGTERM") {
       child.kill(signal)
       await closed
     },
   }
 }
+
+/** Returns the e-mails of a mailbox, the newest first. */
+export const mailsAt = async (mailboxUrl: string) => (await (await fetch(`${mailboxUrl}.json`)).json()) as Mail[]

@@ -2,9 +2,9 @@ import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
-import type { Mail } from "../../../examples/express/src/mail.js"
 import { freePort } from "../machine/free-port.js"
-import type { Example } from "./example.js"
+import { hasPrinted, outputOf } from "../processes/output.js"
+import { type Example, mailsAt } from "./example.js"
 
 /** How the application is run. `standalone` and `start` require `buildNextExample` first. */
 export type NextMode = "dev" | "start" | "standalone"
@@ -43,28 +43,17 @@ export function nextExample(mode: NextMode) {
       env: { ...environment, ...ports, ...more, AUTHWIRE_URL: authwireUrl },
       stdio: ["ignore", "pipe", "pipe"],
     })
-    let text = ""
+    const output = outputOf(child)
     const closed = once(child, "close")
-    const ready = new Promise<void>((resolve) => {
-      const collect = (chunk: Buffer) => {
-        text += chunk
-        if (/Ready in/.test(text)) resolve()
-      }
-      child.stdout?.on("data", collect)
-      child.stderr?.on("data", collect)
-    })
-    await Promise.race([ready, closed])
-    const issuer = /^oidc: listening on (\S+)$/m.exec(text)?.[1]
-    const mailboxUrl = /^mailbox: .* mails at (\S+)$/m.exec(text)?.[1]
-    if (!/Ready in/.test(text) || !issuer || !mailboxUrl) throw new Error(`next ${mode} did not start:\n${text}`)
+    const isReady = await hasPrinted(child, output, /Ready in/)
+    const issuer = /^oidc: listening on (\S+)$/m.exec(output.both)?.[1]
+    const mailboxUrl = /^mailbox: .* mails at (\S+)$/m.exec(output.both)?.[1]
+    if (!isReady || !issuer || !mailboxUrl) throw new Error(`next ${mode} did not start:\n${output.both}`)
     return {
       appUrl: `http://localhost:${port}`,
       issuer,
-      output: () => text,
-      async mails() {
-        const response = await fetch(`${mailboxUrl}.json`)
-        return (await response.json()) as Mail[]
-      },
+      output: () => output.both,
+      mails: () => mailsAt(mailboxUrl),
       async stop() {
         child.kill("SIGTERM")
         // Waits until the last of its processes has ended, because all of them write into the same pipes.

@@ -3,8 +3,9 @@ import { once } from "node:events"
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { hasPrinted, outputOf } from "../processes/output.ts"
 
-// Loaded by jest and, for `hasNextjs`, by Node directly, so it imports no other file of this repository.
+// Loaded by jest and, for `hasNextjs`, by Node directly.
 
 /** An application of Next.js in its own folder. */
 export interface NextApp {
@@ -68,13 +69,8 @@ export function createNextApp(
       },
       stdio: ["ignore", "pipe", "pipe"],
     })
-    let text = ""
-    const collect = (chunk: Buffer) => {
-      text += chunk
-    }
-    child.stdout?.on("data", collect)
-    child.stderr?.on("data", collect)
-    return { child, output: () => text, closed: once(child, "close") as Promise<[number | null]> }
+    const output = outputOf(child)
+    return { child, output, closed: once(child, "close") as Promise<[number | null]> }
   }
 
   return {
@@ -85,20 +81,16 @@ export function createNextApp(
     async build() {
       const { output, closed } = next(["build"])
       const [code] = await closed
-      if (code !== 0) throw new Error(`next build: ${code}\n${output()}`)
+      if (code !== 0) throw new Error(`next build: ${code}\n${output.both}`)
     },
     async serve(more) {
       const { child, output, closed } = next(["start", "--hostname", "127.0.0.1", "--port", "0"], more)
-      const address = () => /(http:\/\/127\.0\.0\.1:[1-9]\d*)/.exec(output())?.[1]
-      const ready = new Promise<void>((resolve) => {
-        child.stdout?.on("data", () => address() && /Ready in/.test(output()) && resolve())
-      })
-      await Promise.race([ready, closed])
-      const url = address()
-      if (url === undefined) throw new Error(`next start did not start:\n${output()}`)
+      const isReady = await hasPrinted(child, output, /Ready in/)
+      const url = /(http:\/\/127\.0\.0\.1:[1-9]\d*)/.exec(output.both)?.[1]
+      if (!isReady || url === undefined) throw new Error(`next start did not start:\n${output.both}`)
       return {
         url,
-        output,
+        output: () => output.both,
         async stop() {
           child.kill("SIGTERM")
           await closed

@@ -3,12 +3,12 @@
 //
 // node --expose-gc test/support/connections/collected-connections.ts
 
-import { once } from "node:events"
 import http2, { type ServerHttp2Session } from "node:http2"
-import net, { type AddressInfo } from "node:net"
+import net from "node:net"
 import { flags, headerBlock, http2Frame, preface, types } from "../../../fuzz/generate/http2-frames.ts"
 import { outliveStreams } from "../../../server/src/transport/closing/outlive-streams.ts"
 import { until } from "../until.ts"
+import { listen } from "./listen.ts"
 
 /** The number of streams and of connections that have ended. */
 let ended = 0
@@ -31,8 +31,7 @@ server.on("stream", (stream) => {
   stream.on("close", () => ended++)
   setTimeout(() => stream.destroy(), 50)
 })
-await once(server.listen(0, "127.0.0.1"), "listening")
-const { port } = server.address() as AddressInfo
+const port = await listen(server)
 
 const header = headerBlock([
   [":method", "POST"],

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { connects, freePort } from "../machine/free-port.ts"
-import { hasTool } from "../machine/tools.ts"
+import { outputOf } from "../processes/output.ts"
 import { until } from "../until.ts"
 
 /** An HAProxy that balances TCP connections. */
@@ -11,12 +11,6 @@ export interface HaProxy {
   /** The port on 127.0.0.1 on which it listens. */
   readonly port: number
   stop(): Promise<void>
-}
-
-/** Returns HAProxy, if it is installed. Debian has it in /usr/sbin, which is not on every user's PATH. */
-export function findHaProxy(): string | undefined {
-  if (hasTool("haproxy")) return "haproxy"
-  return existsSync("/usr/sbin/haproxy") ? "/usr/sbin/haproxy" : undefined
 }
 
 /** Starts HAProxy in TCP mode in front of a port of several hosts. It checks each host by connecting to it. */
@@ -39,13 +33,10 @@ ${servers.join("\n")}
 `,
   )
   const child = spawn(program, ["-db", "-f", file], { stdio: ["ignore", "ignore", "pipe"] })
-  let errors = ""
-  child.stderr.on("data", (text) => {
-    errors += text
-  })
+  const output = outputOf(child)
   const closed = once(child, "close")
   await until(async () => {
-    if (child.exitCode !== null) throw new Error(`HAProxy did not start:\n${errors}`)
+    if (child.exitCode !== null) throw new Error(`HAProxy did not start:\n${output.stderr}`)
     return connects(port)
   })
   return {

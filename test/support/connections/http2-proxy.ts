@@ -1,5 +1,6 @@
 import { once } from "node:events"
 import http2 from "node:http2"
+import { listen } from "./listen.js"
 
 /** How a proxy treats a pipeline. */
 export type Passage =
@@ -88,13 +89,8 @@ export async function http2Proxy(serverUrl: string): Promise<Http2Proxy> {
       stream.end("<h1>Something is wrong</h1>")
     }
   })
-  server.listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  if (address === null || typeof address === "string") throw new Error("no port")
-
   const proxy: Http2Proxy = {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${await listen(server)}`,
     passage: "passed",
     counts,
     moveTo,

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, writeFileSync } from "node:fs"
+import { mkdtempSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { connects, freePort } from "../machine/free-port.ts"
-import { hasTool } from "../machine/tools.ts"
+import { outputOf } from "../processes/output.ts"
 import { until } from "../until.ts"
 
 /** A PgBouncer in front of a PostgreSQL server. */
@@ -11,12 +11,6 @@ export interface PgBouncer {
   /** The URL of the database through it. */
   readonly url: string
   stop(): Promise<void>
-}
-
-/** Returns PgBouncer, if it is installed. Debian has it in /usr/sbin, which is not on every user's PATH. */
-export function findPgBouncer(): string | undefined {
-  if (hasTool("pgbouncer")) return "pgbouncer"
-  return existsSync("/usr/sbin/pgbouncer") ? "/usr/sbin/pgbouncer" : undefined
 }
 
 /** Starts PgBouncer in front of the database of a URL. */
@@ -47,13 +41,10 @@ ignore_startup_parameters = extra_float_digits
   // It refuses to run as root.
   const user = process.getuid?.() === 0 ? ["-u", "nobody"] : []
   const child = spawn(program, ["-q", ...user, file], { stdio: ["ignore", "ignore", "pipe"] })
-  let errors = ""
-  child.stderr.on("data", (text) => {
-    errors += text
-  })
+  const output = outputOf(child)
   const closed = once(child, "close")
   await until(async () => {
-    if (child.exitCode !== null) throw new Error(`PgBouncer did not start:\n${errors}`)
+    if (child.exitCode !== null) throw new Error(`PgBouncer did not start:\n${output.stderr}`)
     return connects(own)
   })
   return {

@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
 import type { ServerProcess } from "../processes/server.js"
+import { listen } from "./listen.js"
 
 /** One address for the gRPC listeners of several servers. Connections go in turn to the servers that were ready. */
 export interface ReadyBalancer {
@@ -49,13 +50,11 @@ export async function readyBalancer(servers: readonly ServerProcess[]): Promise<
       one.pipe(other)
     }
     return undefined
-  }).listen(0, "127.0.0.1")
-  await once(balancer, "listening")
-  const address = balancer.address()
-  if (address === null || typeof address === "string") throw new Error("no port")
+  })
+  const port = await listen(balancer)
   await look()
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${port}`,
     ready: () => ready.map(({ grpcUrl }) => grpcUrl),
     look,
     async close() {

@@ -1,5 +1,6 @@
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
+import { listen } from "./listen.js"
 
 /** One address for several servers, like that of a TCP load balancer. */
 export interface TcpBalancer {
@@ -34,12 +35,9 @@ export async function tcpBalancer(hosts: readonly string[], port: number): Promi
       return undefined
     }
     dial(0)
-  }).listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  if (address === null || typeof address === "string") throw new Error("no port")
+  })
   return {
-    port: address.port,
+    port: await listen(server),
     async close() {
       const closed = once(server, "close")
       server.close()

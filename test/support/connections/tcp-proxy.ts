@@ -39,6 +39,8 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
   const sockets = new Set<Socket>()
   const lost = new WeakSet<Socket>()
   const servers = new Set<Socket>()
+  // A port that can be listened on again after cut().
+  const port = await freePort()
   let mutes: string | undefined
   let muted = false
   let hanging = false
@@ -73,13 +75,7 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
     }
   })
 
-  async function listen(port: number): Promise<number> {
-    server.listen(port, "127.0.0.1")
-    await once(server, "listening")
-    const address = server.address()
-    if (address === null || typeof address === "string") throw new Error("no port")
-    return address.port
-  }
+  const listen = () => once(server.listen(port, "127.0.0.1"), "listening")
 
   async function cut() {
     if (!server.listening) return
@@ -99,8 +95,7 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
     }
   }
 
-  // A port that can be listened on again after cut().
-  const port = await listen(await freePort())
+  await listen()
   return {
     port,
     get accepted() {
@@ -129,7 +124,7 @@ export async function tcpProxy(targetPort: number, targetHost = "127.0.0.1"): Pr
     async restore() {
       hanging = false
       for (const socket of sockets) socket.resume()
-      if (!server.listening) await listen(port)
+      if (!server.listening) await listen()
     },
     close: cut,
   }

@@ -1,10 +1,8 @@
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from "node:child_process"
 import { once } from "node:events"
 import {
-  accessSync,
   chmodSync,
   closeSync,
-  constants,
   existsSync,
   globSync,
   mkdtempSync,
@@ -20,6 +18,7 @@ import { tmpdir, userInfo } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { freePort } from "../machine/free-port.ts"
+import { findProgram } from "../machine/tools.ts"
 import { createPostgresProcess, runToEnd } from "./postgres-server.ts"
 
 export const serverEngines = ["mysql", "mariadb", "postgres"] as const
@@ -182,20 +181,6 @@ function hasMemory(): boolean {
   } catch {
     return false
   }
-}
-
-function findProgram(name: string, others: readonly string[] = []): string | undefined {
-  // Servers are in sbin, which is often missing in the PATH of an ordinary user.
-  const sbin = ["/usr/sbin", "/usr/local/sbin", "/usr/libexec"]
-  const folders = [...(process.env.PATH ?? "").split(delimiter), ...sbin, ...others]
-  for (const folder of folders) {
-    const path = join(folder, name)
-    try {
-      accessSync(path, constants.X_OK)
-      return path
-    } catch {}
-  }
-  return undefined
 }
 
 /** Whether a server on the port sends a greeting, as MySQL and MariaDB do. */

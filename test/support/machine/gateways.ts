@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { hasTool } from "./tools.ts"
+import { findProgram } from "./tools.ts"
 
-// Loaded by jest and, for these two functions, by Node directly.
+// Loaded by jest and by Node directly.
 
 const installed = fileURLToPath(new URL("../../../build/gateways/bin/envoy", import.meta.url))
 
@@ -11,12 +11,5 @@ const installed = fileURLToPath(new URL("../../../build/gateways/bin/envoy", imp
  * undefined.
  */
 export function findEnvoy(): string | undefined {
-  if (existsSync(installed)) return installed
-  return hasTool("envoy") ? "envoy" : undefined
-}
-
-/** Returns nginx, if it is installed. Debian has it in /usr/sbin, which is not on every user's PATH. */
-export function findNginx(): string | undefined {
-  if (hasTool("nginx")) return "nginx"
-  return existsSync("/usr/sbin/nginx") ? "/usr/sbin/nginx" : undefined
+  return existsSync(installed) ? installed : findProgram("envoy")
 }

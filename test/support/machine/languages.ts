@@ -1,11 +1,11 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync } from "node:fs"
-import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
+import { hasPrinted, outputOf } from "../processes/output.ts"
 
-// Loaded by jest and, for `missingLanguages`, by Node directly, so it imports no other file of this repository.
+// Loaded by jest and, for `missingLanguages`, by Node directly.
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const buildFolder = `${root}/build/languages`
@@ -101,16 +101,9 @@ export async function runExample(
   authwire: Reach,
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = start(language, args, authwire)
-  let stdout = ""
-  let stderr = ""
-  child.stdout?.on("data", (chunk: Buffer) => {
-    stdout += chunk
-  })
-  child.stderr?.on("data", (chunk: Buffer) => {
-    stderr += chunk
-  })
+  const output = outputOf(child)
   const [code] = (await once(child, "close")) as [number | null]
-  return { code, stdout, stderr }
+  return { code, stdout: output.stdout, stderr: output.stderr }
 }
 
 export interface ServingExample {
@@ -125,22 +118,13 @@ export interface ServingExample {
 /** Starts the HTTP server of an example. Rejects with its output if it exits before it listens. */
 export async function serveExample(language: Language, authwire: Reach): Promise<ServingExample> {
   const child = start(language, ["serve", "--listen", "127.0.0.1:0"], authwire)
-  const lines: string[] = []
+  const output = outputOf(child)
   const closed = once(child, "close") as Promise<[number | null]>
-  const listening = new Promise<string>((resolve) => {
-    for (const output of [child.stdout, child.stderr]) {
-      createInterface({ input: output as NodeJS.ReadableStream }).on("line", (line) => {
-        lines.push(line)
-        const address = /^listening on (\S+)$/.exec(line)?.[1]
-        if (address !== undefined) resolve(address)
-      })
-    }
-  })
-  const address = await Promise.race([listening, closed])
-  if (typeof address !== "string") throw new Error(`the example did not start:\n${lines.join("\n")}`)
+  if (!(await hasPrinted(child, output, /^listening on \S+\n/m)))
+    throw new Error(`the example did not start:\n${output.both}`)
   return {
-    meUrl: `${address}/me`,
-    output: () => lines.join("\n"),
+    meUrl: `${/^listening on (\S+)$/m.exec(output.both)?.[1]}/me`,
+    output: () => output.both,
     async stop() {
       child.kill("SIGTERM")
       const [code] = await closed

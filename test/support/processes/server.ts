@@ -5,6 +5,7 @@ import { type IncomingMessage, request } from "node:http"
 import { resolve } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
+import { outputOf } from "./output.js"
 
 export interface ServerProcess {
   /** URL of the gRPC listener: `http://127.0.0.1:…`, or `https://` with `--tls-cert`. */
@@ -12,7 +13,7 @@ export interface ServerProcess {
   /** URL of the HTTP listener. */
   readonly httpUrl: string
   readonly pid: number
-  /** A valid API key. Undefined if the server requires none. */
+  /** The first of its keys. Undefined if it was started without one. */
   readonly apiKey: string | undefined
   /** All output so far, standard output and standard error. */
   output(): string
@@ -44,10 +45,10 @@ export async function startServer(options: {
   args?: string[]
   env?: Record<string, string>
   /**
-   * Starts the server as in production, where every call requires a key. The server has one key with these scopes, one
-   * with all scopes (true), or none (false).
+   * Starts the server as in production, where every call requires a key. The server has these keys, one with all scopes
+   * (true), or none (false).
    */
-  keys?: boolean | readonly string[]
+  keys?: boolean | readonly StaticKey[]
   /** A program with arguments that starts the server. Default: none. */
   prefix?: readonly string[]
   /** The file of the command `authwire`. Default: the bundle of the one of this repository. */
@@ -56,50 +57,45 @@ export async function startServer(options: {
   folder?: string
 }): Promise<ServerProcess> {
   const { keys } = options
-  const key = keys === undefined || keys === false ? undefined : staticKey(keys === true ? ["all"] : keys)
+  const given = keys === true ? [staticKey(["all"])] : keys || []
   const mode = keys === undefined ? ["--dev", "--console=off", "--log-format=json"] : ["--migrate"]
   const child = authwire(
     ["serve", ...mode, "--grpc-addr=127.0.0.1:0", "--http-addr=127.0.0.1:0", ...(options.args ?? [])],
     {
       AUTHWIRE_DATABASE_URL: options.databaseUrl,
       AUTH_SECRET: testSecret,
-      ...(key === undefined ? {} : { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) }),
+      ...(given.length > 0 && { AUTHWIRE_API_KEYS: JSON.stringify(given.map(({ entry }) => entry)) }),
       ...options.env,
     },
     { command: bundledCommand, ...options },
   )
   const tls = options.args?.some((argument) => argument.startsWith("--tls-cert")) ?? false
-  let output = ""
-  let log = ""
+  const output = outputOf(child)
   const transports: Record<string, string> = {}
   const closed = once(child, "close") as Promise<[number | null]>
   const listening = new Promise<void>((resolve) => {
-    const collect = (chunk: Buffer) => {
-      output += chunk.toString()
+    const look = () => {
       if (transports.grpc !== undefined && transports.http !== undefined) return
-      for (const [, transport, address] of output.matchAll(
+      for (const [, transport, address] of output.both.matchAll(
         /^authwire: (grpc|http) listener at (?:https?:\/\/)?(\S+)$/gm,
       )) {
         if (transport !== undefined) transports[transport] = `${tls ? "https" : "http"}://${address}`
       }
       if (transports.grpc !== undefined && transports.http !== undefined) resolve()
     }
-    child.stdout?.on("data", collect)
-    child.stderr?.on("data", (chunk: Buffer) => {
-      log += chunk.toString()
-      collect(chunk)
-    })
+    child.stdout?.on("data", look)
+    child.stderr?.on("data", look)
   })
   await Promise.race([listening, closed])
   if (transports.grpc === undefined || transports.http === undefined)
-    throw new Error(`authwire serve did not start:\n${output}`)
+    throw new Error(`authwire serve did not start:\n${output.both}`)
   return {
     grpcUrl: transports.grpc,
     httpUrl: transports.http,
     pid: child.pid as number,
-    apiKey: key?.text,
-    output: () => output,
-    log: () => log,
+    apiKey: given[0]?.text,
+    output: () => output.both,
+    log: () => output.stderr,
     async stop(signal = "SIGTERM") {
       child.kill(signal)
       const [code] = await closed
@@ -109,12 +105,17 @@ export async function startServer(options: {
 }
 
 /** Creates a key, and its entry in AUTHWIRE_API_KEYS. */
-export function staticKey(scopes: readonly string[], more: { tenant?: string; expires?: string; name?: string } = {}) {
+export function staticKey(
+  scopes: readonly string[],
+  more: { tenant?: string; expires?: string; name?: string; certificateName?: string } = {},
+) {
   const id = randomBytes(8).toString("hex")
   const secret = randomBytes(32).toString("base64url")
   const secretSha256 = createHash("sha256").update(secret).digest("hex")
   return { id, text: `awk_${id}_${secret}`, entry: { id, name: "of the tests", scopes, secretSha256, ...more } }
 }
+
+export type StaticKey = ReturnType<typeof staticKey>
 
 /** What a command of `authwire` has printed when it ends, and its exit code. */
 interface Outcome {
@@ -142,16 +143,9 @@ export async function run(args: string[], env: Record<string, string> = {}, fold
 /** Does the same as `run`, in a process of its own. */
 export async function runProcess(args: string[], env: Record<string, string> = {}, folder?: string): Promise<Outcome> {
   const child = authwire(args, env, { folder })
-  let stdout = ""
-  let stderr = ""
-  child.stdout?.on("data", (chunk: Buffer) => {
-    stdout += chunk.toString()
-  })
-  child.stderr?.on("data", (chunk: Buffer) => {
-    stderr += chunk.toString()
-  })
+  const output = outputOf(child)
   const [code] = (await once(child, "close")) as [number | null]
-  return { code, stdout, stderr }
+  return { code, stdout: output.stdout, stderr: output.stderr }
 }
 
 function environmentOf(env: Record<string, string>) {

@@ -1,12 +1,13 @@
-import { findPgBouncer, startPgBouncer } from "@authwire/test-support/connections/pgbouncer.js"
+import { startPgBouncer } from "@authwire/test-support/connections/pgbouncer.js"
 import { createDatabase, databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { findProgram } from "@authwire/test-support/machine/tools.js"
 import { describe, expect, test } from "@jest/globals"
 import { Client } from "pg"
 import { openSource } from "../../../../import/peer/open.js"
 import { applyMigrations, openDatabase } from "../../index.js"
 
-const program = findPgBouncer()
+const program = findProgram("pgbouncer")
 const later = endsAfterEach()
 
 const describeWithPgBouncer = program !== undefined && databaseTargets().includes("postgres") ? describe : describe.skip
