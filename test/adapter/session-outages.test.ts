@@ -5,6 +5,7 @@ import { handleLoginOrRegister } from "@authwire/test-support/applications/auth-
 import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { freePort } from "@authwire/test-support/machine/free-port.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { type ServerProcess, startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -20,13 +21,7 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
   /** The cookie of a user who is signed in. */
   let cookie: string
 
-  const start = (args: string[] = []) =>
-    startServer({
-      databaseUrl: database.url,
-      keys: false,
-      env: { AUTHWIRE_API_KEYS: JSON.stringify([key.entry]) },
-      args,
-    })
+  const start = (args: string[] = []) => startServer({ databaseUrl: database.url, keys: [key], args })
   const config = (apiKey = key.text) =>
     throwOutages(
       {
@@ -61,10 +56,6 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
   afterAll(async () => {
     await server.stop()
     await database.drop()
-  })
-
-  test("the user is signed in", async () => {
-    expect(await name(await ask())).toBe("Ada")
   })
 
   test.each([
@@ -123,15 +114,14 @@ describe.each(["database", "jwt"] as const)("reading a session, strategy %s", (s
 })
 
 describe("a user signed in with a JWT links an account with another address", () => {
-  let database: TestDatabase
-  let server: ServerProcess
+  const authwire = useAuthwire("sqlite")
   let token: string
   let fails: "decode" | "getUser" | undefined
   /** While it is set, calls of `decode` wait until it is resolved, and then all fail in the same turn of the event loop. */
   let failsTogether: { readonly moment: Promise<void>; waiting: number } | undefined
   const outage = () => new AuthwireError({ code: "UNAVAILABLE", detail: "gone" })
-  const options = (jwt = RemoteJwt({ url: server.grpcUrl })) => {
-    const adapter = AuthwireAdapter({ url: server.grpcUrl })
+  const options = (jwt = RemoteJwt({ url: authwire.server.grpcUrl })) => {
+    const adapter = AuthwireAdapter({ url: authwire.server.grpcUrl })
     const failing =
       <In, Out>(name: typeof fails, call: (given: In) => Promise<Out>) =>
       async (given: In): Promise<Out> => {
@@ -166,18 +156,12 @@ describe("a user signed in with a JWT links an account with another address", ()
     userId: "",
   })
   const newEmail = () => `${crypto.randomUUID()}@example.com`
-  const userOf = (email: string) => AuthwireAdapter({ url: server.grpcUrl }).getUserByEmail(email)
+  const userOf = (email: string) => AuthwireAdapter({ url: authwire.server.grpcUrl }).getUserByEmail(email)
 
   beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    server = await startServer({ databaseUrl: database.url })
-    const url = server.grpcUrl
+    const url = authwire.server.grpcUrl
     const user = await AuthwireAdapter({ url }).createUser({ id: "ada", email: newEmail(), emailVerified: null })
     token = await RemoteJwt({ url }).encode({ token: { sub: user.id }, salt: sessionCookie, secret: "" })
-  })
-  afterAll(async () => {
-    await server.stop()
-    await database.drop()
   })
 
   test("the account is linked to the same user", async () => {
@@ -197,7 +181,7 @@ describe("a user signed in with a JWT links an account with another address", ()
     "when %s fails, nobody is signed in as the user of the account",
     async (method) => {
       const [account, auth] = [newAccount(), options()]
-      const { linkAccount, createUser } = AuthwireAdapter({ url: server.grpcUrl })
+      const { linkAccount, createUser } = AuthwireAdapter({ url: authwire.server.grpcUrl })
       const other = await createUser({ id: crypto.randomUUID(), email: newEmail(), emailVerified: null })
       await linkAccount({ ...account, userId: other.id })
       fails = method

@@ -69,8 +69,7 @@ describe("expired rows", () => {
     expect(await left(database, "sessions")).toEqual([2, 3, 4])
     expect(await left(database, "verification_tokens")).toEqual([2, 3, 4])
     expect(log()).toMatchObject([{ deleted: { sessions: 2, verification_tokens: 2 } }])
-    const url = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
-    const metrics = await (await fetch(url)).text()
+    const metrics = await (await fetch(server.metricsUrl)).text()
     expect(metrics).toContain("authwire_cleanup_lease_held 1")
     expect(metrics).toContain('authwire_cleanup_deleted_rows_total{table="sessions"} 2')
     const [, oldest] = /^authwire_cleanup_oldest_row_seconds\{table="verification_tokens"\} (\S+)$/m.exec(metrics) ?? []
@@ -115,12 +114,7 @@ describe("several replicas", () => {
     const start = () => startServer({ databaseUrl: database.url, args })
     const replicas = await Promise.all([start(), start()])
     const held = async () => {
-      const texts = await Promise.all(
-        replicas.map(async (server) => {
-          const url = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
-          return (await fetch(url)).text()
-        }),
-      )
+      const texts = await Promise.all(replicas.map(async ({ metricsUrl }) => (await fetch(metricsUrl)).text()))
       return texts.flatMap((text, replica) => (/^authwire_cleanup_lease_held 1$/m.test(text) ? [replica] : []))
     }
     await until(async () => (await held()).length > 0)

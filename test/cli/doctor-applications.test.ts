@@ -1,7 +1,8 @@
-import { createAuthwireClient } from "@authwire/client"
 import { SessionPolicyService } from "@authwire/proto"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { run, startServer, testSecret } from "@authwire/test-support/processes/server.js"
+import type { TestDatabase } from "@authwire/test-support/databases/databases.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { run, testSecret } from "@authwire/test-support/processes/server.js"
 import { durationFromMs } from "@bufbuild/protobuf/wkt"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
@@ -12,6 +13,7 @@ import { diagnosed } from "./diagnosed.js"
 
 // What authwire doctor finds out about the applications from what they have stored.
 const dayMs = 86_400_000
+const later = endsAfterEach()
 
 const doctor = async ({ url }: TestDatabase) => {
   const { stdout, code } = await run(["doctor"], { AUTHWIRE_DATABASE_URL: url, AUTH_SECRET: testSecret })
@@ -20,9 +22,10 @@ const doctor = async ({ url }: TestDatabase) => {
 }
 
 test("interrupted sign-ups are listed by their ids, and never by their addresses", async () => {
-  const own = await createDatabase("sqlite")
-  const server = await startServer({ databaseUrl: own.url })
-  const { adapter, users, close } = createAuthwireClient({ url: server.grpcUrl })
+  const authwire = await startAuthwire("sqlite")
+  later(authwire.close)
+  const { database: own, adapter, client } = authwire
+  const { users } = client
   const create = (id: string, emailVerified: Date | null = null) =>
     adapter.createUser({ id, email: `${id}@example.com`, emailVerified })
   for (const id of ["linked", "signed-in"]) await create(id)
@@ -38,16 +41,14 @@ test("interrupted sign-ups are listed by their ids, and never by their addresses
   const text = await doctor(own)
   expect(text).toMatch(/^warning +sign-ups +users of tenant default: broken-1, broken-2 have no account/m)
   expect(text).not.toContain("example.com")
-  close()
-  await server.stop()
-  await own.drop()
 })
 
 test("an application whose maxAge is as long as max age of the session policy is named, with both", async () => {
-  const own = await createDatabase("sqlite")
-  const server = await startServer({ databaseUrl: own.url })
-  const { adapter, users, close } = createAuthwireClient({ url: server.grpcUrl })
-  const policies = createClient(SessionPolicyService, createGrpcTransport({ baseUrl: server.grpcUrl }))
+  const authwire = await startAuthwire("sqlite")
+  later(authwire.close)
+  const { database: own, adapter, client } = authwire
+  const { users } = client
+  const policies = createClient(SessionPolicyService, createGrpcTransport({ baseUrl: authwire.server.grpcUrl }))
   const limit = (days: number | undefined) =>
     policies.updateSessionPolicy({
       ...(days !== undefined && { maxAge: durationFromMs(days * dayMs) }),
@@ -85,7 +86,4 @@ test("an application whose maxAge is as long as max age of the session policy is
   await limit(undefined)
   await signIn(30)
   expect(await line()).toBe(isWell)
-  close()
-  await server.stop()
-  await own.drop()
 }, 60_000)

@@ -1,7 +1,7 @@
 import { createAuthwireClient } from "@authwire/client"
-import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { startServer } from "@authwire/test-support/processes/server.js"
+import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterEach, expect, jest, test } from "@jest/globals"
 
 const later = endsAfterEach()
@@ -13,12 +13,10 @@ test.each([
   ["forward", 900_000],
   ["back", -900_000],
 ])("while the clock of a client is set %s again and again, each of its calls is answered", async (_, ms) => {
-  const database = await createDatabase(serviceDatabase())
-  later(() => database.drop())
-  const server = await startServer({ databaseUrl: database.url })
-  later(() => server.stop())
-  const client = createAuthwireClient({ url: server.grpcUrl, sessionCache: {} })
-  later(async () => client.close())
+  const authwire = await startAuthwire(serviceDatabase())
+  later(authwire.close)
+  const client = createAuthwireClient({ url: authwire.server.grpcUrl, sessionCache: {} })
+  authwire.later(async () => client.close())
   const { adapter } = client
   const { id: userId } = await adapter.createUser({ id: "u", email: "u@example.com", emailVerified: null })
   const sessionToken = crypto.randomUUID()

@@ -1,56 +1,35 @@
 import { createAuthwireClient } from "@authwire/client"
 import { EventService, SessionService, UserService } from "@authwire/proto"
-import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
-import { migrate } from "@authwire/test-support/databases/migrate.js"
+import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { createKey } from "@authwire/test-support/processes/keys.js"
-import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
+import { staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { expect, test } from "@jest/globals"
+import { otherClock } from "./other-clock.js"
 
 const quarter = 900_000
 const day = 86_400_000
 const later = endsAfterEach()
 
-/**
- * A program in which every reading of the wall clock, from SIGUSR2 on, shows that the clock was set by `ms` since the
- * reading before. So it is set during everything whose duration it could be used for.
- */
-const steppingClock = (ms: number) => `
-  const Right = Date
-  let [off, step] = [0, 0]
-  globalThis.Date = class Date extends Right {
-    constructor(...parts) {
-      if (parts.length === 0) super(Date.now())
-      else super(...parts)
-    }
-    static now() { return Right.now() + (off += step) }
-  }
-  process.on("SIGUSR2", () => { step = ${ms} })`
-
 test.each([
   ["forward", quarter],
   ["back", -quarter],
 ])("while the clock of a server is set %s again and again, everything ends and begins in time", async (_, ms) => {
-  const database = await createDatabase(serviceDatabase())
-  later(() => database.drop())
-  await migrate(database)
-  const { text: apiKey } = await createKey(database, "all", "--expires=1d")
   const expired = staticKey(["all"], { expires: new Date(Date.now() - day).toISOString() })
-  const server = await startServer({
-    databaseUrl: database.url,
-    keys: false,
+  const authwire = await startAuthwire(serviceDatabase(), {
+    keys: [expired],
     args: ["--cleanup-interval=1s", "--cleanup-keep=0", "--rate-limit-overrides=UserService.GetUserByEmail=5"],
-    env: {
-      AUTHWIRE_API_KEYS: JSON.stringify([expired.entry]),
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(steppingClock(ms))}`,
-    },
+    env: otherClock({ step: ms }),
   })
-  later(() => server.stop())
+  later(authwire.close)
+  const { database, server, client: other } = authwire
+  const { text: apiKey } = await createKey(database, "all", "--expires=1d")
   const client = createAuthwireClient({ url: server.grpcUrl, apiKey, sessionCache: {} })
-  later(async () => client.close())
+  authwire.later(async () => client.close())
   const { adapter } = client
   const header = { authorization: `Bearer ${apiKey}` }
   const transport = createGrpcTransport({ baseUrl: server.grpcUrl })
@@ -112,8 +91,6 @@ test.each([
   const repeated = { headers: { ...header, "idempotency-key": crypto.randomUUID() } }
   const [first, second] = [await users.createUser({}, repeated), await users.createUser({}, repeated)]
   expect(second.user?.id).toBe(first.user?.id)
-  const other = createAuthwireClient({ url: server.grpcUrl, apiKey: expired.text })
-  later(async () => other.close())
   await expect(other.adapter.getUser(userId)).rejects.toMatchObject({ reason: "API_KEY_INVALID" })
   const byEmail = () => users.getUserByEmail({ email: "u@example.com" }, { headers: header })
   const ends = await Promise.allSettled(Array.from({ length: 50 }, byEmail))

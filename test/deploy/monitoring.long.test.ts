@@ -75,9 +75,8 @@ describeServer("on a server", (target) => {
       const [first] = clients
       expect(await first?.adapter.getSessionAndUser("none")).toBeNull()
       const { id } = (await first?.adapter.createUser({ id: "u", email: "u@example.com", emailVerified: null }))!
-      const metricsUrl = /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
       const exported = async () => {
-        const text = await (await fetch(metricsUrl)).text()
+        const text = await (await fetch(server.metricsUrl)).text()
         return new Set([...text.matchAll(/^(\w+)(?:\{| )/gm)].map(([, name]) => name))
       }
       // Many concurrent writes of one row, until writes of two processes conflict.

@@ -50,8 +50,7 @@ describe("AuthwireAdapter with the option sessionCache", () => {
 
   /** Returns how many reads of sessions the replica has answered. */
   async function reads(): Promise<number> {
-    const [, url] = /^authwire: metrics at (\S+)$/m.exec(authwire.server.output()) ?? []
-    const lines = (await (await fetch(url as string)).text()).split("\n")
+    const lines = (await (await fetch(authwire.server.metricsUrl)).text()).split("\n")
     const ofReads = lines.filter((line) => /^grpc_server_handled_total\{.*"GetSessionAndUser"/.test(line))
     return ofReads.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0)
   }

@@ -7,12 +7,13 @@ import { listen } from "@authwire/test-support/connections/listen.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import {
   authority,
+  type Certificate,
   certificate,
   certificateFolder,
   serverCertificate,
   stranger,
 } from "@authwire/test-support/processes/certificates.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { startServer } from "@authwire/test-support/processes/server.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { grpcTransport } from "../../client/src/transport/grpc.js"
 
@@ -39,15 +40,14 @@ describe("a client whose TLS does not match the service's reports the problem an
     for (const folder of Object.values(folders)) resources.defer(folder.remove)
     authorityFile = folders.trusted.certFile
     const start = async (name: string, args: string[]) => {
-      const server: ServerProcess = await startServer({ databaseUrl: database.url, args })
+      const server = await startServer({ databaseUrl: database.url, args })
       resources.defer(async () => void (await server.stop()))
       urls[name] = { grpc: server.grpcUrl, http: server.httpUrl }
     }
-    await start("tls", folders.tls.args)
-    await start("expired", folders.expired.args)
-    await start("misnamed", folders.misnamed.args)
-    await start("mtls", folders.mtls.args)
+    // The first one creates the tables.
     await start("plain", [])
+    const { trusted: _, ...secured } = folders
+    await Promise.all(Object.entries(secured).map(([name, { args }]) => start(name, args)))
     for (const [name, options] of Object.entries({
       old: { minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" },
       required: { requestCert: true, ca: authority.cert },
@@ -75,85 +75,32 @@ describe("a client whose TLS does not match the service's reports the problem an
     /** Whether it is tested with fetch too, which reports some problems in other words. */
     fetch?: boolean
   }
+  const untrusted =
+    /TLS: .* not signed by a CA that this client trusts; .*(option tls\.ca|NODE_EXTRA_CA_CERTS) .*certificate of its CA\.$/
+  const noTls = /TLS: the service does not use TLS at this address; the option url must begin with http:\/\/.*\.$/
+  const needsTls = /if the service uses TLS, the option url must begin with https:\/\/.*Is it running\?$/
+  const old = /TLS: the service supports only TLS versions before 1\.2/
+  const expired = /TLS: .* has expired or is not yet valid; renew it at the service\.$/
+  const misnamed = /TLS: .* for another host name; .*in the option url.*\.$/
+  const otherName = /TLS: .* for another host name; .*option tls\.serverName to one\.$/
+  const required = /service (requires|may require) a client certificate.*(tls\.cert and tls\.key|option fetch)/
+  const required12 = /TLS: the service requires a client certificate/
+  const rejected = /may reject the client's certificate \(the options tls\.cert and tls\.key\)/
+  const withKey = ({ cert, key }: Certificate) => ({ ...trusting, cert, key })
+  const named = { ...trusting, serverName: "other.test" }
   const cases: Case[] = [
-    {
-      name: "an authority that it does not know",
-      server: "tls",
-      tls: {},
-      says: /TLS: .* not signed by a CA that this client trusts; .*(option tls\.ca|NODE_EXTRA_CA_CERTS) .*certificate of its CA\.$/,
-      fetch: true,
-    },
-    {
-      name: "another authority",
-      server: "tls",
-      tls: { ca: stranger.cert },
-      says: /TLS: .* not signed by a CA that this client trusts; .*(option tls\.ca|NODE_EXTRA_CA_CERTS) .*certificate of its CA\.$/,
-    },
-    {
-      name: "an expired certificate",
-      server: "expired",
-      tls: trusting,
-      says: /TLS: .* has expired or is not yet valid; renew it at the service\.$/,
-    },
-    {
-      name: "another name",
-      server: "misnamed",
-      tls: trusting,
-      says: /TLS: .* for another host name; .*in the option url.*\.$/,
-      fetch: true,
-    },
-    {
-      name: "another serverName",
-      server: "tls",
-      tls: { ...trusting, serverName: "other.test" },
-      says: /TLS: .* for another host name; .*option tls\.serverName to one\.$/,
-    },
-    {
-      name: "http:// to a port of TLS",
-      server: "tls",
-      url: open,
-      says: /if the service uses TLS, the option url must begin with https:\/\/.*Is it running\?$/,
-      fetch: true,
-    },
-    {
-      name: "https:// to a port without",
-      server: "plain",
-      tls: trusting,
-      url: secure,
-      says: /TLS: the service does not use TLS at this address; the option url must begin with http:\/\/.*\.$/,
-      fetch: true,
-    },
-    {
-      name: "a service that speaks TLS 1.1",
-      server: "old",
-      tls: trusting,
-      says: /TLS: the service supports only TLS versions before 1\.2/,
-    },
-    {
-      name: "no certificate where one is required",
-      server: "required",
-      tls: trusting,
-      says: /service (requires|may require) a client certificate.*(tls\.cert and tls\.key|option fetch)/,
-      fetch: true,
-    },
-    {
-      name: "no certificate where one is required, with TLS 1.2",
-      server: "required12",
-      tls: trusting,
-      says: /TLS: the service requires a client certificate/,
-    },
-    {
-      name: "a certificate that does not verify",
-      server: "mtls",
-      tls: { ...trusting, cert: theirs.cert, key: theirs.key },
-      says: /may reject the client's certificate \(the options tls\.cert and tls\.key\)/,
-    },
-    {
-      name: "a certificate that has expired",
-      server: "mtls",
-      tls: { ...trusting, cert: late.cert, key: late.key },
-      says: /may reject the client's certificate \(the options tls\.cert and tls\.key\)/,
-    },
+    { name: "an authority that it does not know", server: "tls", tls: {}, says: untrusted, fetch: true },
+    { name: "another authority", server: "tls", tls: { ca: stranger.cert }, says: untrusted },
+    { name: "an expired certificate", server: "expired", tls: trusting, says: expired },
+    { name: "another name", server: "misnamed", tls: trusting, says: misnamed, fetch: true },
+    { name: "another serverName", server: "tls", tls: named, says: otherName },
+    { name: "http:// to a port of TLS", server: "tls", url: open, says: needsTls, fetch: true },
+    { name: "https:// to a port without", server: "plain", tls: trusting, url: secure, says: noTls, fetch: true },
+    { name: "a service that speaks TLS 1.1", server: "old", tls: trusting, says: old },
+    { name: "no certificate where one is required", server: "required", tls: trusting, says: required, fetch: true },
+    { name: "none where one is required, with TLS 1.2", server: "required12", tls: trusting, says: required12 },
+    { name: "a certificate that does not verify", server: "mtls", tls: withKey(theirs), says: rejected },
+    { name: "a certificate that has expired", server: "mtls", tls: withKey(late), says: rejected },
   ]
   const urlOf = ({ server, url }: Case, transport: "grpc" | "http") => {
     const address = (urls[server] as { grpc: string; http: string })[transport]

@@ -1,10 +1,9 @@
 import { once } from "node:events"
 import http2 from "node:http2"
 import net from "node:net"
-import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
-import { type ServerProcess, startServer } from "@authwire/test-support/processes/server.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 const getUser = { ":method": "POST", ":path": "/authwire.v1.UserService/GetUser", "content-type": "application/grpc" }
 const watch = { ":method": "POST", ":path": "/grpc.health.v1.Health/Watch", "content-type": "application/grpc" }
@@ -15,20 +14,9 @@ const empty = Buffer.alloc(5)
 const nobody = Buffer.from([0, 0, 0, 0, 8, 10, 6, ...Buffer.from("nobody")])
 
 describe("S-46: a transport limits the resources of clients", () => {
-  let database: TestDatabase
-  let server: ServerProcess
-  let lenient: ServerProcess
-  beforeAll(async () => {
-    database = await createDatabase("sqlite")
-    const few = ["--max-connections=10", "--handshake-timeout-ms=1000"]
-    server = await startServer({ databaseUrl: database.url, args: few })
-    lenient = await startServer({ databaseUrl: database.url, args: ["--idle-timeout-ms=1500"] })
-  })
-  afterAll(async () => {
-    await Promise.all([server.stop("SIGKILL"), lenient.stop("SIGKILL")])
-    await database.drop()
-  })
-  const urlOf = (transport: string, of = server) => (transport === "grpc" ? of.grpcUrl : of.httpUrl)
+  const strict = useAuthwire("sqlite", { args: ["--max-connections=10", "--handshake-timeout-ms=1000"] })
+  const lenient = useAuthwire("sqlite", { args: ["--idle-timeout-ms=1000"] })
+  const urlOf = (transport: string, { server } = strict) => (transport === "grpc" ? server.grpcUrl : server.httpUrl)
   const connect = (transport: string) => {
     const socket = net.connect(Number(new URL(urlOf(transport)).port), "127.0.0.1")
     socket.on("error", () => {})
@@ -48,7 +36,7 @@ describe("S-46: a transport limits the resources of clients", () => {
       const next = connect(transport)
       await closed(next)
       expect(next.bytesRead).toBe(0)
-      await until(() => server.output().includes("closing new connections"))
+      await until(() => strict.server.output().includes("closing new connections"))
       for (const session of ten) session.destroy()
       await until(async () => (await status(urlOf(transport), grpc, nobody)) === "5")
     })
@@ -124,7 +112,7 @@ describe("S-46: a transport limits the resources of clients", () => {
   ])(
     "the HTTP listener answers %s with a header of HTTP/2 of %d bytes with the status %s",
     async (path, bytes, status) => {
-      const session = http2.connect(server.httpUrl)
+      const session = http2.connect(strict.server.httpUrl)
       await once(session, "remoteSettings")
       await new Promise((resolve) => session.ping(resolve))
       const stream = session.request({ ":path": path, "x-padding": "a".repeat(bytes) })
@@ -163,7 +151,7 @@ describe("S-46: a transport limits the resources of clients", () => {
         "x-content-type-options: nosniff",
       ])
       const limit = path === "/healthz" ? 16_384 : 65_536
-      await until(() => server.log().includes(`"max_header_bytes":${limit}`))
+      await until(() => strict.server.log().includes(`"max_header_bytes":${limit}`))
     },
   )
 })

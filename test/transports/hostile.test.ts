@@ -14,7 +14,7 @@ describe("a hostile request", () => {
   const authwire = useAuthwire("sqlite")
 
   test.each(["grpc", "http"] as const)(
-    "two million entries that each break a rule get a short rejection: %s",
+    "entries that each break a rule, more than are read, get a short rejection: %s",
     async (way) => {
       const transport =
         way === "grpc"
@@ -32,7 +32,7 @@ describe("a hostile request", () => {
         expect(Code[error.code]).toBe("InvalidArgument")
         return error.findDetails(BadRequestSchema)[0]?.fieldViolations ?? []
       }
-      expect(await broken(1_000_000)).toMatchObject([
+      expect(await broken(150_000)).toMatchObject([
         { field: "request", description: "must not have more than 100000 parts" },
       ])
       // With many violations only the first is reported, with fewer as many as fit into a header.

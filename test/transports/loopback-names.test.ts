@@ -4,7 +4,7 @@ import http2 from "node:http2"
 import { getUserRequest, paths } from "@authwire/test-support/attack/requests.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { startServer } from "@authwire/test-support/processes/server.js"
-import { beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 
 type Fields = Record<string, string>
 interface Asked {
@@ -20,10 +20,6 @@ const web = { ...grpc, type: "application/grpc-web+proto" }
 const get = (path: string) => ({ method: "GET", path })
 
 const authwire = useAuthwire("sqlite", { args: ["--metrics-addr=127.0.0.1:0"] })
-let metricsUrl: string
-beforeAll(async () => {
-  metricsUrl = /^authwire: metrics at (\S+)\/metrics$/m.exec(authwire.server.output())?.[1] as string
-})
 
 async function overHttp1(url: string, { method, path, type, body }: Asked, fields: Fields): Promise<number> {
   const { ":authority": host, ...others } = fields
@@ -63,7 +59,7 @@ describe.each<[string, typeof overHttp1, () => string, Asked]>([
   ["/v1/authorize over HTTP/1.1", overHttp1, httpUrl, get("/v1/authorize")],
   ["/v1/authorize over HTTP/2", overHttp2, httpUrl, get("/v1/authorize")],
   ["a probe", overHttp1, httpUrl, get("/readyz")],
-  ["the metrics", overHttp1, () => metricsUrl, get("/metrics")],
+  ["the metrics", overHttp1, () => new URL(authwire.server.metricsUrl).origin, get("/metrics")],
 ])("S-9: with --dev, %s", (_, ask, url, asked) => {
   test.each<Fields>([
     { ":authority": "evil.example" },

@@ -15,11 +15,9 @@ interface Sample {
   readonly value: number
 }
 
-const urlOf = (server: ServerProcess) => /^authwire: metrics at (\S+)$/m.exec(server.output())?.[1] as string
-
 /** Returns the samples of the text, in which every line is a comment or a sample. */
 async function samplesOf(server: ServerProcess): Promise<Sample[]> {
-  const response = await fetch(urlOf(server))
+  const response = await fetch(server.metricsUrl)
   expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8")
   const lines = (await response.text()).split("\n").filter((line) => line !== "" && !line.startsWith("#"))
   return lines.map((line) => {
@@ -92,8 +90,8 @@ describe("one process", () => {
   })
 
   test("serves nothing else", async () => {
-    expect((await fetch(new URL("/", urlOf(authwire.server)))).status).toBe(404)
-    const response = await fetch(urlOf(authwire.server), { method: "POST" })
+    expect((await fetch(new URL("/", authwire.server.metricsUrl))).status).toBe(404)
+    const response = await fetch(authwire.server.metricsUrl, { method: "POST" })
     expect([response.status, response.headers.get("allow")]).toEqual([405, "GET, HEAD"])
   })
 })

@@ -1,21 +1,24 @@
 import type { AuthwireClient } from "@authwire/client"
 import { repeatable, SessionService, UserService } from "@authwire/proto"
-import { getOption, toBinary } from "@bufbuild/protobuf"
+import { type DescMethodUnary, getOption, toBinary } from "@bufbuild/protobuf"
 import { describe, expect, test } from "@jest/globals"
-import type { Carrier } from "./carriers.js"
+import { type Carrier, carriers } from "./carriers.js"
 import { ordinary } from "./ordinary.js"
 import { call, failureOf, methods, type World } from "./world.js"
 
 const { createUser, deleteUser } = UserService.method
+const isEither = (method: DescMethodUnary) => [createUser.name, deleteUser.name].includes(method.name)
 
 export function describeRepetitions(world: World, carrier: Carrier): void {
   const client = () => world.clients[carrier.name] as AuthwireClient
   const withKey = (key: string) => ({ headers: { "idempotency-key": key, "x-request-id": "of-the-repetitions" } })
 
   describe("a call repeated with its idempotency key", () => {
+    // What is repeated is decided behind all transports. One method shows for each carrier that it carries the key.
+    const isFirst = carrier === carriers[0]
     test("gets the first response, to the byte, whatever it writes and over every carrier", async () => {
       const repeated = new Set<string>()
-      for (const [method, request] of ordinary) {
+      for (const [method, request] of isFirst ? ordinary : ordinary.filter(([method]) => isEither(method))) {
         // The service generates the id, and the method only reads.
         if (method === SessionService.method.getSession) continue
         const options = withKey(crypto.randomUUID())
@@ -28,9 +31,8 @@ export function describeRepetitions(world: World, carrier: Carrier): void {
           expect([method.name, first.equals(await made(by))]).toEqual([method.name, true])
         }
       }
-      expect(repeated).toEqual(
-        new Set(methods.filter((method) => getOption(method, repeatable)).map(({ name }) => name)),
-      )
+      const all = methods.filter((method) => getOption(method, repeatable) && (isFirst || isEither(method)))
+      expect(repeated).toEqual(new Set(all.map(({ name }) => name)))
     })
 
     test("with another request or for another method is rejected", async () => {

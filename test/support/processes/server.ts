@@ -12,6 +12,8 @@ export interface ServerProcess {
   readonly grpcUrl: string
   /** URL of the HTTP listener. */
   readonly httpUrl: string
+  /** URL of its page of metrics, with `--metrics-addr`. */
+  readonly metricsUrl: string
   readonly pid: number
   /** The first of its keys. Undefined if it was started without one. */
   readonly apiKey: string | undefined
@@ -92,6 +94,9 @@ export async function startServer(options: {
   return {
     grpcUrl: transports.grpc,
     httpUrl: transports.http,
+    get metricsUrl() {
+      return /^authwire: metrics at (\S+)$/m.exec(output.both)?.[1] as string
+    },
     pid: child.pid as number,
     apiKey: given[0]?.text,
     output: () => output.both,
