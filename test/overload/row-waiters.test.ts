@@ -1,18 +1,14 @@
 import { createAuthwireClient } from "@authwire/client"
 import { describeServer } from "@authwire/test-support/databases/databases.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
-import { afterAll, beforeAll, expect, test } from "@jest/globals"
+import { expect, test } from "@jest/globals"
 
 // Four times as many calls as may be active, and 100 more, may wait for the database, a tenth of them for one row.
 const places = 50
 
 describeServer("more writers of a locked row than may wait for it", (target) => {
-  let authwire: Authwire
-  beforeAll(async () => {
-    authwire = await startAuthwire(target, ["--max-active-calls=100"])
-  })
-  afterAll(() => authwire?.close())
+  const authwire = useAuthwire(target, { args: ["--max-active-calls=100"] })
 
   test("are rejected with QUEUE_FULL, so that writers of other rows go on; the others are answered", async () => {
     const { database, server } = authwire

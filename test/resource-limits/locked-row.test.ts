@@ -91,12 +91,7 @@ describeServer("rows that another transaction has locked", (target) => {
 
 describeServer("a lock for which more calls of a tenant wait than may be active", (target) => {
   const [waiting, other] = [staticKey(["all"], { tenant: "waiting" }), staticKey(["all"], { tenant: "other" })]
-  let authwire: Authwire
-  beforeAll(async () => {
-    const env = { AUTHWIRE_API_KEYS: JSON.stringify([waiting.entry, other.entry]) }
-    authwire = await startAuthwire(target, ["--max-active-calls=10"], env)
-  })
-  afterAll(() => authwire.close())
+  const authwire = useAuthwire(target, { keys: [waiting, other], args: ["--max-active-calls=10"] })
   const later = endsAfterEach()
 
   test.each(["row", "table"])(

@@ -34,7 +34,7 @@ describe("both transports", () => {
       {
         code: "invalid_argument",
         message: "request: is not a well-formed authwire.v1.GetUserRequest",
-        details: [{ debug: { reason: "INVALID_FIELD", metadata: { request_id: "of-the-test" } } }],
+        details: [{ debug: { reason: "INVALID_FIELD", metadata: { request_id: "of-the-test" } } }, {}],
       },
     ])
     // The log line is written after the response.
