@@ -1,5 +1,5 @@
 import { createServer, request as send } from "node:http"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 import { expect, test } from "@jest/globals"
 import { type RequestContextOptions, requestContext, withRequestContext } from "./request-context.js"
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { createBrowser, textOf } from "@authwire/test-support/applications/browser.js"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 import { hasPrinted, outputOf } from "@authwire/test-support/processes/output.js"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 

@@ -1,6 +1,6 @@
 import { createServer, request, type Server } from "node:http"
 import { type Console, startConsole } from "@authwire/console"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals"
 

@@ -1,5 +1,5 @@
 import { createServer } from "node:net"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 import { outcome, pipelineClient } from "@authwire/test-support/connections/pipeline.js"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { startServer } from "@authwire/test-support/processes/server.js"

@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import { buffer } from "node:stream/consumers"
 import { setTimeout as delay } from "node:timers/promises"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 import { serviceDatabase, type TestDatabase, tcpProxy } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"

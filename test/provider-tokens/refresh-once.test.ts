@@ -1,5 +1,5 @@
 import { createServer } from "node:http"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 import {
   createDatabase,
   type ServerEngine,

@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
 import { buffer } from "node:stream/consumers"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 
 /** The tokens that a provider has just issued. */
 export interface Issued {

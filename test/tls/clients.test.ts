@@ -3,7 +3,7 @@ import tls from "node:tls"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { AuthwireError, createAuthwireClient, type TlsOptions } from "@authwire/client"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 import { createDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import {
   authority,

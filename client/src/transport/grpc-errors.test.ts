@@ -1,6 +1,6 @@
 import { createServer } from "node:http2"
 import { UserService } from "@authwire/proto"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { Metadata, status } from "@grpc/grpc-js"
 import { afterEach, describe, expect, test } from "@jest/globals"

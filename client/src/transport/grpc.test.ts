@@ -8,7 +8,7 @@ import {
 } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { StatusSchema } from "@authwire/proto/rpc/status"
-import { listen } from "@authwire/test-support/connections/listen.js"
+import { listen } from "@authwire/test-support/connections/free-port.js"
 import { create, type Message, toBinary } from "@bufbuild/protobuf"
 import { anyPack } from "@bufbuild/protobuf/wkt"
 import { Code, type ConnectError, createClient } from "@connectrpc/connect"

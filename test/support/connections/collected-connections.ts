@@ -8,7 +8,7 @@ import net from "node:net"
 import { flags, headerBlock, http2Frame, preface, types } from "../../../fuzz/generate/http2-frames.ts"
 import { outliveStreams } from "../../../server/src/transport/closing/outlive-streams.ts"
 import { until } from "../until.ts"
-import { listen } from "./listen.ts"
+import { listen } from "./free-port.ts"
 
 /** The number of streams and of connections that have ended. */
 let ended = 0

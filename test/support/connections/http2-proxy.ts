@@ -1,6 +1,6 @@
 import { once } from "node:events"
 import http2 from "node:http2"
-import { listen } from "./listen.js"
+import { listen } from "./free-port.js"
 
 /** How a proxy treats a pipeline. */
 export type Passage =

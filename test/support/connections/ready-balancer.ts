@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
 import type { ServerProcess } from "../processes/server.js"
-import { listen } from "./listen.js"
+import { listen } from "./free-port.js"
 
 /** One address for the gRPC listeners of several servers. Connections go in turn to the servers that were ready. */
 export interface ReadyBalancer {

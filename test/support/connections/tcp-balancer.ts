@@ -1,6 +1,6 @@
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
-import { listen } from "./listen.js"
+import { listen } from "./free-port.js"
 
 /** One address for several servers, like that of a TCP load balancer. */
 export interface TcpBalancer {
