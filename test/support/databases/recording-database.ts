@@ -15,18 +15,24 @@ export function recordingDatabase(database: Database, recorded: Ran[], options: 
       recorded.push([statement.sql, statement.cells(values)])
       return run(statement, values)
     }
-  const recording = ({ read, write, change }: Statements): Statements => ({
-    read: noting(read),
-    write: noting(options.changes ? write : async () => 0),
-    change: async (changes) => {
-      for (const { kind, sql, cells } of changes) if (kind !== "insert events") recorded.push([sql, cells])
-      if (options.changes) await change(changes)
-    },
-  })
+  const recording = <T extends Statements>(sql: T): T => {
+    const own: Statements = {
+      read: noting((statement, values) => sql.read(statement, values)),
+      write: noting(options.changes ? (statement, values) => sql.write(statement, values) : async () => 0),
+      change: async (changes) => {
+        for (const { kind, sql, cells } of changes) if (kind !== "insert events") recorded.push([sql, cells])
+        if (options.changes) await sql.change(changes)
+      },
+    }
+    // It is still a transaction of the store.
+    return new Proxy(sql, {
+      get: (target, name) => Reflect.get(own, name) ?? (Reflect.get(target, name) as () => unknown).bind(target),
+    })
+  }
   return {
     ...database,
     reads: (waiter) => ({ read: noting(database.reads(waiter).read) }),
     olderReads: (waiter) => ({ read: noting(database.olderReads(waiter).read) }),
-    write: (waiter, rows, work) => database.write(waiter, rows, (sql) => work(recording(sql) as typeof sql)),
+    write: (waiter, rows, work) => database.write(waiter, rows, (sql) => work(recording(sql))),
   }
 }

@@ -85,8 +85,7 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
         for (const insert of insertsOf(caller, entries)) await transaction.changeAtCommit(insert)
         return result
       }
-      const write = () => database.write(caller, [], inTransaction)
-      return caller.transaction === undefined ? againIfUnprepared(write) : write()
+      return againIfUnprepared(caller, () => database.write(caller, [], inTransaction))
     },
 
     async list(caller, filter, page) {

@@ -61,7 +61,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
 
       for (;;) {
         try {
-          return await againIfUnprepared(firstTime)
+          return await againIfUnprepared(caller, firstTime)
         } catch (error) {
           if (caller.signal?.aborted || (error instanceof StoreError && unknown.has(error.reason))) throw error
           const answer = await kept()

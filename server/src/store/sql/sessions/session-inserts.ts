@@ -1,14 +1,31 @@
+import { StoreError } from "../../../errors/store-error.js"
+import { oncePer } from "../../../util/once-per.js"
 import type { Caller } from "../../store.js"
 import type { SessionPolicy } from "../../types.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import type { Statements } from "../query/statement.js"
+import { type Statements, statement } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import type { ChangeOf } from "../schema/changes.js"
 import type { SessionRow, UserRow } from "../schema/rows.js"
-import { againIfUnprepared } from "../transaction/unprepared.js"
-import { sessionNumbers } from "./session-numbers.js"
+import { againIfUnprepared, Unprepared } from "../transaction/unprepared.js"
 import { policyIn } from "./session-policies.js"
+import { positionIn, type SessionRevocations, sessionAt } from "./session-revocations.js"
+import { type LivingSince, sessionRules } from "./session-rules.js"
+
+/** The number of a user's sessions that are left when there were too many to be counted. */
+const leftByPruning = 1000
+
+/**
+ * The most sessions of a user, ended ones too, among which one statement counts. Pruning leaves half of them, so that sign-ins at
+ * the same time do not exceed it.
+ */
+const countedAtOnce = 2 * leftByPruning
+
+interface Living extends LivingSince {
+  tenant: string
+  userId: string
+}
 
 export interface SessionInserts {
   /**
@@ -19,52 +36,66 @@ export interface SessionInserts {
    */
   insert(caller: Caller, row: SessionRow & { created: Date }, userName: string): Promise<Date>
   /**
-   * Prunes the sessions of a user if the tenant is known to limit them, then runs a transaction with `makeRoom`. If that has met too
-   * many sessions, the policy is known now, so both run once more; with a transaction of the caller all of its work does.
+   * Makes room for one more session of a user in a transaction: deletes the oldest ones, or throws SESSION_LIMIT_REACHED. Returns the
+   * policy. If there is a limit, it locks the user's row until the transaction ends, so of concurrent transactions each counts the
+   * sessions of the others. Throws Unprepared if the user has too many sessions to be counted by one statement.
    */
-  pruned<T>(caller: Caller, userId: string, work: () => Promise<T>): Promise<T>
-  /** Makes room for a session that is given to this user; see SessionNumbers. */
   makeRoom(sql: Statements, caller: Caller, userId: string): Promise<SessionPolicy>
 }
 
 /**
- * Creates the inserts of sessions. The first try is an insert that fails if the tenant has a policy for new sessions, so a
- * tenant without one needs no further statement. Then the policy is read in the transaction of the insert. Policies
- * are remembered, only to leave out the first try and to prune before.
+ * Creates the inserts of sessions, which keep the number of a user's sessions within the policy. The first try is an insert that fails
+ * if the tenant has a policy for new sessions, so a tenant without one needs no further statement. Then the policy is read in the
+ * transaction of the insert.
  */
 export function sessionInserts(
   database: Database,
-  {
-    clock,
-    seenUser,
-    eventOf,
-  }: { clock: () => number; seenUser: ChangeOf<Pick<UserRow, "tenant" | "id">>; eventOf: EventOf },
+  options: {
+    clock: () => number
+    seenUser: ChangeOf<Pick<UserRow, "tenant" | "id">>
+    eventOf: EventOf
+    revocations: SessionRevocations
+  },
 ): SessionInserts {
-  const { sessions, sessionPolicies: policies } = database.tables
+  const { clock, seenUser, eventOf, revocations } = options
+  const { sessions, users, sessionPolicies: policies } = database.tables
+  const rules = sessionRules(database)
   const unlimited = sessions.insertedIf(
     "insert unlimited",
     `NOT EXISTS (SELECT 1 FROM ${policies.name} p WHERE p.tenant = o.tenant AND p.provider = ''` +
       " AND (p.max_age IS NOT NULL OR p.max_sessions IS NOT NULL))",
   )
-  const numbers = sessionNumbers(database, { clock, eventOf })
-  /** The policies of the tenants that had one for new sessions when it was last read. There are few tenants. */
-  const limited = new Map<string, SessionPolicy>()
+  const tooMany = sessions.statement(sessionAt(database, "DESC", countedAtOnce), "tenant", "userId")
+  const livingAt = oncePer((place: number) => {
+    const isLiving = ` AND CASE WHEN ${rules.living} THEN 1 ELSE 0 END = 1`
+    return statement<SessionRow, Living>(sessionAt(database, "DESC", place, isLiving), {
+      tenant: ({ tenant }) => sessions.cell("tenant", tenant),
+      userId: ({ userId }) => sessions.cell("userId", userId),
+      ...rules.parameters,
+    })
+  })
+  /** The tenants that had a policy for new sessions when it was last read, only to leave out the first try. There are few tenants. */
+  const limited = new Set<string>()
 
   const makeRoom: SessionInserts["makeRoom"] = async (sql, caller, userId) => {
     const { tenant } = caller
     const policy = policyIn(policies.first(await sql.read(policies.byKey, { tenant, provider: "" })))
-    if (policy.maxAge === undefined && policy.maxSessions === undefined) limited.delete(tenant)
-    else limited.set(tenant, policy)
-    await numbers.makeRoom(sql, caller, userId, policy)
-    return policy
-  }
-
-  const pruned: SessionInserts["pruned"] = (caller, userId, work) => {
-    const run = async () => {
-      if (limited.get(caller.tenant)?.maxSessions !== undefined) await numbers.prune(caller, userId)
-      return work()
+    const { maxAge, maxSessions, atLimit } = policy
+    if (maxAge === undefined && maxSessions === undefined) limited.delete(tenant)
+    else limited.add(tenant)
+    if (maxSessions === undefined) return policy
+    const ofUser = { tenant, userId }
+    await sql.read(users.byKeyForUpdate, { tenant, id: userId })
+    if ((await sql.read(tooMany, ofUser)).length > 0) {
+      const prune = () => revocations.revokeOldest(caller, userId, leftByPruning)
+      throw new Unprepared("the user has too many sessions to count them at once", prune)
     }
-    return caller.transaction === undefined ? againIfUnprepared(run) : run()
+    const [last] = await sql.read(livingAt(maxSessions - 1), { ...ofUser, ...rules.since(policy, clock()) })
+    if (last === undefined) return policy
+    if (atLimit === "reject_new")
+      throw new StoreError("SESSION_LIMIT_REACHED", "the user has as many sessions as the policy allows")
+    await revocations.revokeUpTo(sql, caller, userId, positionIn(database, last))
+    return policy
   }
 
   const insert: SessionInserts["insert"] = async (caller, row, userName) => {
@@ -95,8 +126,7 @@ export function sessionInserts(
   }
 
   return {
-    pruned,
     makeRoom,
-    insert: (caller, row, userName) => pruned(caller, row.userId, () => insert(caller, row, userName)),
+    insert: (...given) => againIfUnprepared(given[0], () => insert(...given)),
   }
 }

@@ -1,9 +1,10 @@
+import { oncePer } from "../../../util/once-per.js"
 import type { Caller, SessionStore } from "../../store.js"
 import { lastTime } from "../../times.js"
-import type { KeptSessions, ListedSession } from "../../types.js"
+import type { KeptSessions, Session } from "../../types.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { type Cell, type Change, type Statements, statement } from "../query/statement.js"
+import { type Cell, type Change, type Statement, type Statements, statement } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import { ofPresentUser } from "../schema/present-users.js"
 import type { SessionRow } from "../schema/rows.js"
@@ -16,30 +17,85 @@ import { sessionRules } from "./session-rules.js"
  * The maximum number of a user's sessions that one statement deletes. It keeps the transaction short, which other calls may share, and
  * within the limits of clusters.
  */
-export const sessionsAtOnce = 100
+const sessionsAtOnce = 100
 
 /** A call about several users stops after it has deleted this number of sessions. */
 const enoughSessions = 1000
 
-/** A user's sessions before a position in the order of creation, without the sessions to keep. */
+/** A place among the sessions of a user, in the order of their creation. */
+export interface Position {
+  created: Date
+  id: string
+}
+
+/** A user's sessions up to a position, without the sessions to keep. */
 interface OfUser {
   tenant: string
   userId: string
   keptId: string
   keptHash: Buffer
-  before: { created: Date; id: string }
+  last: Position
 }
 
 /** All sessions: none has this id, this hash, or this time of creation. */
 const all: Omit<OfUser, "tenant" | "userId"> = {
   keptId: "",
   keptHash: Buffer.alloc(32),
-  before: { created: lastTime, id: "" },
+  last: { created: lastTime, id: "" },
+}
+
+/** A session as it was read. */
+interface AsRead<T> {
+  key: Pick<SessionRow, "tenant" | "tokenHash">
+  cells: Cell[]
+  /** Reads it again. */
+  again(sql: Statements): Promise<Cell[][]>
+  /** Makes the session of the cells; null: it is not deleted. */
+  make(cells: Cell[]): T | null
 }
 
 export interface SessionRevocations
   extends Pick<SessionStore, "revoke" | "revokeOfUser" | "revokeOfUsers">,
-    UserRevocations {}
+    UserRevocations {
+  /** Deletes a session as it was read, or as it is by now, and returns it; null if there is none any more. */
+  deleteAsRead<T extends Pick<Session, "id" | "userId">>(caller: Caller, session: AsRead<T>): Promise<T | null>
+  /** Deletes the oldest sessions of a user like `revokeMost`, and leaves at least `left` of them. */
+  revokeOldest(caller: Caller, userId: string, left: number): Promise<number>
+  /** Deletes a session of a user and all older ones, in a transaction that has locked the user. */
+  revokeUpTo(sql: Statements, caller: Caller, userId: string, last: Position): Promise<number>
+}
+
+/**
+ * Selects the position of a user's session at a place, the oldest or the newest first. The index contains all selected columns.
+ *
+ * @param condition a further condition on the sessions `s`. Default: none.
+ */
+export function sessionAt(
+  { engine, tables: { sessions } }: Database,
+  direction: "ASC" | "DESC",
+  place: number,
+  condition = "",
+) {
+  // As in session-ranges.ts: for a range PostgreSQL expects more rows, and reads them in index order.
+  const isOfUser = engine === "postgres" ? "s.userId >= :userId AND s.userId <= :userId" : "s.userId = :userId"
+  return sessions
+    .selectFrom("s")
+    .select("s.created, s.id")
+    .where(`s.tenant = :tenant AND ${isOfUser}${condition}`)
+    .orderBy("s.userId", direction)
+    .addOrderBy("s.created", direction)
+    .addOrderBy("s.id", direction)
+    .offset(place)
+    .limit(1)
+}
+
+/** Converts the cells of `sessionAt`. */
+export function positionIn({ tables: { sessions } }: Database, [created, id]: Cell[]): Position {
+  return {
+    created: sessions.value("created", created as Cell) as Date,
+    id: sessions.value("id", id as Cell) as string,
+  }
+}
 
 /** Creates the revocations of sessions by callers without their tokens. */
 export function sessionRevocations(database: Database, eventOf: EventOf): SessionRevocations {
@@ -54,33 +110,17 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     "id",
   )
   const deletedIfUnchanged = sessions.deletedIfUnchanged()
-  /**
-   * Selects the session that follows the first `sessionsAtOnce` ones of a user, the oldest first. The index contains
-   * all selected columns.
-   */
-  const afterMany = sessions.statement(
-    sessions
-      .selectFrom("s")
-      .select("s.created, s.id")
-      // As in session-ranges.ts: for a range PostgreSQL expects more rows, and reads them in index order.
-      .where(
-        `s.tenant = :tenant AND ${database.engine === "postgres" ? "s.userId >= :userId AND s.userId <= :userId" : "s.userId = :userId"}`,
-      )
-      .orderBy("s.userId")
-      .addOrderBy("s.created")
-      .addOrderBy("s.id")
-      .offset(sessionsAtOnce)
-      .limit(1),
-    "tenant",
-    "userId",
-  )
+  const placed = (direction: "ASC" | "DESC", place: number): Statement<Pick<OfUser, "tenant" | "userId">> =>
+    sessions.statement(sessionAt(database, direction, place), "tenant", "userId")
+  const lastOfMany = placed("ASC", sessionsAtOnce - 1)
+  const lastBeyond = oncePer((left: number) => placed("DESC", left + sessionsAtOnce - 1))
   // All engines find the place in the index by the first condition about the time; the rest makes it exact. The CASE prevents the use
   // of the indexes on ids and hashes.
   const deleteOfUser = statement<SessionRow, OfUser>(
     sessions
       .deleteFrom()
       .where("tenant = :tenant AND userId = :userId AND created <= :created")
-      .andWhere("(created < :created OR (created = :created AND id < :id))")
+      .andWhere("(created < :created OR (created = :created AND id <= :id))")
       .andWhere("CASE WHEN id <> :keptId AND tokenHash <> :keptHash THEN 1 ELSE 0 END = 1")
       .andWhere(ofPresentUser(":tenant", ":userId")),
     {
@@ -88,33 +128,35 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
       userId: ({ userId }) => sessions.cell("userId", userId),
       keptId: ({ keptId }) => sessions.cell("id", keptId),
       keptHash: ({ keptHash }) => sessions.cell("tokenHash", keptHash),
-      created: ({ before }) => sessions.cell("created", before.created),
-      id: ({ before }) => sessions.cell("id", before.id),
+      created: ({ last }) => sessions.cell("created", last.created),
+      id: ({ last }) => sessions.cell("id", last.id),
     },
   )
 
+  const eventOfUser = (caller: Caller, userId: string, sessionId?: string) =>
+    eventOf(caller, "user.sessions_revoked", { userId, sessionId })
+
   /**
-   * Deletes sessions in batches that are committed one by one, the oldest first, until one statement can delete the
-   * rest. Returns their number. The caller's transaction is not used, and must not have the turn of the user yet.
+   * Deletes sessions in batches that are committed one by one, the oldest first, until at least `left` and less than a batch more are
+   * left. Returns their number. The caller's transaction is not used, and must not have the turn of the user yet.
    *
    * @param first runs before the first batch, if there is one.
    */
-  async function deleteMost(
+  async function deleteOldest(
     caller: Caller,
     ofUser: OfUser,
-    event: readonly Change[],
-    first?: () => Promise<unknown>,
+    { left, event, first }: { left: number; event: readonly Change[]; first?: (() => Promise<unknown>) | undefined },
   ): Promise<number> {
     const separate = { ...caller, transaction: undefined }
+    const reads = database.reads(separate)
     const rows = [users.nameOf({ tenant: ofUser.tenant, id: ofUser.userId })]
     let revoked = 0
     for (;;) {
-      const [cells] = await database.reads(separate).read(afterMany, ofUser)
+      if (left > 0 && (await reads.read(lastBeyond(left), ofUser)).length === 0) return revoked
+      const [cells] = await reads.read(lastOfMany, ofUser)
       if (cells === undefined) return revoked
       if (revoked === 0) await first?.()
-      const [created, id] = cells as [Cell, Cell]
-      const before = { created: sessions.value("created", created) as Date, id: sessions.value("id", id) as string }
-      const oldest = { ...ofUser, before }
+      const oldest = { ...ofUser, last: positionIn(database, cells) }
       const deleted = await database.write(separate, rows, (sql) => sql.write(deleteOfUser, oldest, event))
       revoked += deleted
       // Another call has deleted them.
@@ -128,51 +170,64 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     if (id !== undefined) ofUser.keptId = id
     if (sessionToken !== undefined) ofUser.keptHash = hashOfToken(sessionToken)
     const event = eventOfUser(caller, userId, id)
-    const most = await deleteMost(caller, ofUser, event)
+    const most = await deleteOldest(caller, ofUser, { left: 0, event })
     // Transactions that create a session of the user take turns with this one.
     const rows = [users.nameOf({ tenant, id: userId })]
     return most + (await database.write(caller, rows, (sql) => sql.write(deleteOfUser, ofUser, event)))
   }
 
-  const eventOfUser = (caller: Caller, userId: string, sessionId?: string) =>
-    eventOf(caller, "user.sessions_revoked", { userId, sessionId })
+  const revokeOldest = (caller: Caller, userId: string, left: number, first?: () => Promise<unknown>) => {
+    const event = eventOfUser(caller, userId)
+    return deleteOldest(caller, { tenant: caller.tenant, userId, ...all }, { left, event, first })
+  }
+
+  const revokeUpTo: SessionRevocations["revokeUpTo"] = (sql, caller, userId, last) =>
+    sql.write(deleteOfUser, { tenant: caller.tenant, userId, ...all, last }, eventOfUser(caller, userId))
+
+  // Concurrent calls may read a session, but only one statement can delete the row, and it deletes only what was read.
+  const deleteAsRead: SessionRevocations["deleteAsRead"] = (caller, { key, cells: read, again, make }) =>
+    database.write(caller, [sessions.nameOf(key)], async (sql) => {
+      for (let cells: Cell[] | undefined = read; cells !== undefined; [cells] = await again(sql)) {
+        const session = make(cells)
+        if (session === null) return null
+        try {
+          await sql.change([
+            deletedIfUnchanged({ ...key, cells }),
+            ...eventOf(caller, "session.deleted", idsOf(session)),
+          ])
+          return session
+        } catch (error) {
+          // The row was changed or deleted between the two statements.
+          if (!failsBy(error, "unmatched")) throw error
+        }
+      }
+      return null
+    })
 
   return {
-    async revoke(caller, id, userId): Promise<ListedSession | null> {
+    deleteAsRead,
+
+    async revoke(caller, id, userId) {
       const { tenant } = caller
       const [read] = await database.reads(caller).read(byId, { tenant, id })
       if (read === undefined) return null
-      // Neither the id nor the token of a session ever changes, and neither is reused for another session.
-      const key = { tenant, tokenHash: Buffer.from(read.at(-1) as Buffer) }
-      const deleteIt = async (sql: Statements) => {
-        for (
-          let cells: Cell[] | undefined = read;
-          cells !== undefined;
-          [cells] = await sql.read(byId, { tenant, id })
-        ) {
+      return deleteAsRead(caller, {
+        // Neither the id nor the token of a session ever changes, and neither is reused for another session.
+        key: { tenant, tokenHash: Buffer.from(read.at(-1) as Buffer) },
+        cells: read,
+        again: (sql) => sql.read(byId, { tenant, id }),
+        make(cells) {
           const session = listedSession(database, rules, cells)
-          if (userId !== undefined && userId !== session.userId) return null
-          try {
-            const event = eventOf(caller, "session.deleted", idsOf(session))
-            await sql.change([deletedIfUnchanged({ ...key, cells }), ...event])
-            return session
-          } catch (error) {
-            // The row was changed or deleted between the two statements.
-            if (!failsBy(error, "unmatched")) throw error
-          }
-        }
-        return null
-      }
-      return database.write(caller, [sessions.nameOf(key)], deleteIt)
+          return userId === undefined || userId === session.userId ? session : null
+        },
+      })
     },
 
     revokeOfUser,
-
-    revokeMost: (caller, userId, first) =>
-      deleteMost(caller, { tenant: caller.tenant, userId, ...all }, eventOfUser(caller, userId), first),
-
-    revokeRest: (sql, caller, userId) =>
-      sql.write(deleteOfUser, { tenant: caller.tenant, userId, ...all }, eventOfUser(caller, userId)),
+    revokeOldest,
+    revokeUpTo,
+    revokeMost: (caller, userId, first) => revokeOldest(caller, userId, 0, first),
+    revokeRest: (sql, caller, userId) => revokeUpTo(sql, caller, userId, all.last),
 
     async revokeOfUsers(caller, userIds) {
       // Like the batches of a user with many sessions, each user's are deleted outside of the caller's transaction.

@@ -5,11 +5,12 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { sharedLookup } from "../query/batched-lookup.js"
 import type { PageTokens } from "../query/page-tokens.js"
-import type { Cell, Statements } from "../query/statement.js"
+import type { Cell } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import { isEnabled } from "../schema/present-users.js"
 import type { SessionRow } from "../schema/rows.js"
+import { againIfUnprepared } from "../transaction/unprepared.js"
 import { seenUsers, startOfDay } from "../users/seen-users.js"
 import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
@@ -64,7 +65,6 @@ export function sessionStore(
     ...sessions.key,
     "lastSeen",
   )
-  const deletedIfUnchanged = sessions.deletedIfUnchanged()
   const withLimitsForUpdate = sessions.withColumnsForUpdate(rules.columns)
   const { missing, refusalOf } = userChecks(database)
   const removeLeft = leftRows(database, sessions)
@@ -111,7 +111,7 @@ export function sessionStore(
     return found && { session: found.session, user: found.user }
   }
 
-  const inserts = sessionInserts(database, { clock, seenUser, eventOf })
+  const inserts = sessionInserts(database, { clock, seenUser, eventOf, revocations })
 
   return {
     ...sessionLists(database, { tokens, clock, rules }),
@@ -179,33 +179,20 @@ export function sessionStore(
           }
           return session
         })
-      return patch.userId === undefined ? work() : inserts.pruned(caller, patch.userId, work)
+      return againIfUnprepared(caller, work)
     },
 
-    // Concurrent calls may read the session, but only one statement can delete the row, and it deletes only what was
-    // read. So the returned session is the deleted one. This needs no transaction, which would take two more
-    // statements. The first read is shared with other calls and does not occupy a writer's connection.
+    // The read is shared with other calls and does not occupy a writer's connection.
     async delete(caller, sessionToken) {
       const key = keyOf(caller, sessionToken)
       const read = await sessionByHash(caller, [sessions.cell("tokenHash", key.tokenHash)])
       if (read === undefined) return null
-      const deleteIt = async (sql: Statements) => {
-        for (let cells: Cell[] | undefined = read; cells !== undefined; [cells] = await sql.read(sessions.byKey, key)) {
-          const session = { sessionToken, ...sessions.row(cells) }
-          try {
-            await sql.change([
-              deletedIfUnchanged({ ...key, cells }),
-              ...eventOf(caller, "session.deleted", idsOf(session)),
-            ])
-            return session
-          } catch (error) {
-            // The row was changed or deleted between the two statements.
-            if (!failsBy(error, "unmatched")) throw error
-          }
-        }
-        return null
-      }
-      return database.write(caller, [sessions.nameOf(key)], deleteIt)
+      return revocations.deleteAsRead(caller, {
+        key,
+        cells: read,
+        again: (sql) => sql.read(sessions.byKey, key),
+        make: (cells) => ({ sessionToken, ...sessions.row(cells) }),
+      })
     },
 
     access: sessionAccess(database, { clock, find, eventOf }),

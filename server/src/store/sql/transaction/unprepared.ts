@@ -1,21 +1,24 @@
 import { StoreError } from "../../../errors/store-error.js"
+import type { Caller } from "../../store.js"
 
-/**
- * A transaction has met what must be done before it and outside of it, such as a long deletion, and is rolled back. Whoever throws this
- * remembers it, and does it when the work runs again.
- */
+/** A transaction has met what must be done before it and outside of it, such as a long deletion, and is rolled back. */
 export class Unprepared extends StoreError {
-  constructor(message: string) {
+  readonly prepare: () => Promise<unknown>
+
+  /** @param prepare does what must be done before. */
+  constructor(message: string, prepare: () => Promise<unknown>) {
     super("CONFLICT", message)
+    this.prepare = prepare
   }
 }
 
-/** Runs work, and once more if it was unprepared. */
-export async function againIfUnprepared<T>(work: () => Promise<T>): Promise<T> {
+/** Runs work. If it was unprepared, prepares it and runs it once more, unless it is a part of the caller's transaction. */
+export async function againIfUnprepared<T>({ transaction }: Caller, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof Unprepared)) throw error
+    if (transaction !== undefined || !(error instanceof Unprepared)) throw error
+    await error.prepare()
     return work()
   }
 }
