@@ -74,6 +74,18 @@ test("S-22: a tenant gets neither all permits nor all of a purpose, also if nobo
   expect(own.order).toEqual(["1", "2"])
 })
 
+test("S-22: no tenant is next twice in a row while another one waits", async () => {
+  const { acquire, release, order } = recorded(1, 20)
+  acquire("first", "read", undefined, "a")
+  for (const name of ["a1", "a2", "a3", "b1", "b2"]) acquire(name, "read", undefined, name[0])
+  acquire("the service", "read")
+  for (const tenant of ["a", "a", "b", "a", "b"]) {
+    release("read", tenant)
+    await nextTurn()
+  }
+  expect(order).toEqual(["first", "a1", "b1", "a2", "b2", "a3"])
+})
+
 test("a permit that several may have goes to who came first, and not to a newcomer", async () => {
   const { acquire, permits, release, order } = recorded(1)
   acquire("first", "write")

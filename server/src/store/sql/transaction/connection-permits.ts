@@ -1,6 +1,6 @@
 import { connectionsOfTenant } from "../../../util/shared-limits.js"
 import type { Waiter } from "../../store.js"
-import type { Queue } from "./queue.js"
+import type { Queue, Waiting } from "./queue.js"
 
 /**
  * What a unit of work needs its connection for:
@@ -18,7 +18,7 @@ export type Purpose = "read" | "scan" | "write" | "retry" | "shared"
 type PermitHolder = Pick<Waiter, "signal" | "tenant">
 
 /** What a waiter waits for. `arrived` is its time by `performance.now()`. */
-interface Wanted extends Pick<Waiter, "tenant"> {
+interface Wanted {
   readonly purpose: Purpose
   readonly arrived: number
 }
@@ -123,7 +123,7 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
     begun = performance.now()
   }
 
-  const isShared = ({ purpose }: Wanted) => purpose === "shared"
+  const isShared = ({ wanted: { purpose } }: Waiting<Wanted>) => purpose === "shared"
 
   /** When another shared transaction begins although there are enough. */
   const lateAt = () => Math.max(line.first(isShared)?.wanted.arrived ?? Number.POSITIVE_INFINITY, begun) + longestWaitMs
@@ -132,10 +132,11 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
   function admitNext(): void {
     while (line.size > 0 && held.all < permits) {
       const mayShare = open < sharedAtOnce || performance.now() >= lateAt()
-      const mayBeNext = ({ purpose, tenant }: Wanted) => (purpose !== "shared" || mayShare) && isFree(purpose, tenant)
+      const mayBeNext = ({ tenant, wanted: { purpose } }: Waiting<Wanted>) =>
+        (purpose !== "shared" || mayShare) && isFree(purpose, tenant)
       const admitted = line.admit(undefined, mayBeNext)
       if (admitted === undefined) break
-      take(admitted.wanted.purpose, admitted.wanted.tenant)
+      take(admitted.wanted.purpose, admitted.tenant)
     }
     watch()
   }
@@ -167,7 +168,7 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
         take(purpose, tenant)
         return undefined
       }
-      const waited = line.wait({ signal }, { purpose, tenant, arrived: performance.now() })
+      const waited = line.wait({ signal, tenant }, { purpose, arrived: performance.now() })
       watch()
       return waited
     },

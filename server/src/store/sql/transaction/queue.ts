@@ -1,15 +1,18 @@
 import { StoreError } from "../../../errors/store-error.js"
 import type { Waiter } from "../../store.js"
 
-/** Returns whether a waiter may be next. */
-export type Accepts<Wanted> = (wanted: Wanted) => boolean
-
 /** One waiter, by what it wants. */
-export interface Waiting<Wanted> {
+export interface Waiting<Wanted> extends Pick<Waiter, "tenant"> {
   readonly wanted: Wanted
 }
 
-/** Waiters in their order of arrival. Each says what it wants, and is admitted with a grant. */
+/** Returns whether a waiter may be next. */
+export type Accepts<Wanted> = (waiting: Waiting<Wanted>) => boolean
+
+/**
+ * Waiters in their order of arrival, but no tenant is next twice in a row while another one may be: where there is one connection, or one
+ * lock for all rows, a cap leaves nothing to others. Each waiter says what it wants, and is admitted with a grant.
+ */
 export interface Line<Grant = void, Wanted = void> {
   /** The number of waiters. */
   readonly size: number
@@ -19,8 +22,8 @@ export interface Line<Grant = void, Wanted = void> {
    * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, the signal's reason when
    * it aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
    */
-  wait(waiter: Pick<Waiter, "signal">, wanted: Wanted): Promise<Grant>
-  /** Admits the first waiter of those that may be next, and returns it; undefined if there is none. Default: any may be. */
+  wait(waiter: Pick<Waiter, "signal" | "tenant">, wanted: Wanted): Promise<Grant>
+  /** Admits the next waiter of those that may be next, and returns it; undefined if there is none. Default: any may be. */
   admit(grant: Grant, accepts?: Accepts<Wanted>): Waiting<Wanted> | undefined
 }
 
@@ -52,8 +55,9 @@ export function queue(limit: number): Queue {
 
   function line<Grant, Wanted>(maxWaiters = limit): Line<Grant, Wanted> {
     const waiting = new Set<Entry<Grant, Wanted>>()
+    let last: Waiter["tenant"] | null = null
     const first = (accepts: Accepts<Wanted>) => {
-      for (const entry of waiting) if (accepts(entry.wanted)) return entry
+      for (const entry of waiting) if (accepts(entry)) return entry
       return undefined
     }
     return {
@@ -61,7 +65,7 @@ export function queue(limit: number): Queue {
         return waiting.size
       },
       first,
-      async wait({ signal }, wanted) {
+      async wait({ signal, tenant }, wanted) {
         signal?.throwIfAborted()
         throwIfClosed()
         if (all.size >= limit || waiting.size >= maxWaiters)
@@ -76,6 +80,7 @@ export function queue(limit: number): Queue {
             signal?.removeEventListener("abort", abort)
           }
           const entry: Entry<Grant, Wanted> = {
+            tenant,
             wanted,
             admit(grant) {
               end()
@@ -92,7 +97,8 @@ export function queue(limit: number): Queue {
         })
       },
       admit(grant, accepts = () => true) {
-        const next = first(accepts)
+        const next = first((entry) => entry.tenant !== last && accepts(entry)) ?? first(accepts)
+        if (next !== undefined) last = next.tenant
         next?.admit?.(grant)
         return next
       },

@@ -1,0 +1,32 @@
+import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
+import { encryptionKeys, newId, newUser, range } from "@authwire/test-support/store-contract/context.js"
+import { describe, expect, test } from "@jest/globals"
+import type { Caller } from "../../store.js"
+import { openSqlStore } from "../index.js"
+
+describe.each(databaseTargets())("tenants with one connection on %s", (target) => {
+  test("S-22: the calls of one wait behind a few of another one that calls very often", async () => {
+    const database = await createStoreDatabase(target)
+    const store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 1 })
+    try {
+      const calls = {
+        read: (caller: Caller) => store.accounts.get(caller, { provider: "p", providerAccountId: newId() }),
+        count: (caller: Caller) => store.users.count(caller, {}),
+        write: (caller: Caller) => store.users.create(caller, newUser()),
+      }
+      for (const [name, call] of Object.entries(calls)) {
+        const order: string[] = []
+        const by = async (tenant: string) => {
+          await call({ tenant })
+          order.push(tenant)
+        }
+        await Promise.all([...range(20).map(() => by("often")), by("seldom")])
+        expect([name, order.indexOf("seldom") < 6]).toEqual([name, true])
+      }
+    } finally {
+      await store.close()
+      await database.drop()
+    }
+  })
+})
