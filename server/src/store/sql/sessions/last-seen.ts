@@ -35,11 +35,11 @@ type Seen = Key & Pick<SessionRow, "userId"> & { isNewDay: boolean }
  */
 export interface LastSeenWriter {
   /**
-   * Records a use, unless too many sessions of the tenant, or of all, wait already: it is recorded when it is seen again.
+   * Records a use. Returns false if too many sessions of the tenant, or of all, wait already: it is recorded when it is seen again.
    *
    * @param lastSeen the value in the row.
    */
-  record(session: Key & Pick<SessionRow, "userId">, lastSeen: Date | undefined): void
+  record(session: Key & Pick<SessionRow, "userId">, lastSeen: Date | undefined): boolean
 }
 
 /** @param clock the time in milliseconds since 1970-01-01T00:00:00Z. */
@@ -115,9 +115,11 @@ export function lastSeenWriter(database: Database, clock: () => number): LastSee
       const now = clock()
       const isDue = lastSeen === undefined || lastSeen.getTime() <= now - againAfterMs
       const name = sessions.nameOf(key)
-      if (!isDue || waiting.has(name) || !shareOf(key).take(1)) return
+      if (!isDue || waiting.has(name)) return true
+      if (!shareOf(key).take(1)) return false
       waiting.set(name, { ...key, isNewDay: lastSeen === undefined || lastSeen < startOfDay(new Date(now)) })
       writeSoon()
+      return true
     },
   }
 }
