@@ -10,7 +10,7 @@ import {
   toSessionCountFilter,
   toSessionExtension,
   toSessionFilter,
-  toSessionOrigin,
+  toSessionMetadata,
   toSessionPatch,
 } from "./wire/session.js"
 import { fromUserWithoutEtag } from "./wire/user.js"
@@ -20,7 +20,7 @@ import { found, required, toDate, toPage } from "./wire/values.js"
 export function sessionService({ sessions }: { sessions: SessionStore }): Implementation<typeof SessionService> {
   return {
     async createSession(request, caller) {
-      return { session: fromSession(await sessions.create(caller, toSession(request), toSessionOrigin(request))) }
+      return { session: fromSession(await sessions.create(caller, toSession(request), toSessionMetadata(request))) }
     },
     async getSessionAndUser(request, caller) {
       const { session, user } = found(await sessions.getWithUser(caller, request.sessionToken), "SESSION_NOT_FOUND")

@@ -31,7 +31,7 @@ import type {
   SessionCountFilter,
   SessionExtension,
   SessionFilter,
-  SessionOrigin,
+  SessionMetadata,
   SessionPatch,
   SessionPolicy,
   SessionPolicyPatch,
@@ -326,7 +326,7 @@ export interface SessionStore {
    * user with more than 1,000 sessions, ended ones too, the oldest are deleted before. May run its transaction twice. Throws
    * CONFLICT if the user has got more than 2,000 again meanwhile.
    */
-  create(caller: Caller, session: Session, origin?: SessionOrigin): Promise<Session>
+  create(caller: Caller, session: Session, metadata?: SessionMetadata): Promise<Session>
   /**
    * Reads the session and its user in one statement. Returns null if the user is disabled. An expired session is deleted, unless it was extended meanwhile or
    * the database accepts no writes, and null is returned. The time of this use is written later, in a batch with others.

@@ -167,7 +167,7 @@ export interface Session {
 }
 
 /** How a session began, as far as the application provided it. */
-export interface SessionOrigin {
+export interface SessionMetadata {
   /** The address of the client. */
   ip?: string | undefined
   userAgent?: string | undefined
@@ -179,7 +179,7 @@ export interface SessionOrigin {
 }
 
 /** A session as shown to callers other than its holder: without the token. */
-export interface ListedSession extends Omit<Session, "sessionToken">, SessionOrigin {
+export interface ListedSession extends Omit<Session, "sessionToken">, SessionMetadata {
   id: string
   created: Date
   /** When the session was last used, to about a minute; undefined: not since this is recorded. */

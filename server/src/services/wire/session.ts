@@ -29,7 +29,7 @@ export function toSession(request: CreateSessionRequest): Whole<Omit<domain.Sess
   }
 }
 
-export function toSessionOrigin(request: CreateSessionRequest): Whole<domain.SessionOrigin> {
+export function toSessionMetadata(request: CreateSessionRequest): Whole<domain.SessionMetadata> {
   const { ip, userAgent, authMethod, provider, impersonator } = request
   return { ip, userAgent, authMethod, provider, impersonator }
 }

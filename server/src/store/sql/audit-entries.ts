@@ -71,7 +71,7 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
 
   const insertsOf = ({ tenant }: Caller, entries: readonly AuditEntry[]): Change[] =>
     entries.map(({ created, method, keyId, subject, ...details }) =>
-      auditEntries.inserted({ tenant, created, method, keyId, subject, details }),
+      auditEntries.insertion({ tenant, created, method, keyId, subject, details }),
     )
 
   return {

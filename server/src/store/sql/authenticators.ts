@@ -103,7 +103,7 @@ export function authenticatorStore(
               Math.max(bytesOf(cells), leastBytes),
             )
             if (sizes.reduce((sum, bytes) => sum + bytes) > maxBytesOfUser) throw tooManyBytes()
-            await sql.change([...provisional.ended(caller, row.userId), authenticators.inserted(row), ...event])
+            await sql.change([...provisional.confirmation(caller, row.userId), authenticators.insertion(row), ...event])
           })
           return authenticator
         } catch (error) {

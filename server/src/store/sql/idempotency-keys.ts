@@ -45,7 +45,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
       const workWithKey = async (unit: GroupTransaction) => {
         const bytes = await work(unit)
         const answer = cipher.seal(`${digest()} ${Buffer.from(bytes).toString("base64")}`, context, name)
-        await unit.changeAtCommit(idempotencyKeys.inserted({ ...row, answer, created: new Date(clock()) }))
+        await unit.changeAtCommit(idempotencyKeys.insertion({ ...row, answer, created: new Date(clock()) }))
         return bytes
       }
       const firstTime = () => database.write(caller, [idempotencyKeys.nameOf(row)], workWithKey, isRepeatable)

@@ -10,7 +10,7 @@ import { failsBy } from "./query/statement-error.js"
 
 export function verificationTokenStore(database: Database, eventOf: EventOf): VerificationTokenStore {
   const { verificationTokens } = database.tables
-  const deletedIfUnchanged = verificationTokens.deletedIfUnchanged()
+  const deletionIfUnchanged = verificationTokens.deletionIfUnchanged()
   const byKey = sharedLookup(database, {
     from: () => verificationTokens.selectFrom("v"),
     columns: verificationTokens.columns("v"),
@@ -23,7 +23,7 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
       database.write(caller, [verificationTokens.nameOf(keyOf(caller, token))], async (sql) => {
         try {
           const row = { ...keyOf(caller, token), expires: token.expires }
-          await sql.change([verificationTokens.inserted(row), ...eventOf(caller, "verification_token.created")])
+          await sql.change([verificationTokens.insertion(row), ...eventOf(caller, "verification_token.created")])
           return token
         } catch (error) {
           if (!failsBy(error, "duplicate")) throw error
@@ -42,7 +42,7 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
       if (cells === undefined) return null
       const deleteIt = async (sql: Statements) => {
         try {
-          await sql.change([deletedIfUnchanged({ ...key, cells }), ...eventOf(caller, "verification_token.used")])
+          await sql.change([deletionIfUnchanged({ ...key, cells }), ...eventOf(caller, "verification_token.used")])
           return { identifier, token, expires: verificationTokens.row(cells).expires }
         } catch (error) {
           if (failsBy(error, "unmatched")) return null

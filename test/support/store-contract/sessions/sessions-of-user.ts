@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto"
-import type { SessionFilter, SessionOrigin } from "../../../../server/src/store/types.js"
+import type { SessionFilter, SessionMetadata } from "../../../../server/src/store/types.js"
 import { type ContractContext, day, newId, newSession, newUser, oddText, range } from "../context.js"
 import { allPages } from "../pages.js"
 
-export const origin: SessionOrigin = {
+export const origin: SessionMetadata = {
   ip: "2001:db8::1",
   userAgent: oddText,
   authMethod: "passkey",

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "@jest/globals"
-import type { SessionFilter, SessionOrigin } from "../../../../server/src/store/types.js"
+import type { SessionFilter, SessionMetadata } from "../../../../server/src/store/types.js"
 import { type ContractContext, day, newId, newSession, newUser, range } from "../context.js"
 import { allPages } from "../pages.js"
 
 /** Declares the tests of lists of the sessions of all users. */
 export function tenantSessionContract(context: ContractContext): void {
-  const given: (SessionOrigin & { userId: string; afterMs: number })[] = [
+  const given: (SessionMetadata & { userId: string; afterMs: number })[] = [
     { userId: "u", afterMs: 0, ip: "203.0.113.7" },
     { userId: "v", afterMs: 1, ip: "203.0.113.7", impersonator: "bob" },
     { userId: "u", afterMs: 2, ip: "203.0.113.70", impersonator: "Bob" },

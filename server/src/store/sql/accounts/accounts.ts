@@ -90,7 +90,7 @@ export function accountStore(
     try {
       const event = eventOf(caller, "account.linked", account)
       await database.write(caller, rows, (sql) =>
-        sql.change([...provisional.ended(caller, account.userId), accounts.inserted(row), ...event]),
+        sql.change([...provisional.confirmation(caller, account.userId), accounts.insertion(row), ...event]),
       )
       return account
     } catch (error) {

@@ -18,6 +18,6 @@ export function eventRows(
   if (!isEnabled) return () => []
   const { events } = database.tables
   return ({ tenant }, kind, { userId, sessionId, provider } = {}) => [
-    events.inserted({ tenant, kind, userId, sessionId, provider, created: new Date(clock()) }),
+    events.insertion({ tenant, kind, userId, sessionId, provider, created: new Date(clock()) }),
   ]
 }

@@ -149,7 +149,7 @@ describe.each(databaseTargets())("plans of writes on %s", (target) => {
   if (target !== "sqlite")
     test("a statement that combines changes of a kind finds their rows by the key", async () => {
       const { users: userTable, sessions } = planned.database.tables
-      const [cleared, deleted] = [userTable.cleared("provisionalUntil"), sessions.deletedIfUnchanged()]
+      const [cleared, deleted] = [userTable.erasure("provisionalUntil"), sessions.deletionIfUnchanged()]
       const store = sqlStore(planned.database, { encryptionKeys })
       for (const count of [2, 16]) {
         const changes = await Promise.all(

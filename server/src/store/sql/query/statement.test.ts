@@ -42,12 +42,12 @@ describe.each(databaseTargets())("statements on %s", (target) => {
     const created = new Date(0)
     const tenant = "t"
     const rows = {
-      user: users.inserted({ tenant, id: "u", extra: {}, created, updated: created }),
-      account: accounts.inserted({
+      user: users.insertion({ tenant, id: "u", extra: {}, created, updated: created }),
+      account: accounts.insertion({
         ...{ tenant, userId: "u", provider: "p", providerAccountId: "a", type: "oauth", extra: {} },
         ...{ created, updated: created },
       }),
-      session: sessions.inserted({
+      session: sessions.insertion({
         tenant,
         tokenHash: Buffer.alloc(32),
         userId: "u",
@@ -55,8 +55,8 @@ describe.each(databaseTargets())("statements on %s", (target) => {
         extra: {},
         created,
       }),
-      event: events.inserted({ tenant, kind: "user.created", created }),
-      key: idempotencyKeys.inserted({ tenant, keyHash: Buffer.alloc(32), answer: "", created }),
+      event: events.insertion({ tenant, kind: "user.created", created }),
+      key: idempotencyKeys.insertion({ tenant, keyHash: Buffer.alloc(32), answer: "", created }),
     }
     const { user, account, session, event, key } = rows
     const tablesOf = (some: Change[]) =>
@@ -78,7 +78,7 @@ describe.each(databaseTargets())("statements on %s", (target) => {
 
   test("changes of one kind are one statement for all rows; the ones that must match are counted", () => {
     const { users, sessions } = database.tables
-    const [cleared, deleted] = [users.cleared("provisionalUntil"), sessions.deletedIfUnchanged()]
+    const [cleared, deleted] = [users.erasure("provisionalUntil"), sessions.deletionIfUnchanged()]
     const read = { tenant: "t", tokenHash: Buffer.alloc(32), userId: "u", expires: new Date(0), extra: {}, id: "I" }
     const cells = sessions.insert.cells({ ...read, created: new Date(0) })
     const ofSession = deleted({ tenant: "t", tokenHash: Buffer.alloc(32, 2), cells })
@@ -108,11 +108,11 @@ describe.each(databaseTargets())("statements on %s", (target) => {
 
   test("delete what was read only from tables that hold no nulls", () => {
     const { sessions, users } = database.tables
-    expect(sessions.deletedIfUnchanged()({ tenant: "t", tokenHash: Buffer.of(1), cells: [2, 3, 4] }).cells).toEqual([
+    expect(sessions.deletionIfUnchanged()({ tenant: "t", tokenHash: Buffer.of(1), cells: [2, 3, 4] }).cells).toEqual([
       keptAsText ? "t" : Buffer.from("t"),
       Buffer.of(1),
       ...[2, 3, 4],
     ])
-    expect(() => users.deletedIfUnchanged()).toThrow(TypeError)
+    expect(() => users.deletionIfUnchanged()).toThrow(TypeError)
   })
 })

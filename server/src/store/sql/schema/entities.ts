@@ -20,7 +20,7 @@ export type Entities = ReturnType<typeof entities>
 export function entities(types: ColumnTypes) {
   const { key, hash, string, text, longText, json, time, timeOfInsert, handle, double, uint32, boolean, whole } = types
   /** The options of columns that are set when a session is created. */
-  const ofOrigin = { nullable: true, select: false, update: false }
+  const ofMetadata = { nullable: true, select: false, update: false }
   const times = {
     created: { name: "created", select: false, ...timeOfInsert() },
     updated: { name: "updated", select: false, ...timeOfInsert(), update: true },
@@ -101,11 +101,11 @@ export function entities(types: ColumnTypes) {
         id: { name: "id", ...handle() },
         created: { name: "created", select: false, ...timeOfInsert() },
         lastSeen: { name: "last_seen", nullable: true, select: false, ...time() },
-        ip: { name: "ip", ...ofOrigin, ...string(64) },
-        userAgent: { name: "user_agent", ...ofOrigin, ...string(512) },
-        authMethod: { name: "auth_method", ...ofOrigin, ...string(64) },
-        provider: { name: "provider", ...ofOrigin, ...key(255) },
-        impersonator: { name: "impersonator", ...ofOrigin, ...key(255) },
+        ip: { name: "ip", ...ofMetadata, ...string(64) },
+        userAgent: { name: "user_agent", ...ofMetadata, ...string(512) },
+        authMethod: { name: "auth_method", ...ofMetadata, ...string(64) },
+        provider: { name: "provider", ...ofMetadata, ...key(255) },
+        impersonator: { name: "impersonator", ...ofMetadata, ...key(255) },
       },
       indices: [
         { name: "sessions_id", unique: true, columns: ["tenant", "id"] },

@@ -6,7 +6,7 @@ import type {
   EventIds,
   EventKind,
   Session,
-  SessionOrigin,
+  SessionMetadata,
   SessionPolicy,
   User,
   VerificationToken,
@@ -60,7 +60,7 @@ export const refreshColumns = ["refreshHolder", "refreshUntil", "refreshFailure"
  * A row of `sessions`, with the hash of the token in place of the token. The columns beyond the session itself never
  * change, except `lastSeen`. `created` is set when the row is inserted.
  */
-export interface SessionRow extends Omit<Session, "sessionToken">, SessionOrigin, Owned {
+export interface SessionRow extends Omit<Session, "sessionToken">, SessionMetadata, Owned {
   tokenHash: Buffer
   created?: Date | undefined
   lastSeen?: Date | undefined

@@ -36,13 +36,13 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
    * Creates the insert of a row, for statements that make several changes. Fails with "no-parent" if the row belongs to
    * a user that is being deleted or is disabled.
    */
-  inserted(row: Row): Change
+  insertion(row: Row): Change
   /**
    * Creates inserts of rows of users that fail with "no-parent" also unless a condition holds about the user `o`.
    *
-   * @param name distinguishes them from `inserted`.
+   * @param name distinguishes them from `insertion`.
    */
-  insertedIf(name: string, condition: string): ChangeOf<Row>
+  insertionIf(name: string, condition: string): ChangeOf<Row>
   /** Returns the statement that inserts `count` rows. */
   insertMany(count: number): Statement<readonly Row[]>
   /**
@@ -69,12 +69,12 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
    * `columns`. A deletion fails with "unmatched" if the row has changed or is gone. Throws a TypeError for a table with
    * columns that may change and be null, because a comparison with null is never true.
    */
-  deletedIfUnchanged(): ChangeOf<Pick<Row, Key> & { cells: readonly Cell[] }>
+  deletionIfUnchanged(): ChangeOf<Pick<Row, Key> & { cells: readonly Cell[] }>
   /**
    * Creates changes that set a property of the row with the key to null. A change has no effect, and holds no lock, if
    * the property is null already or there is no such row.
    */
-  cleared(property: keyof Row & string): ChangeOf<Pick<Row, Key>>
+  erasure(property: keyof Row & string): ChangeOf<Pick<Row, Key>>
   /**
    * Returns the condition that finds a row by its key: `a.tenant = :tenant AND a.id = :id`, or without `a.` if no alias
    * is given.
@@ -190,15 +190,15 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
     key,
     width: selected.length,
     insert,
-    inserted: insertsIf("insert"),
-    insertedIf: insertsIf,
+    insertion: insertsIf("insert"),
+    insertionIf: insertsIf,
     insertMany,
     update: built(updateOf(...others).where(keyIs()), ...key, ...(others as (keyof Row & string)[])),
     delete: built(deleteFrom().where(keyIs()), ...key),
     byKey,
     byKeyForUpdate: built(lock(selectByKey()), ...key),
     withColumnsForUpdate: (more) => built(lock(selectByKey().select([columns(alias), ...more].join(", "))), ...key),
-    deletedIfUnchanged() {
+    deletionIfUnchanged() {
       const mayChange = selected.filter((column) => column.isUpdate)
       const nullable = mayChange.find((column) => column.isNullable)
       if (nullable !== undefined) throw new TypeError(`${name}.${nullable.propertyName} may be null`)
@@ -219,7 +219,7 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
         mustMatch: true,
       })
     },
-    cleared: (property) =>
+    erasure: (property) =>
       changesOfRows<Pick<Row, Key>>(tableName, {
         name: `clear ${property} of`,
         condition: (suffix) => `${keyIs(undefined, suffix)} AND ${property} IS NOT NULL`,

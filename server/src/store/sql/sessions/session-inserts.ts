@@ -60,7 +60,7 @@ export function sessionInserts(
   const { clock, seenUser, eventOf, revocations } = options
   const { sessions, users, sessionPolicies: policies } = database.tables
   const rules = sessionRules(database)
-  const unlimited = sessions.insertedIf(
+  const unlimited = sessions.insertionIf(
     "insert unlimited",
     `NOT EXISTS (SELECT 1 FROM ${policies.name} p WHERE p.tenant = o.tenant AND p.provider = ''` +
       " AND (p.max_age IS NOT NULL OR p.max_sessions IS NOT NULL))",
@@ -118,7 +118,7 @@ export function sessionInserts(
       const expires = row.expires.getTime() > latest ? new Date(latest) : row.expires
       await sql.change([
         seenUser({ tenant: caller.tenant, id: userId }),
-        sessions.inserted({ ...row, expires }),
+        sessions.insertion({ ...row, expires }),
         ...event,
       ])
       return expires

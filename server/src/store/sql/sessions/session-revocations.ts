@@ -109,7 +109,7 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     "tenant",
     "id",
   )
-  const deletedIfUnchanged = sessions.deletedIfUnchanged()
+  const deletionIfUnchanged = sessions.deletionIfUnchanged()
   const placed = (direction: "ASC" | "DESC", place: number): Statement<Pick<OfUser, "tenant" | "userId">> =>
     sessions.statement(sessionAt(database, direction, place), "tenant", "userId")
   const lastOfMany = placed("ASC", sessionsAtOnce - 1)
@@ -192,7 +192,7 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
         if (session === null) return null
         try {
           await sql.change([
-            deletedIfUnchanged({ ...key, cells }),
+            deletionIfUnchanged({ ...key, cells }),
             ...eventOf(caller, "session.deleted", idsOf(session)),
           ])
           return session

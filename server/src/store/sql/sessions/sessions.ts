@@ -121,11 +121,11 @@ export function sessionStore(
     revokeOfUsers: revocations.revokeOfUsers,
     revokeAll: revocationOfAll(database, { clock, eventOf }),
 
-    async create(caller, given, origin) {
+    async create(caller, given, metadata) {
       checkJsonSize("extra", given.extra)
       const session = { ...given, id: newHandle() }
       const now = new Date(clock())
-      const row = { ...rowOf(caller, session), ...origin, created: now, lastSeen: now }
+      const row = { ...rowOf(caller, session), ...metadata, created: now, lastSeen: now }
       for (;;) {
         try {
           return { ...session, expires: await inserts.insert(caller, row, userName(caller, row.userId)) }

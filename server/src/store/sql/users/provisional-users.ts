@@ -23,10 +23,10 @@ export interface ProvisionalUsers {
    */
   replace(caller: Caller, id: string, row: UserRow, rows: readonly string[]): Promise<boolean>
   /**
-   * Returns the change that ends the provisional state of a user, for the transaction that gives it something. Empty if
+   * Returns the change that confirms a provisional user, for the transaction that gives it something. Empty if
    * the feature is off.
    */
-  ended(caller: Caller, id: string): readonly Change[]
+  confirmation(caller: Caller, id: string): readonly Change[]
 }
 
 /** The condition that the user `u` has no account, session or passkey. */
@@ -51,7 +51,7 @@ export function provisionalUsers(
       .andWhere(hasNothing),
     ...users.key,
   )
-  const cleared = users.cleared("provisionalUntil")
+  const confirm = users.erasure("provisionalUntil")
   const isProvisional = async (sql: Reads, key: Pick<UserRow, "tenant" | "id">) =>
     (await sql.read(stillProvisional, key)).length > 0
 
@@ -75,7 +75,7 @@ export function provisionalUsers(
           const locked = await sql.read(users.byKeyForUpdate, key)
           if (locked.length > 0 && !(await isProvisional(sql, key))) return false
           await sql.write(users.delete, key, eventOf(caller, "user.deleted", { userId: id }))
-          await sql.change([users.inserted(row), ...eventOf(caller, "user.created", { userId: row.id })])
+          await sql.change([users.insertion(row), ...eventOf(caller, "user.created", { userId: row.id })])
           return true
         })
       } catch (error) {
@@ -85,6 +85,6 @@ export function provisionalUsers(
       }
     },
 
-    ended: ({ tenant }, id) => (isOn ? [cleared({ tenant, id })] : []),
+    confirmation: ({ tenant }, id) => (isOn ? [confirm({ tenant, id })] : []),
   }
 }

@@ -92,7 +92,7 @@ export function userStore(
       const holder = await database.write(caller, rows, async (sql) => {
         for (;;) {
           try {
-            await sql.change([users.inserted(row), ...eventOf(caller, "user.created", { userId: row.id })])
+            await sql.change([users.insertion(row), ...eventOf(caller, "user.created", { userId: row.id })])
             return null
           } catch (error) {
             if (!failsBy(error, "duplicate")) throw error
