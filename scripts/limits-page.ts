@@ -7,11 +7,11 @@ import { linesPerSecond } from "../server/dist/rpc/rejection.js"
 import { maxKeysOfTenant } from "../server/dist/store/sql/api-keys.js"
 import { maxBytesOfUser } from "../server/dist/store/sql/authenticators.js"
 import { longestTurnMs } from "../server/dist/store/sql/engine/sqlite.js"
-import { countedAtOnce } from "../server/dist/store/sql/query/creation-count.js"
-import { examinedAtOnce, maxPageItems, slicesOfPage } from "../server/dist/store/sql/query/page.js"
 import { maxTenants } from "../server/dist/store/sql/tenants.js"
 import { fewOf, writerPermitsOf } from "../server/dist/store/sql/transaction/connection-permits.js"
 import { rowWaitersOf } from "../server/dist/store/sql/transaction/unit-of-work.js"
+import { countedAtOnce } from "../server/dist/store/sql/walks/count.js"
+import { examinedAtOnce, maxPageItems, slicesOfPage } from "../server/dist/store/sql/walks/list.js"
 import { limits } from "../server/dist/transport/limits/limits.js"
 import {
   cacheMessages,

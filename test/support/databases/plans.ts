@@ -1,5 +1,5 @@
 import type { Database } from "../../../server/src/store/sql/index.js"
-import type { Cell } from "../../../server/src/store/sql/query/statement.js"
+import type { Cell, Statement } from "../../../server/src/store/sql/query/statement.js"
 import type { DatabaseTarget } from "./databases.js"
 import { plainSql } from "./plain-sql.js"
 
@@ -10,8 +10,8 @@ export interface Access {
   key: unknown
 }
 
-/** A statement with the cells of its parameters, in the types that the store sends. */
-export type Ran = [statement: string, cells: Cell[]]
+/** A statement with the cells of its parameters, in the types that the store sends, and the walk that it declares. */
+export type Ran = [statement: string, cells: Cell[], along?: Statement<never>["along"]]
 
 /** The execution plans of statements, as reported by the database. */
 export interface Plans {

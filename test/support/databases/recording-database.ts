@@ -12,7 +12,7 @@ export function recordingDatabase(database: Database, recorded: Ran[], options: 
   const noting =
     <T>(run: <Values>(statement: Statement<Values>, values: Values) => Promise<T>) =>
     <Values>(statement: Statement<Values>, values: Values) => {
-      recorded.push([statement.sql, statement.cells(values)])
+      recorded.push([statement.sql, statement.cells(values), statement.along])
       return run(statement, values)
     }
   const recording = <T extends Statements>(sql: T): T => {

@@ -3,11 +3,12 @@ import type { ApiKeyStore } from "../store.js"
 import type { ApiKey } from "../types.js"
 import { databaseClock } from "./clock.js"
 import type { Database, Reads } from "./database.js"
-import { readList, rowsPerStatement } from "./query/page.js"
-import type { PageTokens } from "./query/page-tokens.js"
-import { type Cell, type Statements, statement } from "./query/statement.js"
+import type { Cell, Statements } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
-import type { ApiKeyRow } from "./schema/rows.js"
+import { along } from "./walks/along.js"
+import { listAlong } from "./walks/list.js"
+import type { PageTokens } from "./walks/page-tokens.js"
+import { walks } from "./walks/walks.js"
 
 /** The number of keys that one statement reads. */
 const keysAtOnce = 1000
@@ -30,31 +31,14 @@ const revokedMs = 60_000
 export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
   const { apiKeys, tenants } = database.tables
   const allKeys = apiKeys.statement(apiKeys.selectFrom("k").orderBy("k.created").addOrderBy("k.id"))
-  const validKeys = statement<ApiKeyRow, { expires: Date; after: string }>(
-    apiKeys
-      .selectFrom("k")
-      .where("k.id > :after")
-      .andWhere("k.revoked IS NULL AND (k.expires IS NULL OR k.expires > :expires OR k.certificate_name IS NOT NULL)")
-      .orderBy("k.id")
-      .limit(keysAtOnce),
-    {
-      after: ({ after }) => apiKeys.cell("id", after),
-      expires: ({ expires }) => apiKeys.cell("expires", expires),
-    },
-  )
-  const changedKeys = apiKeys.statement(
-    apiKeys
-      .selectFrom("k")
-      .select(`${apiKeys.columns("k")}, k.changed`)
-      // The condition is given in two forms: see user-ranges.ts.
-      .where("(k.changed, k.id) > (:changed, :id)")
-      .andWhere("(k.changed > :changed OR (k.changed = :changed AND k.id > :id))")
-      .orderBy("k.changed")
-      .addOrderBy("k.id")
-      .limit(keysAtOnce),
-    "changed",
-    "id",
-  )
+  const validKeys = along<"apiKeys", { expires: Date }>(database, walks.apiKeysById, {
+    ...{ alias: "k", select: apiKeys.columns("k"), after: ["id"], limit: keysAtOnce },
+    where: "k.revoked IS NULL AND (k.expires IS NULL OR k.expires > :expires OR k.certificate_name IS NOT NULL)",
+    parameters: { expires: ({ expires }) => apiKeys.cell("expires", expires) },
+  })
+  const changedKeys = along(database, walks.apiKeysByChange, {
+    ...{ alias: "k", select: `${apiKeys.columns("k")}, k.changed`, after: ["changed", "id"], limit: keysAtOnce },
+  })
   const clock = databaseClock(database)
   const revokeKey = apiKeys.statement(
     apiKeys.updateOf("revoked").where(`${apiKeys.keyIs()} AND revoked IS NULL`),
@@ -104,7 +88,7 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
     },
 
     async listValid(waiter, at, after = "") {
-      const rows = await database.readAside(waiter, validKeys, { expires: at, after })
+      const rows = await database.readAside(waiter, validKeys, { expires: at, after: { id: after } })
       const last = rows.length < keysAtOnce ? undefined : rows.at(-1)
       const keys = apiKeys.readable(rows, (cells) => apiKeys.row(cells))
       return { keys, next: last && apiKeys.valueIn("id", last) }
@@ -118,7 +102,7 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
       if (since === undefined) return { changes, until }
       let last = { changed: new Date(since.getTime() - longestWriteMs), id: "" }
       for (;;) {
-        const rows = await aside.read(changedKeys, last)
+        const rows = await aside.read(changedKeys, { after: last })
         for (const cells of rows) {
           const [key] = apiKeys.readable([cells], (one) => apiKeys.row(one))
           const id = apiKeys.valueIn("id", cells)
@@ -142,27 +126,17 @@ export function apiKeyStore(database: Database): Omit<ApiKeyStore, "page"> {
 /** Creates the pages of the keys of a tenant. */
 export function apiKeyPages(database: Database, tokens: PageTokens): ApiKeyStore["page"] {
   const { apiKeys } = database.tables
-  const following = apiKeys.statement(
-    apiKeys
-      .selectFrom("k")
-      .where("k.tenant = :tenant AND k.id > :id")
-      .orderBy("k.tenant")
-      .addOrderBy("k.id")
-      .limit(rowsPerStatement),
-    "tenant",
-    "id",
-  )
+  const list = listAlong(database, walks.apiKeysOfTenant, { alias: "k", select: apiKeys.columns("k") })
   return (caller, page) => {
     const { tenant } = caller
-    const sql = database.reads(caller)
-    return readList<ApiKey, string>(page, {
+    const [first, values, reads] = [{ id: "" }, { of: { tenant } }, database.reads(caller)]
+    return list(page, {
       tokens,
       name: ["api keys", tenant],
-      first: "",
-      read: (id) => sql.read(following, { tenant, id }),
-      table: apiKeys,
+      first,
+      values,
       itemOf: (cells) => apiKeys.row(cells),
-      positionOf: (cells) => apiKeys.valueIn("id", cells),
+      reads,
     })
   }
 }

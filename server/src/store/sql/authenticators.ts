@@ -3,9 +3,7 @@ import type { AuthenticatorStore, Caller } from "../store.js"
 import type { Authenticator, ListedAuthenticator } from "../types.js"
 import type { Database } from "./database.js"
 import type { EventOf } from "./events/event-rows.js"
-import { bytesOf, readList, rowsPerStatement } from "./query/page.js"
-import type { PageTokens } from "./query/page-tokens.js"
-import type { Cell, Statements } from "./query/statement.js"
+import { bytesOf, type Cell, type Statements } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { checkJsonSize } from "./schema/extra.js"
 import { ofPresentUser } from "./schema/present-users.js"
@@ -13,6 +11,9 @@ import { columnsWithTimes, timesOf } from "./schema/row-times.js"
 import type { ProvisionalUsers } from "./users/provisional-users.js"
 import { userChecks } from "./users/user-checks.js"
 import { leftRows } from "./users/user-deletions.js"
+import { listAlong } from "./walks/list.js"
+import type { PageTokens } from "./walks/page-tokens.js"
+import { walks } from "./walks/walks.js"
 
 /**
  * The maximum size of the authenticators of a user, in bytes. They are returned together, in a message that must not
@@ -39,18 +40,6 @@ export function authenticatorStore(
     "tenant",
     "userId",
   )
-  /** Selects the authenticators of a user that follow a credential id. */
-  const following = authenticators.statement(
-    authenticators
-      .selectFrom("a")
-      .select(columnsWithTimes(authenticators, "a"))
-      .where("a.tenant = :tenant AND a.userId = :userId AND a.credentialID > :credentialID")
-      .andWhere(ofPresentUser(":tenant", ":userId"))
-      .orderBy("a.credentialID")
-      .limit(rowsPerStatement),
-    "userId",
-    ...authenticators.key,
-  )
   const setName = authenticators.statement(
     authenticators.updateOf("displayName", "updated").where(authenticators.keyIs()),
     ...authenticators.key,
@@ -71,6 +60,12 @@ export function authenticatorStore(
   const listed = (cells: Cell[]): ListedAuthenticator => ({
     ...authenticators.row(cells),
     ...timesOf(authenticators, cells),
+  })
+
+  const list = listAlong(database, walks.authenticatorsOfUser, {
+    alias: "a",
+    select: columnsWithTimes(authenticators, "a"),
+    where: ofPresentUser(":tenant", ":userId"),
   })
 
   /** Locks an authenticator, of this user if one is given, and writes about it. Returns the result of `write`. */
@@ -127,15 +122,13 @@ export function authenticatorStore(
 
     async list(caller, userId, page) {
       const { tenant } = caller
-      const sql = database.reads(caller)
-      return readList<ListedAuthenticator, string>(page, {
+      return list(page, {
         tokens,
         name: ["authenticators", tenant, userId],
-        first: "",
-        read: (credentialID) => sql.read(following, { tenant, userId, credentialID }),
-        table: authenticators,
+        first: { credentialID: "" },
+        values: { of: { tenant, userId } },
         itemOf: listed,
-        positionOf: (cells) => authenticators.valueIn("credentialID", cells),
+        reads: database.reads(caller),
       })
     },
 

@@ -2,7 +2,7 @@ import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import type { Caller, Waiter } from "../store.js"
 import { type DatabaseTime, databaseTime } from "./database-time.js"
-import type { Engine, SqlEngine } from "./engine/engine.js"
+import type { SqlEngine } from "./engine/engine.js"
 import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/observer.js"
 import { PooledConnection } from "./engine/pooled-connection.js"
 import { type Aside, databasePing } from "./ping.js"
@@ -30,7 +30,6 @@ export type Reads = Pick<Statements, "read">
  * tries.
  */
 export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
-  readonly engine: Engine
   readonly dialect: Dialect
   readonly dataSource: DataSource
   readonly tables: Tables
@@ -123,7 +122,6 @@ export function database(engine: SqlEngine, { queueLimit, reader, ...options }: 
   const olderReads = olderUnits && readsOf(olderUnits)
 
   return {
-    engine: engine.engine,
     dialect: engine.dialect,
     dataSource: engine.dataSource,
     tables: allTables,

@@ -5,10 +5,12 @@ import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
 import { eventStore } from "./events/events.js"
 import { oldEvents } from "./events/old-events.js"
-import { type Cell, type Statement, statement } from "./query/statement.js"
+import type { Cell } from "./query/statement.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
 import type { Table } from "./schema/table.js"
 import { deletedUsers } from "./users/user-deletions.js"
+import { alongIndex } from "./walks/along.js"
+import { type AnyWalk, walks } from "./walks/walks.js"
 
 /**
  * Creates the cleanup of expired rows. Each table has a time column and, unless the operator decides, a retention time.
@@ -18,15 +20,14 @@ export function expiredStore(
   { eventsKeepMs, auditKeepMs }: { eventsKeepMs: number; auditKeepMs: number },
 ): ExpiredStore {
   const { sequence } = eventStore(database, { isEnabled: eventsKeepMs > 0 })
-  const { sessions, verificationTokens, idempotencyKeys, caches, auditEntries } = database.tables
   const clock = databaseClock(database)
   return {
     tables: [
-      expiredRows(database, sessions, "expires"),
-      expiredRows(database, verificationTokens, "expires"),
-      expiredRows(database, idempotencyKeys, "created", idempotencyKeysMs),
-      expiredRows(database, caches, "expires", cachesMs),
-      ...(auditKeepMs > 0 ? [expiredRows(database, auditEntries, "created", auditKeepMs)] : []),
+      expiredRows(database, walks.sessionsByExpiry),
+      expiredRows(database, walks.verificationTokensByExpiry),
+      expiredRows(database, walks.idempotencyKeysByCreation, idempotencyKeysMs),
+      expiredRows(database, walks.cachesByExpiry, cachesMs),
+      ...(auditKeepMs > 0 ? [expiredRows(database, walks.auditEntriesByCreation, auditKeepMs)] : []),
       oldEvents(database, eventsKeepMs, sequence),
       deletedUsers(database),
     ],
@@ -40,35 +41,21 @@ const idempotencyKeysMs = 86_400_000
 /** How long rows of processes that have ended are kept after their expiry. */
 const cachesMs = 60_000
 
-interface Span {
-  from: Date
-  before: Date
-}
-
-function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
-  database: Database,
-  table: Table<Row, Key>,
-  column: keyof Row & string,
-  keepMs?: number,
-): ExpiredRows {
-  const time = (moment: Date) => table.cell(column, moment as Row[typeof column])
+function expiredRows(database: Database, walk: AnyWalk, keepMs?: number): ExpiredRows {
+  const table = database.tables[walk.table] as unknown as Table<ObjectLiteral, string>
+  const [column] = walk.order as [string]
   const timesOf = (rows: Cell[][]) =>
     table.readable(rows, (row) => table.value(column, row[table.key.length] as Cell) as Date)
 
   // Rows that other transactions have locked are skipped, so no batch waits while it holds locks, and no lock can block
   // the cleanup.
-  const firstOf = oncePer((limit: number): Statement<Span> => {
-    const select = table
-      .selectFrom("t")
-      .select([...table.key, column].map((property) => `t.${property}`).join(", "))
-      .where(`t.${column} >= :from AND t.${column} < :before`)
-      .orderBy(`t.${column}`)
-      .limit(limit)
-    return statement(database.dialect.locking(select, "skip"), {
-      from: ({ from }: Span) => time(from),
-      before: ({ before }: Span) => time(before),
-    })
-  })
+  const firstOf = oncePer((limit: number) =>
+    alongIndex(database, table, walk, {
+      alias: "t",
+      select: [...table.key, column].map((property) => `t.${property}`).join(", "),
+      ...{ from: [column], to: [column], limit, ifLocked: "skip" },
+    }),
+  )
   const deleteRows = deleteByKeys(table)
 
   return {
@@ -76,7 +63,11 @@ function expiredRows<Row extends ObjectLiteral, Key extends keyof Row & string>(
     keepMs,
     deleteBatch(waiter, { from, before, limit }) {
       return database.write(waiter, [], async (sql) => {
-        const rows = await sql.read(firstOf(limit), { from, before })
+        const rows = await sql.read(firstOf(limit), {
+          from: { [column]: from },
+          // Times are kept to the millisecond.
+          to: { [column]: new Date(before.getTime() - 1) },
+        })
         if (rows.length === 0) return null
         await deleteRows(sql, rows)
         const times = timesOf(rows)

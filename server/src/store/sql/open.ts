@@ -19,7 +19,6 @@ import { eventStore } from "./events/events.js"
 import { expiredStore } from "./expired.js"
 import { idempotencyStore } from "./idempotency-keys.js"
 import { leaseStore } from "./leases.js"
-import { pageTokens } from "./query/page-tokens.js"
 import { storeError } from "./query/statement-error.js"
 import type { OnUnreadable } from "./schema/row-reader.js"
 import { sessionPolicyStore } from "./sessions/session-policies.js"
@@ -30,6 +29,7 @@ import type { RetryEvent } from "./transaction/retry.js"
 import { provisionalUsers } from "./users/provisional-users.js"
 import { userStore } from "./users/users.js"
 import { verificationTokenStore } from "./verification-tokens.js"
+import { pageTokens } from "./walks/page-tokens.js"
 
 /** A database server to which a connection is made, and the user. */
 export interface DatabaseServer {

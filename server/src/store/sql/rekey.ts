@@ -3,13 +3,14 @@ import type { ObjectLiteral } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import { restMs } from "../../util/rest.js"
 import { sealedAccounts, sealedColumns } from "./accounts/sealed-accounts.js"
-import { isAfter } from "./bulk/table.js"
 import { createCipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import type { Cell, Statement } from "./query/statement.js"
 import type { AccountRow, UserRow } from "./schema/rows.js"
 import type { Table } from "./schema/table.js"
 import { privateExtra } from "./users/private-extra.js"
+import { alongIndex, type Some } from "./walks/along.js"
+import type { Walk } from "./walks/walks.js"
 
 /** The progress of `rekey`, in numbers of rows: accounts, and users with private properties. */
 export interface RekeyProgress {
@@ -63,9 +64,9 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
   ) {
     const names = table.key.map((property) => `t.${property}`)
     // All rows and not only those with sealed values, so that the statement reads no more rows than it returns.
-    const select = table.selectFrom("t").select([...names, sealed.columns].join(", "))
-    for (const name of names) select.addOrderBy(name)
-    const batch = table.statement(select.where(isAfter(table.key)).limit(batchSize), ...table.key)
+    const select = [...names, sealed.columns].join(", ")
+    const walk: Walk<Row> = { index: "PRIMARY", equal: [], order: table.key }
+    const batch = alongIndex(database, table, walk, { alias: "t", select, after: table.key, limit: batchSize })
     // The row itself does not change, so `updated` stays as it is.
     const change = table.updateOf(...sealed.changed).where(table.keyIs())
     const update = table.statement(change, ...table.key, ...sealed.changed)
@@ -102,7 +103,7 @@ export async function rekey(database: Database, options: RekeyOptions): Promise<
     let after = keyOf(() => "")
     let read: Cell[][]
     do {
-      read = await database.reads({}).read(batch, after)
+      read = await database.reads({}).read(batch, { after: after as Some<Row> })
       const found = table.readable(read, (cells) => rowOf(keyIn(cells), cells))
       const rows = found.filter((row) => row !== undefined)
       const waiting = rows.values()

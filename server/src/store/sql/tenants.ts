@@ -4,12 +4,13 @@ import type { TenantRows, TenantStore } from "../store.js"
 import type { Tenant } from "../types.js"
 import { insertKey } from "./api-keys.js"
 import type { Database } from "./database.js"
-import { readList, rowsPerStatement } from "./query/page.js"
-import type { PageTokens } from "./query/page-tokens.js"
 import { type Statements, statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import { deleteByKeys } from "./schema/delete-by-keys.js"
 import type { Table } from "./schema/table.js"
+import { listAlong } from "./walks/list.js"
+import type { PageTokens } from "./walks/page-tokens.js"
+import { walks } from "./walks/walks.js"
 
 /**
  * The number of tenants up to which callers can create some: every process keeps a little of each. Calls at the same time may exceed it
@@ -84,21 +85,11 @@ export function tenantStore(database: Database): Omit<TenantStore, "page"> {
 /** Creates the pages of tenants. */
 export function tenantPages(database: Database, tokens: PageTokens): TenantStore["page"] {
   const { tenants } = database.tables
-  const following = tenants.statement(
-    tenants.selectFrom("t").where("t.name > :name").orderBy("t.name").limit(rowsPerStatement),
-    "name",
-  )
+  const list = listAlong(database, walks.tenantsByName, { alias: "t", select: tenants.columns("t") })
   return (caller, page) => {
-    const sql = database.reads(caller)
-    return readList<Tenant, string>(page, {
-      tokens,
-      name: ["tenants"],
-      first: "",
-      read: (name) => sql.read(following, { name }),
-      table: tenants,
-      itemOf: (cells) => tenants.row(cells),
-      positionOf: (cells) => tenants.valueIn("name", cells),
-    })
+    const name = ["tenants"]
+    const reads = database.reads(caller)
+    return list(page, { tokens, name, first: { name: "" }, values: {}, itemOf: (cells) => tenants.row(cells), reads })
   }
 }
 

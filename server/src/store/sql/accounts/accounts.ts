@@ -5,8 +5,6 @@ import type { Account, AccountKey, ListedAccount } from "../../types.js"
 import type { Cipher } from "../cipher.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { readList, rowsPerStatement } from "../query/page.js"
-import type { PageTokens } from "../query/page-tokens.js"
 import { failsBy } from "../query/statement-error.js"
 import { plainZero } from "../schema/column-types.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
@@ -16,6 +14,9 @@ import type { ProvisionalUsers } from "../users/provisional-users.js"
 import { userChecks } from "../users/user-checks.js"
 import { leftRows } from "../users/user-deletions.js"
 import type { UserRevocations } from "../users/user-revocations.js"
+import { listAlong } from "../walks/list.js"
+import type { PageTokens } from "../walks/page-tokens.js"
+import { walks } from "../walks/walks.js"
 import { sealedAccounts } from "./sealed-accounts.js"
 
 /** What describes an access token, and is replaced with it. */
@@ -50,23 +51,11 @@ export function accountStore(
     return row === null ? null : sealed.open(row, tenant)
   }
 
-  /** Selects the accounts of a user that follow a key. */
-  const following = accounts.statement(
-    accounts
-      .selectFrom("a")
-      .select(columnsWithTimes(accounts, "a"))
-      // The condition is given in two forms: SQLite and PostgreSQL find the place in the index by the first, MySQL and
-      // MariaDB by the second.
-      .where("a.tenant = :tenant AND a.userId = :userId")
-      .andWhere("(a.provider, a.providerAccountId) > (:provider, :providerAccountId)")
-      .andWhere("(a.provider > :provider OR (a.provider = :provider AND a.providerAccountId > :providerAccountId))")
-      .andWhere(ofPresentUser(":tenant", ":userId"))
-      .orderBy("a.provider")
-      .addOrderBy("a.providerAccountId")
-      .limit(rowsPerStatement),
-    "userId",
-    ...accounts.key,
-  )
+  const list = listAlong(database, walks.accountsOfUser, {
+    alias: "a",
+    select: columnsWithTimes(accounts, "a"),
+    where: ofPresentUser(":tenant", ":userId"),
+  })
 
   /** A refresh token that is given again may be valid again. A lease stays. */
   const forgetFailure = accounts.statement(
@@ -160,15 +149,14 @@ export function accountStore(
       const { tenant } = caller
       const shown = (row: Account) => (options.tokens ? sealed.open(row, tenant) : sealed.withoutSealed(row))
       // A token that was replaced a moment ago would be useless, so a list with tokens is read from the writer.
-      const sql = options.tokens ? database.reads(caller) : database.olderReads(caller)
-      return readList<ListedAccount, [provider: string, providerAccountId: string]>(page, {
+      const reads = options.tokens ? database.reads(caller) : database.olderReads(caller)
+      return list(page, {
         tokens,
         name: ["accounts", tenant, userId],
-        first: ["", ""],
-        read: ([provider, providerAccountId]) => sql.read(following, { tenant, userId, provider, providerAccountId }),
-        table: accounts,
-        itemOf: (cells) => ({ ...shown(accounts.row(cells)), ...timesOf(accounts, cells) }),
-        positionOf: (cells) => [accounts.valueIn("provider", cells), accounts.valueIn("providerAccountId", cells)],
+        first: { provider: "", providerAccountId: "" },
+        values: { of: { tenant, userId } },
+        itemOf: (cells): ListedAccount => ({ ...shown(accounts.row(cells)), ...timesOf(accounts, cells) }),
+        reads,
       })
     },
   }

@@ -1,9 +1,9 @@
-import type { SelectQueryBuilder } from "typeorm"
 import type { Database } from "../database.js"
-import { bytesOf } from "../query/page.js"
-import { type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
+import { bytesOf, type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
 import { ofPresentUser } from "../schema/present-users.js"
 import type { Table } from "../schema/table.js"
+import { alongIndex } from "../walks/along.js"
+import type { Walk } from "../walks/walks.js"
 
 /** The rows that are missing from the database or differ from it. */
 export interface Difference<Row> {
@@ -73,20 +73,12 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   const more = [...hidden, ...unselected]
   const others = more.map((property) => `t.${property}`)
   const isPresent = owner === undefined ? undefined : ofPresentUser("t.tenant", `t.${owner}`)
-  const isWanted = ["t.tenant = :tenant", isPresent, condition].filter((part) => part !== undefined).join(" AND ")
+  const where = [isPresent, condition].filter((part) => part !== undefined).join(" AND ")
+  const isWanted = ["t.tenant = :tenant", where].filter(Boolean).join(" AND ")
   const keysAndOwner = owner === undefined ? keys : [...keys, owner]
-  const select = () =>
-    table
-      .selectFrom("t")
-      .select([table.columns("t"), ...names, ...others].join(", "))
-      .where(isWanted)
-  const selectKeys = () =>
-    table
-      .selectFrom("t")
-      .select(keysAndOwner.map((property) => `t.${property}`).join(", "))
-      .where(isWanted)
-  const rowPages = pagesOf(select, pageSize, rowOf)
-  const keyPages = pagesOf(selectKeys, keyPageSize, keyOf)
+  const columns = [table.columns("t"), ...names, ...others].join(", ")
+  const rowPages = pagesOf(columns, pageSize, rowOf)
+  const keyPages = pagesOf(keysAndOwner.map((property) => `t.${property}`).join(", "), keyPageSize, keyOf)
   const ofTenant = table.statement(table.selectFrom("t").select("COUNT(*)").where(isWanted), "tenant" as Key)
   const byKeys = selectByKeys()
   const insertMany = table.insertMany(rowsAtOnce)
@@ -99,30 +91,36 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     const cells = keys.map((property) => [property, (row: Row) => table.cell(property, row[property])])
     const items = itemParameters(keysAtOnce, (rows: readonly Row[]) => rows, Object.fromEntries(cells))
     const list = database.dialect.rowsIn(items.names.map((key) => `(${key.join(", ")})`))
-    return statement(select().andWhere(`(${names.join(", ")}) IN (${list})`), {
-      ...items.parameters,
-      tenant: () => table.cell("tenant", tenant as Row["tenant"]),
-    })
+    return statement(
+      table
+        .selectFrom("t")
+        .select(columns)
+        .where(`${isWanted} AND (${names.join(", ")}) IN (${list})`),
+      {
+        ...items.parameters,
+        tenant: () => table.cell("tenant", tenant as Row["tenant"]),
+      },
+    )
   }
 
   /** Returns a function that reads rows in the order of their keys. */
-  function pagesOf(select: () => SelectQueryBuilder<Row>, size: number, make: (cells: Cell[]) => Row) {
-    // Without the hint MySQL may read all sessions of the tenant by another index, and sort them for each page.
-    const ordered = () => select().useIndex("PRIMARY")
-    const page = () => names.reduce((builder, name) => builder.addOrderBy(name), ordered()).limit(size)
-    const firstPage = table.statement(page(), "tenant" as Key)
-    const nextPage = table.statement(page().andWhere(`(${isAfter(keys)})`), ...table.key)
+  function pagesOf(select: string, limit: number, make: (cells: Cell[]) => Row) {
+    const walk: Walk<Row> = { index: "PRIMARY", equal: ["tenant"], order: keys }
+    const page = (after: readonly Key[]) =>
+      alongIndex(database, table, walk, { ...{ alias: "t", select, after, where, limit } })
+    const [firstPage, nextPage] = [page([]), page(keys)]
+    const of = { tenant } as Row
     return async function* (): AsyncGenerator<Row[]> {
       const sql = database.reads({})
       let last: Row | undefined
       for (;;) {
         const found: Cell[][] = await (last === undefined
-          ? sql.read(firstPage, { tenant } as Row)
-          : sql.read(nextPage, last))
+          ? sql.read(firstPage, { of })
+          : sql.read(nextPage, { of, after: last }))
         const rows = found.map(make)
         if (rows.length > 0) yield rows
         last = rows.at(-1)
-        if (last === undefined || rows.length < size) return
+        if (last === undefined || rows.length < limit) return
       }
     }
   }
@@ -213,16 +211,6 @@ function isSameCell(one: Cell, other: Cell | undefined): boolean {
   if (one === other) return true
   if (Buffer.isBuffer(one)) return Buffer.isBuffer(other) && one.equals(other)
   return one instanceof Date && other instanceof Date && one.getTime() === other.getTime()
-}
-
-/** Returns the condition that a row `t` comes after the key in the parameters: `a > :a OR (a = :a AND b > :b)`. */
-export function isAfter(keys: readonly string[]): string {
-  return keys
-    .map((property, index) => {
-      const before = keys.slice(0, index).map((one) => `t.${one} = :${one}`)
-      return `(${[...before, `t.${property} > :${property}`].join(" AND ")})`
-    })
-    .join(" OR ")
 }
 
 function* chunks<T>(items: readonly T[], size: number): Generator<readonly T[]> {

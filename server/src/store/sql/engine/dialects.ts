@@ -2,6 +2,7 @@ import type { QueryRunner } from "typeorm"
 import { postgresTypes, serverTypes, sqliteTypes } from "../schema/column-types.js"
 import type { DatabaseFacts, Dialect } from "../schema/dialect.js"
 import type { Engine } from "./engine.js"
+import { mariadbStretch, mysqlStretch, postgresStretch, sqliteStretch } from "./stretches.js"
 
 const sqlite: Dialect = {
   types: sqliteTypes,
@@ -9,6 +10,8 @@ const sqlite: Dialect = {
   today: "strftime('%Y-%m-%d %H:%M:%f', 'now', 'start of day')",
   // A transaction locks the whole database when it begins.
   locking: (select) => select,
+  within: sqliteStretch,
+  sortsNulls: false,
   lockOfParent: "",
   byPrimaryKey: "",
   parameter: () => "?",
@@ -36,7 +39,7 @@ const server: Pick<Dialect, "locking" | "rowsIn" | "findsRowsIn" | "checksText">
   checksText: true,
 }
 
-const innodb: Omit<Dialect, "facts"> = {
+const innodb: Omit<Dialect, "facts" | "within" | "sortsNulls"> = {
   ...server,
   types: serverTypes,
   now: "UTC_TIMESTAMP(3)",
@@ -63,11 +66,15 @@ async function factsOfServer(runner: QueryRunner): Promise<DatabaseFacts> {
 
 const mysql: Dialect = {
   ...innodb,
+  within: mysqlStretch,
+  sortsNulls: false,
   facts: async (runner) => ({ ...(await factsOfServer(runner)), oldest: [8, 4] }),
 }
 
 const mariadb: Dialect = {
   ...innodb,
+  within: mariadbStretch,
+  sortsNulls: true,
   facts: async (runner) => ({ ...(await factsOfServer(runner)), oldest: [10, 11] }),
 }
 
@@ -76,6 +83,8 @@ const postgres: Dialect = {
   types: postgresTypes,
   now: "date_trunc('milliseconds', clock_timestamp())",
   today: "date_trunc('day', clock_timestamp(), 'UTC')",
+  within: postgresStretch,
+  sortsNulls: false,
   // The foreign key takes the same lock, but only after the row was read, which may have changed meanwhile.
   lockOfParent: " FOR KEY SHARE",
   byPrimaryKey: "",

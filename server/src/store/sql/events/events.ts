@@ -1,8 +1,9 @@
 import { oncePer } from "../../../util/once-per.js"
 import type { EventStore } from "../../store.js"
 import type { Database, Reads } from "../database.js"
-import { type Cell, type Statement, statement } from "../query/statement.js"
-import type { EventRow } from "../schema/rows.js"
+import type { Cell, Statement } from "../query/statement.js"
+import { along } from "../walks/along.js"
+import { walks } from "../walks/walks.js"
 
 /** The number of events that get their sequences in one transaction. */
 const eventsAtOnce = 1000
@@ -47,8 +48,8 @@ export function eventStore(
       .selectFrom("e")
       .select("e.id")
       .where("e.sequence IS NULL")
-      // This is the order of the index. MariaDB would sort by the sequence although it is null in all of these rows.
-      .orderBy(database.engine === "mariadb" ? "e.id" : "e.sequence")
+      // The order of the index.
+      .orderBy(dialect.sortsNulls ? "e.id" : "e.sequence")
       .addOrderBy("e.id")
       .limit(eventsAtOnce),
   )
@@ -85,21 +86,10 @@ export function eventStore(
     }
   }
 
-  // With the condition of the other engines, PostgreSQL would use the other index and skip the events of all other
-  // tenants.
-  const isOfTenant =
-    database.engine === "postgres"
-      ? "e.tenant = :tenant AND (e.tenant, e.sequence) > (:tenant, :sequence)"
-      : "e.tenant = :tenant AND e.sequence > :sequence"
-
   const followingOf = oncePer((ofTenant: boolean) =>
     oncePer((limit: number) => {
-      const builder = events.selectFrom("e").where(ofTenant ? isOfTenant : "e.sequence > :sequence")
-      builder.orderBy("e.sequence").limit(limit)
-      return statement<EventRow, { tenant?: string; sequence: number }>(builder, {
-        sequence: ({ sequence }) => events.cell("sequence", sequence),
-        ...(ofTenant && { tenant: ({ tenant }: { tenant?: string }) => events.cell("tenant", tenant as string) }),
-      })
+      const options = { ...{ alias: "e", select: events.columns("e"), limit }, after: ["sequence"] } as const
+      return ofTenant ? along(database, walks.eventsOfTenant, options) : along(database, walks.events, options)
     }),
   )
 
@@ -146,8 +136,9 @@ export function eventStore(
         return { ...event, sequence: sequence as number }
       }
       for (let from = after; ; ) {
-        const values = { sequence: from, ...(tenant !== undefined && { tenant }) }
-        const rows = await database.reads(waiter).read(select, values)
+        const rows = await database
+          .reads(waiter)
+          .read(select, { of: { tenant: tenant as string }, after: { sequence: from } })
         const found = events.readable(rows, eventOf)
         const last = rows.at(-1)
         // If none of them can be read, the readers would begin here again and again.

@@ -2,6 +2,8 @@ import { oncePer } from "../../../util/once-per.js"
 import type { EventStore, ExpiredRows } from "../../store.js"
 import type { Database } from "../database.js"
 import { type Cell, itemParameters, type Statement, statement } from "../query/statement.js"
+import { along } from "../walks/along.js"
+import { walks } from "../walks/walks.js"
 
 /** The number of events in one DELETE. With more keys MySQL would scan a small table as a whole. */
 const eventsPerStatement = 20
@@ -24,15 +26,9 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
   const deleteEvents = deleteByIds()
 
   const firstOf = oncePer((limit: number) =>
-    events.statement(
-      events
-        .selectFrom("e")
-        .select("e.id, e.sequence, e.created")
-        .where("e.sequence > :sequence")
-        .orderBy("e.sequence")
-        .limit(limit),
-      "sequence",
-    ),
+    along(database, walks.events, {
+      ...{ alias: "e", select: "e.id, e.sequence, e.created", after: ["sequence"], limit },
+    }),
   )
 
   function deleteByIds(): Statement<readonly number[]> {
@@ -48,12 +44,14 @@ export function oldEvents(database: Database, keepMs: number, sequence: EventSto
     async deleteBatch(waiter, { before, limit }) {
       await sequence(waiter)
       const gone = await database.write(waiter, [`${events.name} old`], async (sql) => {
-        const rows = (await sql.read(firstOf(limit), { sequence: passed })).map(([id, sequence, created]) => ({
-          id: Number(id),
-          sequence: Number(sequence),
-          // An event whose time cannot be read goes with those before it.
-          created: events.readable([[created as Cell]], ([cell]) => events.value("created", cell as Cell))[0],
-        }))
+        const rows = (await sql.read(firstOf(limit), { after: { sequence: passed } })).map(
+          ([id, sequence, created]) => ({
+            id: Number(id),
+            sequence: Number(sequence),
+            // An event whose time cannot be read goes with those before it.
+            created: events.readable([[created as Cell]], ([cell]) => events.value("created", cell as Cell))[0],
+          }),
+        )
         const firstToStay = rows.findIndex(({ created }) => created !== undefined && created >= before)
         const old = firstToStay === -1 ? rows : rows.slice(0, firstToStay)
         for (let start = 0; start < old.length; start += eventsPerStatement) {

@@ -3,7 +3,7 @@ import { numbersTo, openPlanned, type PlannedDatabase } from "@authwire/test-sup
 import type { Ran } from "@authwire/test-support/databases/plans.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import type { AuditFilter } from "../../types.js"
-import { rowsPerStatement } from "../query/page.js"
+import { rowsPerStatement } from "../walks/list.js"
 
 /** The number of entries, which belong to two tenants, 20 users and 40 keys. Almost all call the same method. */
 const count = 20_000

@@ -8,8 +8,8 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import type { Store } from "../../store.js"
 import type { Page, PageRequest } from "../../types.js"
-import { countedAtOnce } from "../query/creation-count.js"
-import { examinedAtOnce, rowsPerStatement } from "../query/page.js"
+import { countedAtOnce } from "../walks/count.js"
+import { examinedAtOnce, rowsPerStatement } from "../walks/list.js"
 
 const count = 4_000
 
@@ -98,8 +98,6 @@ describe.each(databaseTargets())("plans of finding on %s", (target) => {
         expect((await planned.plans.of(ran))[0]?.key).toBe("sessions_created")
         expect(await planned.plans.text(ran)).not.toMatch(/filesort|TEMP B-TREE|Sort|Seq Scan|\bALL\b|,index,/)
         expect((await planned.plans.rowsExamined(ran)) ?? 0).toBeLessThanOrEqual(slice + 10)
-        // With two upper bounds, SQLite uses the first one, and would read to the last row for each slice.
-        expect(ran[0].match(/\bcreated\W+< [?$]/g)).toHaveLength(1)
       }
     }
   })

@@ -12,8 +12,8 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import type { Store } from "../../store.js"
 import type { Page, PageRequest } from "../../types.js"
 import { sqlStore } from "../index.js"
-import { countedAtOnce } from "../query/creation-count.js"
-import { rowsPerStatement } from "../query/page.js"
+import { countedAtOnce } from "../walks/count.js"
+import { rowsPerStatement } from "../walks/list.js"
 
 describe.each(databaseTargets())("plans of lists on %s", (target) => {
   let planned: PlannedDatabase

@@ -10,6 +10,8 @@ export interface Statement<Values> {
   readonly sql: string
   /** Returns the cells of the parameters, in their order. */
   cells(values: Values): Cell[]
+  /** The index along which it reads the table with this alias: see walks/walks.ts. Undefined for other statements. */
+  readonly along?: { readonly alias: string; readonly index: string }
 }
 
 /** A statement with the cells of its parameters. */
@@ -130,6 +132,13 @@ export function itemParameters<Values, Item>(
     }),
   )
   return { parameters, names }
+}
+
+/** Returns the size of the texts and bytes of a row. Numbers and dates are small and do not count. */
+export function bytesOf(row: readonly Cell[]): number {
+  let bytes = 0
+  for (const cell of row) if (typeof cell === "string" || Buffer.isBuffer(cell)) bytes += Buffer.byteLength(cell)
+  return bytes
 }
 
 /** Returns a text that is the same for cells with the same bytes, and different for all others. */

@@ -16,6 +16,21 @@ export interface DatabaseFacts {
 /** What to do when another transaction has locked a row. Where a transaction locks the whole database, none has. */
 export type IfLocked = "fail" | "skip" | "wait"
 
+/** Where a stretch of an index begins or ends: the first columns of its order, compared with parameters. */
+export interface Bound {
+  columns: readonly string[]
+  operator: ">" | ">=" | "<" | "<="
+  parameters: readonly string[]
+}
+
+/** A stretch of an index: the entries with one value in each of its first columns, within bounds on those that follow. */
+export interface Stretch {
+  equal: readonly { column: string; parameter: string }[]
+  bounds: readonly Bound[]
+  /** Whether another index begins with the order. */
+  hasRival: boolean
+}
+
 /** What a database engine has of its own in the text of statements. Each stands in engine/dialects.ts. */
 export interface Dialect {
   /** The column types of the tables. */
@@ -26,6 +41,10 @@ export interface Dialect {
   readonly today: string
   /** Makes a SELECT lock its rows until the transaction ends. */
   locking<Row extends ObjectLiteral>(select: SelectQueryBuilder<Row>, ifLocked: IfLocked): SelectQueryBuilder<Row>
+  /** Returns the condition for which the engine reads this stretch of an index and nothing else, in the order of the index. */
+  within(stretch: Stretch): string
+  /** Whether rows are sorted also by a column that is null in all of them. */
+  readonly sortsNulls: boolean
   /** Follows a subquery that selects the row to which a foreign key of a new row refers. */
   readonly lockOfParent: string
   /** Follows the name of a table in a statement written by hand that finds its rows by their primary keys. */

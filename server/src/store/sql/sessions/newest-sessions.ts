@@ -1,5 +1,7 @@
 import type { Database } from "../database.js"
 import type { Cell } from "../query/statement.js"
+import { along } from "../walks/along.js"
+import { walks } from "../walks/walks.js"
 
 /** The times of a session as they are stored: the policy of the tenant is not applied to the expiry. */
 export interface StoredTimes {
@@ -15,16 +17,10 @@ export async function newestSessions(
   { tenant, limit }: { tenant: string; limit: number },
 ): Promise<StoredTimes[]> {
   const { sessions } = database.tables
-  // As in session-ranges.ts: for an equality condition alone, MariaDB would read all sessions of the tenant.
-  const isMariadb = database.engine === "mariadb"
-  const select = sessions
-    .selectFrom("s")
-    .useIndex("sessions_created")
-    .select("s.created, s.lastSeen, s.expires")
-    .where(isMariadb ? "s.tenant >= :tenant AND s.tenant <= :tenant" : "s.tenant = :tenant")
-    .limit(limit)
-  for (const name of [...(isMariadb ? ["tenant"] : []), "created", "id"]) select.addOrderBy(`s.${name}`, "DESC")
-  const rows = await database.reads({}).read(sessions.statement(select, "tenant"), { tenant })
+  const newest = along(database, walks.sessionsByCreation, {
+    ...{ alias: "s", select: "s.created, s.lastSeen, s.expires", backwards: true, limit },
+  })
+  const rows = await database.reads({}).read(newest, { of: { tenant } })
   return sessions.readable(rows, ([made, seen, end]) => {
     const created = sessions.value("created", made as Cell) as Date
     return {

@@ -1,23 +1,21 @@
 import type { SessionStore } from "../../store.js"
 import { firstTime, lastTime } from "../../times.js"
 import type { Database } from "../database.js"
-import { type Counted, countByCreation } from "../query/creation-count.js"
-import { examinedAtOnce } from "../query/page.js"
+import { countAlong } from "../walks/count.js"
+import { examinedAtOnce } from "../walks/list.js"
+import { walks } from "../walks/walks.js"
 import { policyIn } from "./session-policies.js"
 import type { LivingSince, SessionRules } from "./session-rules.js"
 
-interface CountedLiving extends Counted, LivingSince {}
-
-/** Creates the count of sessions. It reads the index `sessions_created`, and with `active` also the rows. */
+/** Creates the count of sessions. With `active` it reads the rows too. */
 export function sessionCount(
   database: Database,
   { clock, rules }: { clock: () => number; rules: SessionRules },
 ): SessionStore["count"] {
-  const { sessions, sessionPolicies } = database.tables
-  const byIndex = { alias: "s", index: "sessions_created" }
-  const isLiving = { sql: rules.living, parameters: rules.parameters, atOnce: examinedAtOnce }
-  const countAll = countByCreation(sessions, byIndex)
-  const countLiving = countByCreation<CountedLiving>(sessions, { ...byIndex, only: isLiving })
+  const { sessionPolicies } = database.tables
+  const filter = { condition: rules.living, parameters: rules.parameters, atOnce: examinedAtOnce }
+  const countAll = countAlong(database, walks.sessionsByCreation, { alias: "s" })
+  const countLiving = countAlong<LivingSince>(database, walks.sessionsByCreation, { alias: "s", filter })
 
   return async (caller, { active, createdSince = firstTime, createdBefore = lastTime }) => {
     const { tenant } = caller

@@ -4,7 +4,7 @@ import type { Caller } from "../../store.js"
 import type { SessionPolicy } from "../../types.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { type Statements, statement } from "../query/statement.js"
+import type { Statements } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import type { ChangeOf } from "../schema/changes.js"
 import type { SessionRow, UserRow } from "../schema/rows.js"
@@ -21,11 +21,6 @@ const leftByPruning = 1000
  * the same time do not exceed it.
  */
 const countedAtOnce = 2 * leftByPruning
-
-interface Living extends LivingSince {
-  tenant: string
-  userId: string
-}
 
 export interface SessionInserts {
   /**
@@ -65,14 +60,10 @@ export function sessionInserts(
     `NOT EXISTS (SELECT 1 FROM ${policies.name} p WHERE p.tenant = o.tenant AND p.provider = ''` +
       " AND (p.max_age IS NOT NULL OR p.max_sessions IS NOT NULL))",
   )
-  const tooMany = sessions.statement(sessionAt(database, "DESC", countedAtOnce), "tenant", "userId")
-  const livingAt = oncePer((place: number) => {
-    const isLiving = ` AND CASE WHEN ${rules.living} THEN 1 ELSE 0 END = 1`
-    return statement<SessionRow, Living>(sessionAt(database, "DESC", place, isLiving), {
-      tenant: ({ tenant }) => sessions.cell("tenant", tenant),
-      userId: ({ userId }) => sessions.cell("userId", userId),
-      ...rules.parameters,
-    })
+  const tooMany = sessionAt(database, { backwards: true, offset: countedAtOnce })
+  const livingAt = oncePer((offset: number) => {
+    const where = `CASE WHEN ${rules.living} THEN 1 ELSE 0 END = 1`
+    return sessionAt<LivingSince>(database, { backwards: true, offset, where, parameters: rules.parameters })
   })
   /** The tenants that had a policy for new sessions when it was last read, only to leave out the first try. There are few tenants. */
   const limited = new Set<string>()
@@ -84,13 +75,13 @@ export function sessionInserts(
     if (maxAge === undefined && maxSessions === undefined) limited.delete(tenant)
     else limited.add(tenant)
     if (maxSessions === undefined) return policy
-    const ofUser = { tenant, userId }
+    const of = { tenant, userId }
     await sql.read(users.byKeyForUpdate, { tenant, id: userId })
-    if ((await sql.read(tooMany, ofUser)).length > 0) {
+    if ((await sql.read(tooMany, { of })).length > 0) {
       const prune = () => revocations.revokeOldest(caller, userId, leftByPruning)
       throw new Unprepared("the user has too many sessions to count them at once", prune)
     }
-    const [last] = await sql.read(livingAt(maxSessions - 1), { ...ofUser, ...rules.since(policy, clock()) })
+    const [last] = await sql.read(livingAt(maxSessions - 1), { of, ...rules.since(policy, clock()) })
     if (last === undefined) return policy
     if (atLimit === "reject_new")
       throw new StoreError("SESSION_LIMIT_REACHED", "the user has as many sessions as the policy allows")

@@ -1,13 +1,12 @@
 import type { SessionStore } from "../../store.js"
-import { firstTime } from "../../times.js"
+import { firstTime, lastTime } from "../../times.js"
 import type { ListedSession } from "../../types.js"
 import type { Database } from "../database.js"
-import { readList } from "../query/page.js"
-import type { PageTokens } from "../query/page-tokens.js"
 import type { Cell } from "../query/statement.js"
 import { ofPresentUser } from "../schema/present-users.js"
+import type { PageTokens } from "../walks/page-tokens.js"
 import { policyIn } from "./session-policies.js"
-import { beginning, endAt, type Position, sessionRanges } from "./session-ranges.js"
+import { sessionRanges } from "./session-ranges.js"
 import { endOf, type SessionRules } from "./session-rules.js"
 
 /** The columns that lists select in addition to `columns`. */
@@ -21,7 +20,7 @@ export function sessionLists(
   { tokens, clock, rules }: { tokens: PageTokens; clock: () => number; rules: SessionRules },
 ): Pick<SessionStore, "list" | "get"> {
   const { sessions, sessionPolicies } = database.tables
-  const rangeOf = sessionRanges(database, listedColumns(database, rules), rules)
+  const listOf = sessionRanges(database, listedColumns(database, rules), rules)
   const byId = sessions.statement(
     sessions
       .selectFrom("s")
@@ -30,39 +29,24 @@ export function sessionLists(
     "tenant",
     "id",
   )
-  const positionAt = (created: Cell | undefined, id: string | undefined): Position => [
-    (sessions.value("created", created as Cell) as Date).toISOString(),
-    id as string,
-  ]
-
   return {
     async list(caller, filter, page) {
       const { tenant } = caller
-      const { following, endOfSlice } = rangeOf(filter)
-      const { userId, ip, provider, createdSince: since = firstTime } = filter
+      const list = listOf(filter)
+      const { userId, ip, provider, createdSince = firstTime } = filter
       const key = { tenant, provider: "" }
       const policies = filter.active === undefined ? [] : await database.reads(caller).read(sessionPolicies.byKey, key)
       const times = rules.since(policyIn(sessionPolicies.first(policies)), clock())
-      const wanted = { tenant, userId, ip, provider, since, ...times }
-      // Read from the writer: a session that was revoked a moment ago must not appear as if the revocation had failed.
-      const sql = database.reads(caller)
-      const scans = database.reads(caller, "scan")
-      return readList<ListedSession, Position>(page, {
+      return list(page, {
         tokens,
         name: ["sessions", tenant, JSON.stringify(filter)],
-        first: beginning,
-        endOfSlice:
-          endOfSlice &&
-          (async (after) => {
-            const [cells] = await sql.read(endOfSlice, { ...wanted, after, end: endAt(since) })
-            return cells && positionAt(cells[0], sessions.value("id", cells[1] as Cell))
-          }),
-        // The sessions of most users end before a first slice does.
-        read: (after, end) =>
-          (end === undefined ? sql : scans).read(following, { ...wanted, after, end: end ?? endAt(since) }),
-        table: sessions,
+        first: { created: lastTime, id: "" },
+        values: { of: { tenant, userId, ip }, to: { created: createdSince, id: "" }, provider, ...times },
         itemOf: (cells) => listedSession(database, rules, cells),
-        positionOf: (cells) => positionAt(cells[sessions.width], sessions.valueIn("id", cells)),
+        // From the writer: a session that was revoked a moment ago must not appear as if the revocation had failed.
+        reads: database.reads(caller),
+        // The sessions of most users end before a first slice does.
+        scans: database.reads(caller, "scan"),
       })
     },
 

@@ -9,6 +9,8 @@ import { failsBy } from "../query/statement-error.js"
 import { ofPresentUser } from "../schema/present-users.js"
 import type { SessionRow } from "../schema/rows.js"
 import type { UserRevocations } from "../users/user-revocations.js"
+import { type AlongOptions, along, type Reach } from "../walks/along.js"
+import { walks } from "../walks/walks.js"
 import { hashOfToken, idsOf } from "./session-keys.js"
 import { listedColumns, listedSession } from "./session-lists.js"
 import { sessionRules } from "./session-rules.js"
@@ -17,7 +19,7 @@ import { sessionRules } from "./session-rules.js"
  * The maximum number of a user's sessions that one statement deletes. It keeps the transaction short, which other calls may share, and
  * within the limits of clusters.
  */
-const sessionsAtOnce = 100
+export const sessionsAtOnce = 100
 
 /** A call about several users stops after it has deleted this number of sessions. */
 const enoughSessions = 1000
@@ -65,28 +67,13 @@ export interface SessionRevocations
   revokeUpTo(sql: Statements, caller: Caller, userId: string, last: Position): Promise<number>
 }
 
-/**
- * Selects the position of a user's session at a place, the oldest or the newest first. The index contains all selected columns.
- *
- * @param condition a further condition on the sessions `s`. Default: none.
- */
-export function sessionAt(
-  { engine, tables: { sessions } }: Database,
-  direction: "ASC" | "DESC",
-  place: number,
-  condition = "",
-) {
-  // As in session-ranges.ts: for a range PostgreSQL expects more rows, and reads them in index order.
-  const isOfUser = engine === "postgres" ? "s.userId >= :userId AND s.userId <= :userId" : "s.userId = :userId"
-  return sessions
-    .selectFrom("s")
-    .select("s.created, s.id")
-    .where(`s.tenant = :tenant AND ${isOfUser}${condition}`)
-    .orderBy("s.userId", direction)
-    .addOrderBy("s.created", direction)
-    .addOrderBy("s.id", direction)
-    .offset(place)
-    .limit(1)
+/** Selects the position of the session of a user that follows `offset` others, the oldest first or, backwards, the newest. */
+export function sessionAt<More = unknown>(
+  database: Database,
+  options: Pick<AlongOptions<SessionRow, Reach<SessionRow> & More>, "backwards" | "offset" | "where" | "parameters">,
+): Statement<Reach<SessionRow> & More> {
+  const position = { alias: "s", select: "s.created, s.id", limit: 1 }
+  return along<"sessions", More>(database, walks.sessionsOfUser, { ...position, ...options })
 }
 
 /** Converts the cells of `sessionAt`. */
@@ -110,10 +97,10 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
     "id",
   )
   const deletionIfUnchanged = sessions.deletionIfUnchanged()
-  const placed = (direction: "ASC" | "DESC", place: number): Statement<Pick<OfUser, "tenant" | "userId">> =>
-    sessions.statement(sessionAt(database, direction, place), "tenant", "userId")
-  const lastOfMany = placed("ASC", sessionsAtOnce - 1)
-  const lastBeyond = oncePer((left: number) => placed("DESC", left + sessionsAtOnce - 1))
+  const lastOfMany = sessionAt(database, { offset: sessionsAtOnce - 1 })
+  const lastBeyond = oncePer((left: number) =>
+    sessionAt(database, { backwards: true, offset: left + sessionsAtOnce - 1 }),
+  )
   // All engines find the place in the index by the first condition about the time; the rest makes it exact. The CASE prevents the use
   // of the indexes on ids and hashes.
   const deleteOfUser = statement<SessionRow, OfUser>(
@@ -149,11 +136,12 @@ export function sessionRevocations(database: Database, eventOf: EventOf): Sessio
   ): Promise<number> {
     const separate = { ...caller, transaction: undefined }
     const reads = database.reads(separate)
+    const of = { tenant: ofUser.tenant, userId: ofUser.userId }
     const rows = [users.nameOf({ tenant: ofUser.tenant, id: ofUser.userId })]
     let revoked = 0
     for (;;) {
-      if (left > 0 && (await reads.read(lastBeyond(left), ofUser)).length === 0) return revoked
-      const [cells] = await reads.read(lastOfMany, ofUser)
+      if (left > 0 && (await reads.read(lastBeyond(left), { of })).length === 0) return revoked
+      const [cells] = await reads.read(lastOfMany, { of })
       if (cells === undefined) return revoked
       if (revoked === 0) await first?.()
       const oldest = { ...ofUser, last: positionIn(database, cells) }

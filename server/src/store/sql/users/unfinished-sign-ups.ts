@@ -1,5 +1,7 @@
 import type { Database } from "../database.js"
 import type { Cell } from "../query/statement.js"
+import { along } from "../walks/along.js"
+import { walks } from "../walks/walks.js"
 import { hasNothing } from "./provisional-users.js"
 
 /** A user that has an address and no way to sign in. */
@@ -17,18 +19,11 @@ export async function unfinishedSignUps(
   { tenant, since, limit }: { tenant: string; since: Date; limit: number },
 ): Promise<UnfinishedSignUp[]> {
   const { users } = database.tables
-  const select = users.statement(
-    users
-      .selectFrom("u")
-      .select("u.id, u.created")
-      .where("u.tenant = :tenant AND u.created >= :created AND u.emailKey IS NOT NULL AND u.emailVerified IS NULL")
-      .andWhere(hasNothing)
-      .orderBy("u.created")
-      .limit(limit),
-    "tenant",
-    "created",
-  )
-  const rows = await database.reads({}).read(select, { tenant, created: since })
+  const select = along(database, walks.usersByCreation, {
+    ...{ alias: "u", select: "u.id, u.created", from: ["created"], limit },
+    where: `u.emailKey IS NOT NULL AND u.emailVerified IS NULL AND ${hasNothing}`,
+  })
+  const rows = await database.reads({}).read(select, { of: { tenant }, from: { created: since } })
   return users.readable(rows, ([id, created]) => ({
     id: users.value("id", id as Cell),
     created: users.value("created", created as Cell) as Date,

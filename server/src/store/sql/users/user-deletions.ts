@@ -4,11 +4,13 @@ import type { Caller, ExpiredRows, UserStore } from "../../store.js"
 import { firstTime } from "../../times.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
-import { type Cell, type Statement, type Statements, statement } from "../query/statement.js"
+import { type Cell, type Statements, statement } from "../query/statement.js"
 import { deleteByKeys } from "../schema/delete-by-keys.js"
 import { ofPresentUser } from "../schema/present-users.js"
 import type { UserRow, VerificationTokenRow } from "../schema/rows.js"
 import type { Table } from "../schema/table.js"
+import { along, alongIndex } from "../walks/along.js"
+import { type AnyWalk, walks } from "../walks/walks.js"
 import { emailKey } from "./text-keys.js"
 import type { UserReader } from "./user-reader.js"
 
@@ -104,28 +106,19 @@ function linksTo({ tables: { verificationTokens } }: Database) {
  * the middle of a user. The user's own row is the last one.
  */
 export function deletedUsers(database: Database): ExpiredRows {
-  const { users, accounts, sessions, authenticators } = database.tables
-  const ofUsers = [rowsOfUser(sessions), rowsOfUser(accounts), rowsOfUser(authenticators)]
-  const next = nextUser()
-
+  const { users } = database.tables
+  const ofUsers = [walks.sessionsOfUser, walks.accountsOfUser, walks.authenticatorsOfUser].map((walk) =>
+    rowsOfUser(database, walk),
+  )
   /** Selects the user that was marked first, unless another transaction has locked it. */
-  function nextUser(): Statement<unknown> {
-    const select = users
-      .selectFrom("u")
-      .withDeleted()
-      .select("u.tenant, u.id, u.deleted")
-      // A comparison finds the rows with a time by the index on every engine.
-      .where("u.deleted >= :earliest")
-      .orderBy("u.deleted")
-      .limit(1)
-    return statement<UserRow, unknown>(database.dialect.locking(select, "skip"), {
-      earliest: () => users.cell("deleted", firstTime),
-    })
-  }
+  const next = along(database, walks.usersBeingDeleted, {
+    ...{ alias: "u", select: "u.tenant, u.id, u.deleted", from: ["deleted"], withDeleted: true, limit: 1 },
+    ifLocked: "skip",
+  })
 
   /** Deletes at most `limit` rows of one user. Returns null if there is none, otherwise their number and the mark. */
   const deleteSome = async (sql: Statements, limit: number, atMost: number) => {
-    const [cells] = await sql.read(next, undefined)
+    const [cells] = await sql.read(next, { from: { deleted: firstTime } })
     if (cells === undefined) return null
     const [tenant, id, deleted] = cells as [Cell, Cell, Cell]
     const user = { tenant: users.value("tenant", tenant), id: users.value("id", id) }
@@ -160,28 +153,13 @@ export function deletedUsers(database: Database): ExpiredRows {
 }
 
 /** Creates a function that deletes rows of a user, at most `atMost`, which is at most `limit`. Returns their number. */
-function rowsOfUser<Row extends ObjectLiteral & { tenant: string; userId: string }, Key extends keyof Row & string>(
-  table: Table<Row, Key>,
-) {
-  const selectOf = oncePer((limit: number) => {
-    const keys = table.key.map((property) => `t.${property}`).join(", ")
-    return statement<Row, Pick<UserRow, "tenant" | "id">>(
-      table
-        .selectFrom("t")
-        // Without the hint the servers may read all rows of the tenant, because no order is wanted.
-        .useIndex(`${table.name}_user_id`)
-        .select(keys)
-        .where("t.tenant = :tenant AND t.userId = :userId")
-        .limit(limit),
-      {
-        tenant: ({ tenant }) => table.cell("tenant", tenant as Row["tenant"]),
-        userId: ({ id }) => table.cell("userId", id as Row["userId"]),
-      },
-    )
-  })
+function rowsOfUser(database: Database, walk: AnyWalk) {
+  const table = database.tables[walk.table] as unknown as Table<ObjectLiteral, string>
+  const select = table.key.map((property) => `t.${property}`).join(", ")
+  const selectOf = oncePer((limit: number) => alongIndex(database, table, walk, { alias: "t", select, limit }))
   const deleteRows = deleteByKeys(table)
-  return async (sql: Statements, user: Pick<UserRow, "tenant" | "id">, limit: number, atMost: number) => {
-    const rows = (await sql.read(selectOf(limit), user)).slice(0, atMost)
+  return async (sql: Statements, { tenant, id }: Pick<UserRow, "tenant" | "id">, limit: number, atMost: number) => {
+    const rows = (await sql.read(selectOf(limit), { of: { tenant, userId: id } })).slice(0, atMost)
     await deleteRows(sql, rows)
     return rows.length
   }

@@ -2,10 +2,12 @@ import type { Caller, UserStore } from "../../store.js"
 import { firstTime, lastTime } from "../../times.js"
 import type { CountFilter, ListedUser, Page, PageRequest, UserFilter } from "../../types.js"
 import type { Database } from "../database.js"
-import { countByCreation } from "../query/creation-count.js"
-import type { PageTokens } from "../query/page-tokens.js"
 import { statement } from "../query/statement.js"
 import type { UserRow } from "../schema/rows.js"
+import { along } from "../walks/along.js"
+import { countAlong } from "../walks/count.js"
+import type { PageTokens } from "../walks/page-tokens.js"
+import { walks } from "../walks/walks.js"
 import { emailKey } from "./text-keys.js"
 import { checkFilters, rangeOf, userRanges } from "./user-ranges.js"
 import type { UserReader } from "./user-reader.js"
@@ -36,16 +38,15 @@ export function userLists(
   const userWithEmail = statement<UserRow, Wanted>(select(reader.listedColumns("u")).where(hasEmail), withEmail)
   const countWithEmail = statement<UserRow, Wanted>(select("COUNT(*)").where(hasEmail), withEmail)
   // Users that are being deleted are counted too, and subtracted afterwards.
-  const countCreated = countByCreation(users, { alias: "u", index: "users_created" })
-  const countDeleted = statement<UserRow, Wanted>(
-    select("COUNT(*)")
-      .withDeleted()
-      // SQLite finds the place in the index by the first condition, and PostgreSQL expects few rows by the second. The CASE
-      // prevents the use of other indexes.
-      .where("u.deleted >= :earliest AND u.deleted IS NOT NULL")
-      .andWhere("CASE WHEN u.tenant = :tenant AND u.created >= :since AND u.created < :before THEN 1 ELSE 0 END = 1"),
-    { ...parameters, earliest: () => users.cell("deleted", firstTime) },
-  )
+  const countCreated = countAlong(database, walks.usersByCreation, { alias: "u" })
+  const countDeleted = along<"users", Wanted>(database, walks.usersBeingDeleted, {
+    ...{ alias: "u", select: "COUNT(*)", from: ["deleted"], withDeleted: true, isOrdered: false },
+    // PostgreSQL expects few rows by the first condition. The CASE prevents the use of other indexes.
+    where:
+      "u.deleted IS NOT NULL AND" +
+      " CASE WHEN u.tenant = :tenant AND u.created >= :since AND u.created < :before THEN 1 ELSE 0 END = 1",
+    parameters,
+  })
   const pageOfRange = userRanges(database, reader, tokens)
   const pageOfProvider = usersOfProvider(database, reader, tokens)
   const usersWithEmail = async (caller: Caller, wanted: Wanted) => {
@@ -77,7 +78,10 @@ export function userLists(
       if (filter.email !== undefined && wanted.emailKey === undefined) return 0
       const sql = database.olderReads(caller, "scan")
       if (wanted.emailKey !== undefined) return Number((await sql.read(countWithEmail, wanted))[0]?.[0])
-      const [created, deleted] = [await countCreated(sql, wanted), await sql.read(countDeleted, wanted)]
+      const [created, deleted] = [
+        await countCreated(sql, wanted),
+        await sql.read(countDeleted, { ...wanted, from: { deleted: firstTime } }),
+      ]
       return created - Number(deleted[0]?.[0])
     },
   }
