@@ -25,7 +25,7 @@ export interface PlannedDatabase {
   /** Opens a database that records every statement, with writes that match no row unless `changes` is true. */
   recording(changes?: boolean): Database
   /** Opens a store that records every statement that it runs. */
-  recordingStore(options?: { changes?: boolean; eventsKeepMs?: number }): SqlStore
+  recordingStore(options?: { changes?: boolean; eventsKeepMs?: number; auditKeepMs?: number }): SqlStore
   /** Fills the tables of a tenant, because the servers scan a small table whatever indexes there are. Not on SQLite. */
   fill(tenant: string): Promise<void>
   /** Makes the database count the rows of these tables, for its plans. */

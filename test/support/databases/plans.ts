@@ -17,6 +17,11 @@ export type Ran = [statement: string, cells: Cell[], along?: Statement<never>["a
 export interface Plans {
   /** The tables that the statement reads, with the access to each. */
   of(ran: Ran): Promise<Access[]>
+  /**
+   * Returns how a statement departs from the walk that it declares: it reads the table by another index, the index as a whole, or sorts
+   * the rows. Undefined if it follows the walk, or declares none.
+   */
+  departure(ran: Ran): Promise<string | undefined>
   /** Whether the rows are sorted after they were read. */
   sortsRows(ran: Ran): Promise<boolean>
   /**
@@ -130,10 +135,21 @@ export function plansOf(target: DatabaseTarget, database: Database): Plans {
     })
   }
 
+  const sortsRows = async (ran: Ran) => /filesort|TEMP B-TREE|\bSort\b/i.test(await text(ran))
+
   return {
     of: planOf,
+    async departure(ran) {
+      const [, , along] = ran
+      if (along === undefined) return undefined
+      const accesses = await planOf(ran)
+      const access = accesses.find(({ table }) => table === along.alias)
+      const isAlong = access?.key === along.walk.index && !/^(ALL|index)$/.test(String(access.type))
+      if (isAlong && !(await sortsRows(ran))) return undefined
+      return `not along ${along.walk.index}: ${await text(ran)}\n${ran[0]}`
+    },
     text,
     rowsExamined,
-    sortsRows: async (ran) => /filesort|TEMP B-TREE|\bSort\b/i.test(await text(ran)),
+    sortsRows,
   }
 }

@@ -31,6 +31,8 @@ export function recordingDatabase(database: Database, recorded: Ran[], options: 
   }
   return {
     ...database,
+    readAside: (waiter, ...read) =>
+      noting((statement, values) => database.readAside(waiter, statement, values))(...read),
     reads: (waiter) => ({ read: noting(database.reads(waiter).read) }),
     olderReads: (waiter) => ({ read: noting(database.olderReads(waiter).read) }),
     write: (waiter, rows, work) => database.write(waiter, rows, (sql) => work(recording(sql))),

@@ -133,6 +133,8 @@ describe.each(databaseTargets())("plans of writes on %s", (target) => {
     await store.once(anyone, request, write)
     await store.once(anyone, request, write)
     await store.authenticators.listByUserId(anyone, user.id)
+    await store.users.count(anyone, { email: user.email })
+    await store.tokenRefreshes.get(anyone, { userId: user.id, provider: account.provider })
     await store.authenticators.updateCounter(anyone, authenticator.credentialID, 1)
     await planned.analyze("users", "accounts", "sessions", "authenticators")
     await store.users.delete(anyone, user.id)

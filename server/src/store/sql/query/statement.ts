@@ -10,8 +10,8 @@ export interface Statement<Values> {
   readonly sql: string
   /** Returns the cells of the parameters, in their order. */
   cells(values: Values): Cell[]
-  /** The index along which it reads the table with this alias: see walks/walks.ts. Undefined for other statements. */
-  readonly along?: { readonly alias: string; readonly index: string }
+  /** The walk along which it reads the table with this alias: see walks/walks.ts. Undefined for other statements. */
+  readonly along?: { readonly alias: string; readonly walk: { readonly index: string } }
 }
 
 /** A statement with the cells of its parameters. */

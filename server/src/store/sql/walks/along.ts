@@ -111,5 +111,5 @@ export function alongIndex<Row extends ObjectLiteral, Values extends Reach<Row>>
   if (options.ifLocked !== undefined) dialect.locking(select, options.ifLocked)
   const made = statement<ObjectLiteral, Values>(select, { ...parameters, ...options.parameters })
   // With USE a server may still scan the table.
-  return { ...made, sql: made.sql.replace(" USE INDEX (", " FORCE INDEX ("), along: { alias, index } }
+  return { ...made, sql: made.sql.replace(" USE INDEX (", " FORCE INDEX ("), along: { alias, walk } }
 }
