@@ -64,15 +64,15 @@ export function listAlong<Name extends TableName, More = unknown>(
 ) {
   type Row = RowIn<Name>
   type Values = Reach<Row> & More
-  const { order } = walk
+  const place = walk.position ?? walk.order
   const { alias, backwards = false, to = [] } = options
   const table = database.tables[walk.table] as unknown as Table<Row, keyof Row>
-  const position = order.map((column) => `${alias}.${column}`).join(", ")
+  const position = place.map((column) => `${alias}.${column}`).join(", ")
   const following = along<Name, More>(database, walk, {
     ...options,
     select: `${options.select}, ${position}`,
-    after: order,
-    to: filter === undefined ? to : order,
+    after: place,
+    to: filter === undefined ? to : place,
     where: [options.where, filter?.condition].filter(Boolean).join(" AND "),
     parameters: filter?.parameters ?? {},
     limit: rowsPerStatement,
@@ -81,12 +81,12 @@ export function listAlong<Name extends TableName, More = unknown>(
   const endOfSlice: Statement<Values> | undefined =
     filter &&
     along<Name, More>(database, walk, {
-      ...{ alias, backwards, to, after: order, select: position, limit: 1 },
+      ...{ alias, backwards, to, after: place, select: position, limit: 1 },
       offset: examinedAtOnce - 1,
     })
   const positionIn = (cells: Cell[]) => {
-    const found = cells.slice(-order.length)
-    return Object.fromEntries(order.map((column, n) => [column, table.value(column, found[n] as Cell)])) as Some<Row>
+    const found = cells.slice(-place.length)
+    return Object.fromEntries(place.map((column, n) => [column, table.value(column, found[n] as Cell)])) as Some<Row>
   }
 
   return async <Item>(page: PageRequest, call: ListCall<Item, Row, Values>): Promise<Page<Item>> => {
@@ -94,8 +94,8 @@ export function listAlong<Name extends TableName, More = unknown>(
     const most = Math.min(page.size, maxPageItems)
     const items: Item[] = []
     let [entries, bytes] = [0, 0]
-    let after = page.token === undefined ? call.first : rowOf<Row>(order, tokens.open<TokenPosition>(name, page.token))
-    const more = () => ({ items, nextToken: tokens.seal(name, jsonOf(order.map((column) => after[column]))) })
+    let after = page.token === undefined ? call.first : rowOf<Row>(place, tokens.open<TokenPosition>(name, page.token))
+    const more = () => ({ items, nextToken: tokens.seal(name, jsonOf(place.map((column) => after[column]))) })
     for (let slices = 1; ; slices++) {
       const [found] = endOfSlice === undefined ? [] : await reads.read(endOfSlice, { ...values, after })
       const end = found && positionIn(found)
@@ -126,7 +126,7 @@ function jsonOf(values: readonly unknown[]): TokenPosition {
   return values.map((value) => (value instanceof Date ? [value.getTime()] : (value as string | number)))
 }
 
-function rowOf<Row>(order: readonly (keyof Row & string)[], position: TokenPosition): Some<Row> {
+function rowOf<Row>(place: readonly (keyof Row & string)[], position: TokenPosition): Some<Row> {
   const values = position.map((value) => (typeof value === "object" ? new Date(value[0]) : value))
-  return Object.fromEntries(order.map((column, n) => [column, values[n]])) as Some<Row>
+  return Object.fromEntries(place.map((column, n) => [column, values[n]])) as Some<Row>
 }

@@ -13,6 +13,11 @@ export interface Walk<Row> {
   readonly equal: readonly (keyof Row & string)[]
   /** The columns that follow in the index, by which the rows are ordered. */
   readonly order: readonly (keyof Row & string)[]
+  /**
+   * What a position in the walk consists of. Default: the order. One with a further column, which the index does not have, can stand
+   * before a row that has the same value.
+   */
+  readonly position?: readonly (keyof Row & string)[]
 }
 
 /** A walk of a table. */
@@ -32,7 +37,8 @@ const walk = <Name extends TableName>(
   index: string,
   equal: readonly Column<Name>[],
   order: readonly Column<Name>[],
-): WalkOf<Name> => ({ table, index, equal, order })
+  position = order,
+): WalkOf<Name> => ({ table, index, equal, order, position })
 
 /**
  * Every walk of a list, a count, the audit, the events and the cleanup. The suite of plans asks each engine whether the statements
@@ -40,7 +46,7 @@ const walk = <Name extends TableName>(
  */
 export const walks = {
   usersByCreation: walk("users", "users_created", ["tenant"], ["created", "id"]),
-  usersByAddress: walk("users", "users_email_key", ["tenant"], ["emailKey"]),
+  usersByAddress: walk("users", "users_email_key", ["tenant"], ["emailKey"], ["emailKey", "id"]),
   usersByName: walk("users", "users_name_key", ["tenant"], ["nameKey", "id"]),
   usersByLastUse: walk("users", "users_last_seen_day", ["tenant"], ["lastSeenDay", "id"]),
   disabledUsers: walk("users", "users_disabled", ["tenant"], ["disabledSince", "id"]),
