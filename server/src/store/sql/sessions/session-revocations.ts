@@ -19,7 +19,7 @@ import { sessionRules } from "./session-rules.js"
  * The maximum number of a user's sessions that one statement deletes. It keeps the transaction short, which other calls may share, and
  * within the limits of clusters.
  */
-export const sessionsAtOnce = 100
+const sessionsAtOnce = 100
 
 /** A call about several users stops after it has deleted this number of sessions. */
 const enoughSessions = 1000
