@@ -27,18 +27,19 @@ const requestInfoSchema = schemaOf("ConformancePayload.RequestInfo")
 export const conformance: Registration = {
   desc: conformanceService,
   implementation: {
-    unary: (request: UnaryRequest, call: Call) => single([request], request.responseDefinition, call),
-    idempotentUnary: (request: UnaryRequest, call: Call) => single([request], request.responseDefinition, call),
+    unary: (request: UnaryRequest, _: unknown, call: Call) => single([request], request.responseDefinition, call),
+    idempotentUnary: (request: UnaryRequest, _: unknown, call: Call) =>
+      single([request], request.responseDefinition, call),
     async unimplemented() {
       throw failure({ code: 12, message: "not implemented", details: [] })
     },
-    async *clientStream(incoming: AsyncIterable<UnaryRequest>, call: Call) {
+    async *clientStream(incoming: AsyncIterable<UnaryRequest>, _: unknown, call: Call) {
       const requests: UnaryRequest[] = []
       for await (const request of incoming) requests.push(request)
       yield await single(requests, requests[0]?.responseDefinition, call)
     },
-    serverStream: (request: StreamRequest, call: Call) => answers(only(request), call),
-    bidiStream: answers,
+    serverStream: (request: StreamRequest, _: unknown, call: Call) => answers(only(request), call),
+    bidiStream: (requests: AsyncIterable<StreamRequest>, _: unknown, call: Call) => answers(requests, call),
   },
 }
 

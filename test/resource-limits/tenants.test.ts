@@ -134,7 +134,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
     start() {
       const permits = connectionPermits(queue(1_000), sharedLimits.databaseConnections.process)
       return ({ tenant }) => {
-        const acquired = permits.acquire("read", { tenant, signal: endOfTest.signal })
+        const acquired = permits.acquire("read", { ofTenant: tenant, signal: endOfTest.signal })
         return Promise.race([acquired.catch(() => false), nextTurn(false)])
       }
     },

@@ -177,7 +177,7 @@ export function requestIdOf(given: string | undefined): string {
 
 /** Returns the caller of a call for the store. A call without an identity has the tenant "", which nobody can create. */
 export function callerOf({ owner, signal, spans }: Call, transaction?: Transaction): CallerOfCall {
-  return Object.freeze({ tenant: owner.tenant, signal, spans, transaction })
+  return Object.freeze({ tenant: owner.tenant, ofTenant: owner.tenant, signal, spans, transaction })
 }
 
 /** The caller of a call, which can be cancelled. */

@@ -52,8 +52,11 @@ import type {
  */
 export interface Waiter {
   readonly signal?: AbortSignal | undefined
-  /** The tenant that works, which never gets all connections to the database. Default: the service itself, whose work is bounded. */
-  readonly tenant?: string | undefined
+  /**
+   * The tenant whose call waits: none gets all connections to the database. Default: the service itself, whose work is bounded, also for
+   * a tenant, such as the read of a policy for tokens. It does not wait behind the calls of that tenant.
+   */
+  readonly ofTenant?: string | undefined
   /** The recorded spans of the waiting calls. Statements are shown inside each of them. Default: none. */
   readonly spans?: readonly Span[] | undefined
 }

@@ -54,7 +54,7 @@ export function sharedLookup(database: Database, { from, columns, alias, key }: 
       if (keys.length > 1) for (const span of spans ?? []) span.setAttribute("authwire.lookups", keys.length)
       const select = statements[Math.ceil(Math.log2(keys.length))] as Statement<Wanted>
       const cell = database.tables.users.cell("tenant", tenant)
-      const rows = await database.reads({ tenant, signal, spans }).read(select, { tenant: cell, keys })
+      const rows = await database.reads({ ofTenant: tenant, signal, spans }).read(select, { tenant: cell, keys })
       if (keys.length === 1) return rows
       const byKey = new Map(rows.map((cells) => [textOf(cells.slice(-key.length)), cells]))
       return keys.map((cells) => byKey.get(textOf(cells)))

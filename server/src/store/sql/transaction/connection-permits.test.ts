@@ -10,9 +10,9 @@ function recorded(permits: number, queueLimit = 10) {
   const order: string[] = []
   return {
     ...{ order, close: waiting.close, permits: all },
-    release: (purpose: Purpose, tenant?: string) => all.release(purpose, { tenant }),
+    release: (purpose: Purpose, tenant?: string) => all.release(purpose, { ofTenant: tenant }),
     async acquire(name: string, purpose: Purpose, signal?: AbortSignal, tenant?: string) {
-      const shared = await all.acquire(purpose, { signal, tenant })
+      const shared = await all.acquire(purpose, { signal, ofTenant: tenant })
       order.push(shared === undefined ? name : `${name} joins ${shared}`)
     },
   }

@@ -15,7 +15,7 @@ import type { Queue, Waiting } from "./queue.js"
 export type Purpose = "read" | "scan" | "write" | "retry" | "shared"
 
 /** Who has a permit, or waits for one. */
-type PermitHolder = Pick<Waiter, "signal" | "tenant">
+type PermitHolder = Pick<Waiter, "signal" | "ofTenant">
 
 /** What a waiter waits for. `arrived` is its time by `performance.now()`. */
 interface Wanted {
@@ -104,20 +104,20 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
     return counts
   }
 
-  const isFree = (purpose: Purpose, tenant: string | undefined): boolean =>
+  const isFree = (purpose: Purpose, ofTenant: string | undefined): boolean =>
     countsOf[purpose].every(
-      (name) => held[name] < most[name] && (tenant === undefined || heldBy(tenant)[name] < mostOfTenant[name]),
+      (name) => held[name] < most[name] && (ofTenant === undefined || heldBy(ofTenant)[name] < mostOfTenant[name]),
     )
 
-  function count(purpose: Purpose, tenant: string | undefined, change: 1 | -1): void {
+  function count(purpose: Purpose, ofTenant: string | undefined, change: 1 | -1): void {
     for (const name of countsOf[purpose]) {
       held[name] += change
-      if (tenant !== undefined) heldBy(tenant)[name] += change
+      if (ofTenant !== undefined) heldBy(ofTenant)[name] += change
     }
   }
 
-  function take(purpose: Purpose, tenant: string | undefined): void {
-    count(purpose, tenant, 1)
+  function take(purpose: Purpose, ofTenant: string | undefined): void {
+    count(purpose, ofTenant, 1)
     if (purpose !== "shared") return
     open++
     begun = performance.now()
@@ -132,11 +132,11 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
   function admitNext(): void {
     while (line.size > 0 && held.all < permits) {
       const mayShare = open < sharedAtOnce || performance.now() >= lateAt()
-      const mayBeNext = ({ tenant, wanted: { purpose } }: Waiting<Wanted>) =>
-        (purpose !== "shared" || mayShare) && isFree(purpose, tenant)
+      const mayBeNext = ({ ofTenant, wanted: { purpose } }: Waiting<Wanted>) =>
+        (purpose !== "shared" || mayShare) && isFree(purpose, ofTenant)
       const admitted = line.admit(undefined, mayBeNext)
       if (admitted === undefined) break
-      take(admitted.wanted.purpose, admitted.tenant)
+      take(admitted.wanted.purpose, admitted.ofTenant)
     }
     watch()
   }
@@ -159,21 +159,21 @@ export function connectionPermits<Shared>(queue: Queue, permits: number): Connec
     get waiting() {
       return line.size
     },
-    async acquire(purpose, { signal, tenant }) {
+    async acquire(purpose, { signal, ofTenant }) {
       signal?.throwIfAborted()
       queue.throwIfClosed()
       // Whoever waits could not have the permit, except those who wait for a shared transaction, which begins at its time.
       const mustWait = purpose === "shared" && (open >= sharedAtOnce || line.first(isShared) !== undefined)
-      if (!mustWait && isFree(purpose, tenant)) {
-        take(purpose, tenant)
+      if (!mustWait && isFree(purpose, ofTenant)) {
+        take(purpose, ofTenant)
         return undefined
       }
-      const waited = line.wait({ signal, tenant }, { purpose, arrived: performance.now() })
+      const waited = line.wait({ signal, ofTenant }, { purpose, arrived: performance.now() })
       watch()
       return waited
     },
-    release(purpose, { tenant }) {
-      count(purpose, tenant, -1)
+    release(purpose, { ofTenant }) {
+      count(purpose, ofTenant, -1)
       admitNext()
     },
     offer: (transaction) => line.admit(transaction, isShared) !== undefined,

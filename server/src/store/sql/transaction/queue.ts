@@ -2,7 +2,7 @@ import { StoreError } from "../../../errors/store-error.js"
 import type { Waiter } from "../../store.js"
 
 /** One waiter, by what it wants. */
-export interface Waiting<Wanted> extends Pick<Waiter, "tenant"> {
+export interface Waiting<Wanted> extends Pick<Waiter, "ofTenant"> {
   readonly wanted: Wanted
 }
 
@@ -22,7 +22,7 @@ export interface Line<Grant = void, Wanted = void> {
    * Waits for `admit`, and returns its grant. Throws QUEUE_FULL at once when the line or the whole queue is full, the signal's reason when
    * it aborts first, and DATABASE_UNAVAILABLE once the queue is closed.
    */
-  wait(waiter: Pick<Waiter, "signal" | "tenant">, wanted: Wanted): Promise<Grant>
+  wait(waiter: Pick<Waiter, "signal" | "ofTenant">, wanted: Wanted): Promise<Grant>
   /** Admits the next waiter of those that may be next, and returns it; undefined if there is none. Default: any may be. */
   admit(grant: Grant, accepts?: Accepts<Wanted>): Waiting<Wanted> | undefined
 }
@@ -55,7 +55,7 @@ export function queue(limit: number): Queue {
 
   function line<Grant, Wanted>(maxWaiters = limit): Line<Grant, Wanted> {
     const waiting = new Set<Entry<Grant, Wanted>>()
-    let last: Waiter["tenant"] | null = null
+    let last: Waiter["ofTenant"] | null = null
     const first = (accepts: Accepts<Wanted>) => {
       for (const entry of waiting) if (accepts(entry)) return entry
       return undefined
@@ -65,7 +65,7 @@ export function queue(limit: number): Queue {
         return waiting.size
       },
       first,
-      async wait({ signal, tenant }, wanted) {
+      async wait({ signal, ofTenant }, wanted) {
         signal?.throwIfAborted()
         throwIfClosed()
         if (all.size >= limit || waiting.size >= maxWaiters)
@@ -80,7 +80,7 @@ export function queue(limit: number): Queue {
             signal?.removeEventListener("abort", abort)
           }
           const entry: Entry<Grant, Wanted> = {
-            tenant,
+            ofTenant,
             wanted,
             admit(grant) {
               end()
@@ -97,8 +97,8 @@ export function queue(limit: number): Queue {
         })
       },
       admit(grant, accepts = () => true) {
-        const next = first((entry) => entry.tenant !== last && accepts(entry)) ?? first(accepts)
-        if (next !== undefined) last = next.tenant
+        const next = first((entry) => entry.ofTenant !== last && accepts(entry)) ?? first(accepts)
+        if (next !== undefined) last = next.ofTenant
         next?.admit?.(grant)
         return next
       },

@@ -18,7 +18,7 @@ describe.each(databaseTargets())("tenants with one connection on %s", (target) =
       for (const [name, call] of Object.entries(calls)) {
         const order: string[] = []
         const by = async (tenant: string) => {
-          await call({ tenant })
+          await call({ tenant, ofTenant: tenant })
           order.push(tenant)
         }
         await Promise.all([...range(20).map(() => by("often")), by("seldom")])

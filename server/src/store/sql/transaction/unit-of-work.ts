@@ -1,5 +1,5 @@
 import { ROOT_CONTEXT, trace } from "@opentelemetry/api"
-import type { Waiter } from "../../store.js"
+import type { Caller, Waiter } from "../../store.js"
 import type { SqlEngine } from "../engine/engine.js"
 import type { DatabaseLoad, Observation } from "../engine/observer.js"
 import { PooledConnection } from "../engine/pooled-connection.js"
@@ -48,7 +48,7 @@ export interface UnitsOfWork {
    * the commit. It has to write something unique, so that the second run fails if the first was committed. Default: no.
    */
   write<T>(
-    waiter: Waiter,
+    waiter: Waiter | Caller,
     rows: readonly string[],
     work: (transaction: GroupTransaction) => Promise<T>,
     isRepeatable?: boolean,
@@ -142,7 +142,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
       const held = heldRows(mutexes, waiter, namesOf)
       const kept: Promise<unknown>[] = []
       // Work of the service itself, which may take long, delays no call. Where a write locks the database, there is nothing to share.
-      let mayShare = waiter.tenant !== undefined && engine.locksRows
+      let mayShare = "tenant" in waiter && engine.locksRows
       try {
         return await retried(
           waiter,
