@@ -1,3 +1,4 @@
+import type { AuthwireClient } from "@authwire/client"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { freePort } from "@authwire/test-support/machine/free-port.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
@@ -32,10 +33,12 @@ const behind = (kind: (typeof kinds)[number]) => {
   const key = staticKey(["sessions:introspect"])
   const operator = staticKey(["all"])
   const env = { AUTHWIRE_API_KEYS: JSON.stringify([key.entry, operator.entry]) }
+  let client: AuthwireClient
   let application: Application
   let proxy: Gateway
   const authwire = useAuthwire("sqlite", { keys: false, env })
   beforeAll(async () => {
+    client = authwire.clientOf(operator)
     application = await startApplication()
     proxy = await kind.start({ authwire: authwire.server, apiKey: key.text, applicationPort: application.port })
   })
@@ -48,10 +51,10 @@ const behind = (kind: (typeof kinds)[number]) => {
   const signIn = async (user: { id?: string; role?: string; name?: string } = {}) => {
     const { id = crypto.randomUUID(), ...more } = user
     const email = `${crypto.randomUUID()}@example.com`
-    const { id: userId } = await authwire.client.adapter.createUser({ id, email, emailVerified: null, ...more })
+    const { id: userId } = await client.adapter.createUser({ id, email, emailVerified: null, ...more })
     const sessionToken = crypto.randomUUID()
-    await authwire.client.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
-    const { sessions } = await authwire.client.sessions.listSessions({ userId })
+    await client.adapter.createSession({ sessionToken, userId, expires: new Date(Date.now() + 3_600_000) })
+    const { sessions } = await client.sessions.listSessions({ userId })
     const told = { "x-auth-user-id": [encodeURIComponent(userId)], "x-auth-session-id": [sessions[0]?.id] }
     return { userId, email, sessionToken, headers: [["cookie", `a=1; ${cookie}=${sessionToken}`] as const], told }
   }
@@ -71,12 +74,12 @@ const behind = (kind: (typeof kinds)[number]) => {
 
   test("a request without a session is not let through", async () => {
     const expired = await signIn()
-    await authwire.client.sessions.updateSession({
+    await client.sessions.updateSession({
       sessionToken: expired.sessionToken,
       expires: { seconds: 1n, nanos: 0 },
       updateMask: { paths: ["expires"] },
     })
-    const jwt = await authwire.client.jwt.encode({ token: { sub: "1" }, salt: cookie, secret: "", maxAge: -3600 })
+    const jwt = await client.jwt.encode({ token: { sub: "1" }, salt: cookie, secret: "", maxAge: -3600 })
     const strangers: NonNullable<Visit["headers"]>[] = [
       [],
       expired.headers,
@@ -118,7 +121,7 @@ const behind = (kind: (typeof kinds)[number]) => {
   test("the cookies of a large JWT arrive, and those that are too large are not taken for an outage", async () => {
     const jwtOf = async (bytes: number) => {
       const token = { sub: "7", padding: "x".repeat(bytes) }
-      const jwt = await authwire.client.jwt.encode({ token, salt: cookie, secret: "" })
+      const jwt = await client.jwt.encode({ token, salt: cookie, secret: "" })
       return [
         ["cookie", (jwt.match(/.{1,3936}/g) ?? []).map((one, at) => `${cookie}.${at}=${one}`).join("; ")] as const,
       ]
