@@ -14,8 +14,6 @@ export default {
   ...base,
   testMatch: ["**/*.long.test.ts", "**/test/session-cache/guarantee.test.ts"],
   testPathIgnorePatterns: ignored,
-  // One more than for the others, because many of these wait most of their time.
-  maxWorkers: 4,
   // As in jest.config.js, this only ends tests that hang. Some of these make 200,000 calls on two busy cores.
   testTimeout: 180_000,
 }

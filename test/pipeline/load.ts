@@ -3,7 +3,10 @@ import { until } from "@authwire/test-support/until.js"
 
 type LoadedClient = Pick<PipelineClient, "adapter" | "tokens" | "close">
 
-/** Starts callers that read and write until they are stopped. */
+/**
+ * Starts callers that read until they are stopped; half of them also write. A write may share a transaction with one that a test holds
+ * up, so that those who write may all wait.
+ */
 export function load({ adapter, tokens, close }: LoadedClient, callers: number) {
   const outcomes: string[] = []
   let created = 0
@@ -19,7 +22,8 @@ export function load({ adapter, tokens, close }: LoadedClient, callers: number) 
       // A call that the client does not repeat.
       await call(tokens.encode({ payload: {}, salt: "s" }))
       // Without an id, each execution would create another user.
-      if (await call(adapter.createUser({ name: "load", emailVerified: null } as never))) created++
+      if (caller % 2 === 0 && (await call(adapter.createUser({ name: "load", emailVerified: null } as never))))
+        created++
     }
   })
   return {
