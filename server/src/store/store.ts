@@ -62,7 +62,7 @@ export interface Waiter {
 }
 
 /**
- * A transaction that `Store.once` has opened. It goes with the caller into the methods whose writes belong to it. Only the store that
+ * A transaction that `Store.once` or `AuditStore.together` has opened. It goes with the caller into the methods whose writes belong to it. Only the store that
  * opened it can make one and use one.
  */
 export abstract class Transaction {

@@ -51,7 +51,8 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
    * it may change nothing but the database. It must not use `reads` after it has written.
    *
    * @param rows the rows that the work locks, by the names that `Table.nameOf` gives them: this process runs one writer of a row at a
-   *   time. In the caller's transaction, no row can be named after a write.
+   *   time. None where no row is known yet, such as for a new id; the database's own locks hold then too. In the caller's transaction, no
+   *   row can be named after a write.
    * @param work gets the transaction, which is also that of every call that it makes as a caller with this transaction.
    * @param isRepeatable see UnitsOfWork.write.
    */

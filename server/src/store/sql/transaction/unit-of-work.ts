@@ -141,7 +141,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
     async write(waiter, rows, work, isRepeatable) {
       const held = heldRows(mutexes, waiter, namesOf)
       const kept: Promise<unknown>[] = []
-      // Work of the service itself, which may take long, delays no call. Where a write locks the database, there is nothing to share.
+      // Work for no tenant, such as the cleanup, may take long and delays no call. Where a write locks the database, nothing is shared.
       let mayShare = "tenant" in waiter && engine.locksRows
       try {
         return await retried(
