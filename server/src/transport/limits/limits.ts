@@ -72,8 +72,11 @@ export const limits = {
    * A client on Node that is answered while it still sends so much fails, and loses its connection.
    */
   tooLargeBytes: 64 * 1024 * 1024,
-  /** How long such a request may send nothing before it is answered, in milliseconds. */
-  tooLargeIdleMs: 1_000,
+  /**
+   * How long such a request may send nothing before it is answered, in milliseconds. A client on a busy machine stands
+   * still for more than a second.
+   */
+  tooLargeIdleMs: 5_000,
   /** The idle timeout of an HTTP/2 connection without a stream and without a valid key so far, in milliseconds. */
   unauthenticatedIdleMs: 30_000,
   /**

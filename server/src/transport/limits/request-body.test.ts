@@ -1,5 +1,5 @@
 import { Readable } from "node:stream"
-import { expect, test } from "@jest/globals"
+import { expect, jest, test } from "@jest/globals"
 import { Connection } from "./connection.js"
 import { limits } from "./limits.js"
 import { RequestBody } from "./request-body.js"
@@ -45,7 +45,11 @@ test("a client that sends nothing more is answered without the rest", async () =
   const source = new Readable({ read() {} })
   source.push(chunk)
   const usage = new RequestUsage(new Connection(1, undefined), false, undefined, () => {})
-  await new RequestBody(source, usage).readAway()
+  jest.useFakeTimers({ doNotFake: ["nextTick"] })
+  const away = new RequestBody(source, usage).readAway()
+  await jest.advanceTimersByTimeAsync(limits.tooLargeIdleMs)
+  jest.useRealTimers()
+  await away
   expect([source.readableEnded, source.isPaused()]).toEqual([false, true])
 })
 
