@@ -9,6 +9,7 @@ import {
   unreadableTexts,
 } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
+import { diagnoseRowSecurity } from "./row-security.js"
 import { diagnoseSessionPolicies } from "./session-policies.js"
 
 const maxClockSkewMs = 1000
@@ -25,14 +26,20 @@ export async function diagnoseDatabase(
   const before = Date.now()
   const facts = await database.withQueryRunner(database.dialect.facts)
   const after = Date.now()
+  const server = [
+    diagnoseVersion(facts),
+    ...diagnoseSettings(facts.settings),
+    diagnoseClock(facts.clock, before, after),
+    ...(await diagnoseRowSecurity(database)),
+  ]
+  // The other checks read tables, which PostgreSQL refuses where a policy applies.
+  if (server.some(({ state, what }) => state === "wrong" && what === "row-level security")) return server
   const tables = await diagnoseMigrations(database)
   const texts = tables.state === "wrong" ? [] : await diagnoseTexts(database)
   // Text that the driver cannot read would end the process in the other checks.
   const isReadable = tables.state !== "wrong" && texts.every(({ state }) => state === "ok")
   return [
-    diagnoseVersion(facts),
-    ...diagnoseSettings(facts.settings),
-    diagnoseClock(facts.clock, before, after),
+    ...server,
     tables,
     ...texts,
     ...(isReadable ? await diagnoseKeys(database, encryptionKeys) : []),
