@@ -10,7 +10,7 @@ export function urlsOfHosts(url: string): string[] {
   if (list.some((host) => host === "")) {
     throw new TypeError("the database URL contains an empty host name: mysql://…@HOST:PORT,HOST:PORT/DATABASE")
   }
-  if (/[?&]socket=/.test(after ?? ""))
+  if (/[?&]socket(Path)?=/.test(after ?? ""))
     throw new TypeError("the database URL has a socket, so it must not contain another host")
   return list.map((host) => `${before}${host}${after}`)
 }

@@ -1,6 +1,6 @@
 import { isIP } from "node:net"
 import { isObject, parsedJson } from "../../../../util/json.js"
-import { partsOf, UrlParameters } from "./parameters.js"
+import { parsedUrl, partNames, partsOf, UrlParameters } from "./parameters.js"
 import { type Tls, type TlsLevel, tlsOf } from "./tls.js"
 
 /** The location of a MySQL or MariaDB server. */
@@ -28,7 +28,8 @@ const levels = {
   VERIFY_IDENTITY: "identity",
 } as const satisfies Record<string, TlsLevel>
 const modes = Object.keys(levels) as (keyof typeof levels)[]
-const known = ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket", "sslaccept", "sslcert", "ssl"]
+const ofTls = ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "sslaccept", "sslcert", "ssl"]
+const known = [...partNames, "socket", "socketPath", ...ofTls]
 
 /**
  * Parses `mysql://USER:PASSWORD@HOST:PORT/DATABASE` (default port 3306; `mariadb://` is the same), with the following
@@ -38,7 +39,8 @@ const known = ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket", "sslaccept
  *   verification of the server; `VERIFY_CA`; `VERIFY_IDENTITY`: the certificate must also name the host.
  * - `ssl-ca`, `ssl-cert`, `ssl-key`: paths of PEM files. `ssl-ca` without `ssl-mode` is `VERIFY_CA`, the others are
  *   `REQUIRED`.
- * - `socket`: the path of a Unix socket, in place of host and port.
+ * - `socket`, or `socketPath` of Node's driver: the path of a Unix socket, in place of host and port.
+ * - `port`, `user`, `password`: in place of the port, the user and the password.
  * - `sslaccept` and `sslcert`, of Prisma: `strict` is `VERIFY_IDENTITY`, `accept_invalid_certs` is `REQUIRED`; `sslcert`
  *   is `ssl-ca`.
  * - `ssl`, of Node's driver: `true` is `VERIFY_IDENTITY`, `false` is `DISABLED`, and an object may have
@@ -46,15 +48,15 @@ const known = ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket", "sslaccept
  *
  * Throws a TypeError that does not quote the URL, because it may contain a password.
  */
-export function parseServerUrl(url: URL): ServerLocation {
+export function parseServerUrl(text: string): ServerLocation {
+  const url = parsedUrl(text, "mysql://USER:PASSWORD@HOST:PORT/DATABASE")
   const parameters = new UrlParameters(url, known)
-  const { host: named, username, password, database } = partsOf(url)
+  const { host, port = 3306, username, password, database } = partsOf(url, parameters)
   if (database === "") throw new TypeError("the database URL names no database: mysql://…/DATABASE")
-  const host = named || "localhost"
   return {
     host,
-    port: url.port === "" ? 3306 : Number(url.port),
-    socketPath: parameters.get("socket"),
+    port,
+    socketPath: parameters.get("socket") ?? parameters.get("socketPath"),
     username,
     password,
     database,

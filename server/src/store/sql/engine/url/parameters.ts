@@ -72,13 +72,43 @@ export class UrlParameters {
   }
 }
 
-/** Removes the password and all parameters from a URL whose host may be in brackets, and returns its parts, decoded. */
-export function partsOf(url: URL): { host: string; username: string; password: string; database: string } {
+/** The parameters that stand for parts of a URL: `user`, `password` and `port`. */
+export const partNames = ["user", "password", "port"] as const
+
+/**
+ * Parses a URL. Without a host, also beside a user or a port, the host is `localhost`. Throws a TypeError with the `form` of a
+ * URL if it is none.
+ */
+export function parsedUrl(text: string, form: string): URL {
+  // The URL standard requires a host there.
+  const complete = text.replace(/^(\w+:\/\/(?:[^/?#]*@)?)(?=[:/?#]|$)(?![^/?#]*@)/, "$1localhost")
+  if (!URL.canParse(complete)) throw new TypeError(`the database URL must be ${form}`)
+  return new URL(complete)
+}
+
+/** The parts of a database URL, decoded. */
+interface UrlParts {
+  host: string
+  /** Undefined: the default of the server. */
+  port: number | undefined
+  username: string
+  password: string
+  database: string
+}
+
+/**
+ * Returns the parts of a URL whose host may be in brackets. A parameter takes the place of its part, as in libpq and Node's
+ * drivers. Throws a TypeError if the port is none.
+ */
+export function partsOf(url: URL, parameters: UrlParameters): UrlParts {
+  const port = parameters.get("port") ?? url.port
+  if (!/^\d{0,5}$/.test(port) || Number(port) > 65535) throw new TypeError("port must be a number up to 65535")
   return {
     // An IPv6 address is in brackets only within a URL. The slashes of a directory are encoded there.
-    host: decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, "$1"),
-    username: decodeURIComponent(url.username),
-    password: decodeURIComponent(url.password),
+    host: decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, "$1") || "localhost",
+    port: Number(port) || undefined,
+    username: parameters.get("user") ?? decodeURIComponent(url.username),
+    password: parameters.get("password") ?? decodeURIComponent(url.password),
     database: decodeURIComponent(url.pathname.slice(1)),
   }
 }

@@ -1,4 +1,4 @@
-import { partsOf, UrlParameters } from "./parameters.js"
+import { parsedUrl, partNames, partsOf, UrlParameters } from "./parameters.js"
 import { type Tls, type TlsLevel, tlsOf } from "./tls.js"
 
 /** The location of a PostgreSQL database. */
@@ -22,7 +22,6 @@ export interface PostgresLocation {
   ignored: readonly string[]
 }
 
-const form = "postgres://USER:PASSWORD@HOST:PORT/DATABASE"
 const levels = {
   disable: "none",
   allow: "preferred",
@@ -34,7 +33,19 @@ const levels = {
 } as const satisfies Record<string, TlsLevel>
 const modes = Object.keys(levels) as (keyof typeof levels)[]
 const flags = ["true", "1", "false", "0", "no-verify"] as const
-const known = ["host", "sslmode", "sslrootcert", "sslcert", "sslkey", "ssl", "schema", "options", "application_name"]
+const known = [
+  ...partNames,
+  "host",
+  "dbname",
+  "sslmode",
+  "sslrootcert",
+  "sslcert",
+  "sslkey",
+  "ssl",
+  "schema",
+  "options",
+  "application_name",
+]
 
 /**
  * Parses `postgres://USER:PASSWORD@HOST:PORT/DATABASE` (default port 5432; `postgresql://` is the same), with the
@@ -46,27 +57,29 @@ const known = ["host", "sslmode", "sslrootcert", "sslcert", "sslkey", "ssl", "sc
  * - `sslrootcert`, `sslcert`, `sslkey`: paths of PEM files. One of them without `sslmode` is `require`. `system` for
  *   `sslrootcert` stands for the authorities that Node trusts, with `verify-full`.
  * - `ssl`, of Node's driver: `true` is `verify-full`, `false` is `disable`.
- * - `host`: the directory of a Unix socket, or a host, in place of the host.
+ * - `host`: the directory of a Unix socket, or a host, in place of the host. A socket is never encrypted.
+ * - `port`, `user`, `password`, `dbname`: in place of the port, the user, the password and the database.
  * - `schema`, of Prisma: the schema of the tables.
  * - `options`, `application_name`: are passed on to the server.
  *
  * Throws a TypeError that does not quote the URL, because it may contain a password.
  */
 export function parsePostgresUrl(text: string): PostgresLocation {
-  if (!URL.canParse(text)) throw new TypeError(`the database URL must be ${form}`)
-  const url = new URL(text)
+  const url = parsedUrl(text, "postgres://USER:PASSWORD@HOST:PORT/DATABASE")
   const parameters = new UrlParameters(url, known)
-  const { host: named, username, password, database } = partsOf(url)
+  const { host: named, port = 5432, username, password, database: path } = partsOf(url, parameters)
+  const database = parameters.get("dbname") ?? path
   if (database === "") throw new TypeError("the database URL names no database: postgres://…/DATABASE")
-  const host = parameters.get("host") ?? (named || "localhost")
+  const host = parameters.get("host") ?? named
   if (host.includes(",")) throw new TypeError("the database URL must name one host of PostgreSQL")
+  const tls = tlsOfParameters(parameters)
   return {
     host,
-    port: url.port === "" ? 5432 : Number(url.port),
+    port,
     username: username || undefined,
     password,
     database,
-    tls: tlsOfParameters(parameters),
+    tls: host.startsWith("/") ? tlsOf("none", {}) : tls,
     schema: parameters.get("schema"),
     options: parameters.get("options"),
     applicationName: parameters.get("application_name"),

@@ -32,7 +32,7 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
     return sqliteLocation(inSchemaFolder(file), [...new URLSearchParams(query).keys()])
   }
   if (/^postgres(ql)?:\/\//.test(url)) return { kind: "postgres", ...parsePostgresUrl(url) }
-  if (/^(mysql|mariadb):\/\//.test(url) && URL.canParse(url)) return { kind: "server", ...parseServerUrl(new URL(url)) }
+  if (/^(mysql|mariadb):\/\//.test(url)) return { kind: "server", ...parseServerUrl(url) }
   throw new TypeError("the database URL must be mysql://USER:PASSWORD@HOST:PORT/DATABASE, postgres://… or sqlite:PATH")
 }
 
