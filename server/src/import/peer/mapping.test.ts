@@ -23,6 +23,7 @@ test("the mapping of docs/moving.md is one", () => {
 test.each([
   ["{", /it is not JSON/],
   ['{"tables": {"user": "x"}}', /tables: .*user/],
+  ['{"tables": {"users": null}}', /tables\.users: /],
   ['{"columns": {"users": {"nick": "x"}}}', /columns\.users: .*nick/],
   ['{"ignore": {"users": "x"}}', /ignore\.users: .*array/],
   [

@@ -40,8 +40,14 @@ const columnLists = z
 
 /** Names that differ from those in the adapter's documentation. */
 const mappingForm = z.strictObject({
-  /** The name of each table. */
-  tables: z.strictObject(Object.fromEntries(bulkNames.map((table) => [table, name.optional()]))).default({}),
+  /** The name of each table; null if the application has none. */
+  tables: z
+    .strictObject(
+      Object.fromEntries(
+        bulkNames.map((table) => [table, table === "users" ? name.optional() : name.nullable().optional()]),
+      ),
+    )
+    .default({}),
   /** For each table, the columns of the properties of the contract. The keys are the names of the properties. */
   columns: z
     .strictObject(

@@ -94,7 +94,7 @@ test("a table that is almost one of the layout is asked about, with a mapping", 
   later(() => source.close())
   const opened = peerSource(source, { peer: "drizzle", mapping: noMapping, tenant: "default" })
   await expect(opened).rejects.toThrow(
-    'but users: say in the file of --mapping whether it is meant, for example {"tables":{"users":"users"}}',
+    'but users; say in the file of --mapping what is meant, for example {"tables":{"users":"users"}}',
   )
 })
 

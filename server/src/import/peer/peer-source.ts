@@ -7,6 +7,7 @@ import { type ImportSource, type Item, keyDigest, labelOf, type Page } from "../
 import { convert } from "./convert.js"
 import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
 import { type Decision, decisions, defaultFor, type Mapping, wordsOf } from "./mapping.js"
+import { asked, columnQuestion, nearQuestion, type Question, tableQuestion } from "./questions.js"
 import { RawRow, type ReadColumn, snakeCase } from "./raw-row.js"
 import { rowLabel } from "./row-label.js"
 import { rowDigest, type Source, type SourceTable } from "./source.js"
@@ -21,28 +22,27 @@ export interface PeerOptions {
 
 const pageSize = 1000
 
-/** Returns a source that reads the tables of an adapter. Throws StartError if required tables are missing. */
+/** Returns a source that reads the tables of an adapter. Throws StartError, which asks for all names that are missing. */
 export async function peerSource(source: Source, { peer, mapping, tenant }: PeerOptions): Promise<ImportSource> {
-  const there = await source.tables()
+  const there = (await source.tables()).sort()
   const notes: string[] = []
+  const questions: Question[] = []
   const plans = new Map<BulkName, Plan>()
   for (const name of bulkNames) {
-    const table = mapping.tables[name] ?? layouts[peer][name]
-    const almost = there.filter((one) => one !== table && isAlmost(one, table))
-    if (!there.includes(table) && mapping.tables[name] === undefined && almost.length > 0) {
-      const example = JSON.stringify({ tables: { [name]: almost[0] } })
-      throw new StartError(
-        `--url: there is no table ${table} for ${name}, but ${almost.join(", ")}: say in the file of --mapping whether ` +
-          `it is meant, for example ${example}, or name another one`,
-      )
-    }
-    if (there.includes(table)) plans.set(name, await keyed(name, planOf(name, await source.describe(table), mapping)))
-    else if (mapping.tables[name] !== undefined || requiredTables.includes(name)) {
-      throw new StartError(
-        `--url: there is no table ${table} for ${name}, only ${there.sort().join(", ") || "none"}; see --mapping`,
-      )
-    } else notes.push(`there is no table ${table}: no ${name} are imported`)
+    const given = mapping.tables[name]
+    const table = given ?? layouts[peer][name]
+    // Where the mapping has no word for the table, one of almost the same name may be it.
+    const almost = given === undefined ? there.filter((one) => isAlmost(one, table)) : []
+    const found = there.includes(table) ? table : almost[0]
+    if (given === null) notes.push(`the mapping says that there are no ${name}: none are imported`)
+    else if (found !== undefined) {
+      if (found !== table) questions.push(tableQuestion(name, table, almost))
+      const plan = planOf(name, await source.describe(found), mapping, questions)
+      if (questions.length === 0) plans.set(name, await keyed(name, plan))
+    } else if (given !== undefined || requiredTables.includes(name)) questions.push(tableQuestion(name, table))
+    else notes.push(`there is no table ${table}: no ${name} are imported`)
   }
+  if (questions.length > 0) throw asked(questions, there)
   const folding: string[] = []
   for (const [name, { table, columns, decided }] of plans) {
     const keys = columns.filter(({ field, folds }) => folds && field !== undefined && keyFields[name].includes(field))
@@ -158,45 +158,47 @@ const meanings: Readonly<Record<Decision, string>> = {
   ignore: "are not imported",
 }
 
-/** Decides how a table is read. Throws StartError if a column is missing, or if a name is almost one of the contract. */
-function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping: Mapping): Plan {
+/** Decides how a table is read. Adds questions about columns that are missing, or whose names are almost those of the contract. */
+function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping: Mapping, questions: Question[]): Plan {
   const words = wordsOf(name, mapping)
   const table = { ...rest, columns: all.filter((column) => words.get(column.name) !== "ignore") }
   const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue" | "omitsInvalid">>()
   const constants: Record<string, string> = {}
   const indexOf = (column: string) => table.columns.findIndex((one) => one.name === column)
-  const missing = (column: string) => {
-    const there = all.map((one) => one.name).join(", ")
-    return new StartError(`--url: the table ${table.name} has no column ${column}, only ${there}; see --mapping`)
-  }
-  for (const column of words.keys()) if (!all.some((one) => one.name === column)) throw missing(column)
-  const missed: string[] = []
+  const there = all.map((column) => column.name)
+  /** The columns that the mapping names, or that are required, and that are not there. */
+  const named: string[] = [...words.keys()].filter((column) => !there.includes(column))
+  const required: string[] = []
   for (const [field, need] of Object.entries(fields[name])) {
     const given = mapping.columns[name]?.[field]
     if (typeof given === "object" && "constant" in given) {
       constants[field] = given.constant
       continue
     }
-    const { column: named, whenTrue, as, whenInvalid } = typeof given === "string" ? { column: given } : (given ?? {})
-    const names = named === undefined ? [field, snakeCase(field)].filter((one) => !words.has(one)) : [named]
+    const { column: word, whenTrue, as, whenInvalid } = typeof given === "string" ? { column: given } : (given ?? {})
+    const names = word === undefined ? [field, snakeCase(field)].filter((one) => !words.has(one)) : [word]
     const column = names.find((one) => indexOf(one) >= 0)
     if (column !== undefined) {
       const other = whenTrue === undefined || /^(now$|\d{4}-)/.test(whenTrue) ? undefined : indexOf(whenTrue)
-      if (other === -1) throw missing(whenTrue as string)
+      if (other === -1) named.push(whenTrue as string)
       const date = whenTrue === "now" ? startOfImport : whenTrue === undefined ? undefined : dateOf(whenTrue, "Z")
       chosen.set(column, { field, as, whenTrue: other ?? date, omitsInvalid: whenInvalid === "omit" })
-    } else if (named !== undefined) throw missing(named)
-    else if (need === "required") missed.push(field)
+    } else if (word !== undefined) named.push(word)
+    else if (need === "required") required.push(field)
   }
   const others = table.columns.map((column) => column.name).filter((column) => !chosen.has(column))
   const near = Object.keys(fields[name]).flatMap((field) => {
     if (mapping.columns[name]?.[field] !== undefined) return []
     return others.filter((one) => !words.has(one) && isAlmost(one, field)).map((column) => [field, column] as const)
   })
-  if (near.length > 0) throw new StartError(nearMiss(name, table.name, near, chosen))
-  const [first] = missed
-  if (first !== undefined) throw missing(first)
-  const unknown = all.map((column) => column.name).filter((column) => !chosen.has(column))
+  if (near.length > 0) {
+    const isFree = (field: string) => ![...chosen.values()].some((one) => one.field === field)
+    questions.push(nearQuestion(name, table.name, near, isFree))
+  }
+  // A column that is almost the required one is asked about already.
+  const missing = [...named, ...required.filter((field) => !near.some(([of]) => of === field))]
+  questions.push(...missing.map((column) => columnQuestion(table.name, column, there)))
+  const unknown = there.filter((column) => !chosen.has(column))
   const decided = new Map(unknown.map((column) => [column, words.get(column) ?? defaultFor(name, column)]))
   const columns = table.columns.map(
     (column): ReadColumn => ({
@@ -213,27 +215,6 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
 
 /** The date that stands for true where the mapping says `now`: the same for all rows of a run. */
 const startOfImport = new Date()
-
-/** Explains the columns whose names are almost those of the contract, with a mapping that can be used as it is. */
-function nearMiss(
-  name: BulkName,
-  table: string,
-  near: readonly (readonly [field: string, column: string])[],
-  chosen: ReadonlyMap<string, Pick<ReadColumn, "field">>,
-): string {
-  const isFree = (field: string) => ![...chosen.values()].some((one) => one.field === field)
-  const columns = Object.fromEntries(near.filter(([field]) => isFree(field)))
-  const ignore = [...new Set(near.filter(([field]) => !isFree(field)).map(([, column]) => column))]
-  const mapping = {
-    ...(Object.keys(columns).length > 0 && { columns: { [name]: columns } }),
-    ...(ignore.length > 0 && { ignore: { [name]: ignore } }),
-  }
-  const names = near.map(([field, column]) => `${column} (${field})`).join(", ")
-  return (
-    `--url: the table ${table} has columns whose names are almost those of Auth.js: ${names}. Say in the file of ` +
-    `--mapping which ones are meant, and which ones to ignore, for example ${JSON.stringify(mapping)}`
-  )
-}
 
 /** Whether a name is that of the contract apart from case, underscores and the ending of a date. */
 function isAlmost(name: string, of: string): boolean {

@@ -38,11 +38,8 @@ test("integers beyond those of Number lose no digit, and rows with such keys are
 })
 
 test.each([
-  [{ tables: { users: "nobody" } }, /^--url: there is no table nobody for users, only user; see --mapping$/],
-  [
-    { columns: { users: { id: "nothing" } } },
-    /^--url: the table user has no column nothing, only id, name; see --mapping$/,
-  ],
+  [{ tables: { users: "nobody" } }, /^--url: there is no table nobody for users; .*the tables are user; say in/],
+  [{ columns: { users: { id: "nothing" } } }, /^--url: the table user has no column nothing, only id, name; /],
 ])("with the mapping %j, what is missing is named", async (mapping, message) => {
   const database = await createDatabase("sqlite")
   await database.query("CREATE TABLE user (id integer PRIMARY KEY, name text)")
