@@ -2,6 +2,7 @@ import * as schema from "@authwire/proto"
 import { scope as scopeOption } from "@authwire/proto"
 import { Authorization } from "@authwire/proto/envoy"
 import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf"
+import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { Failure } from "../errors/failure.js"
 import type { Identity } from "./identity.js"
 
@@ -30,6 +31,13 @@ export function scopeOf(method: DescMethod): string | undefined {
     throw new Error(`${method.parent.typeName}/${method.name} has no option (scope)`)
   }
   return undefined
+}
+
+/** Returns whether a method writes or issues something: it has side effects, and a scope for more than reading. */
+export function isWrite(method: DescMethod): boolean {
+  const scope = scopeOf(method)
+  if (scope === undefined || scope === anyScope || /:(read|introspect)$/.test(scope)) return false
+  return method.idempotency !== Level.NO_SIDE_EFFECTS
 }
 
 /** Throws SCOPE_MISSING unless the caller's key has the scope. */

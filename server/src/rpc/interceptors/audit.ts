@@ -1,8 +1,7 @@
 import { repeatable } from "@authwire/proto"
 import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf"
-import { MethodOptions_IdempotencyLevel as Level } from "@bufbuild/protobuf/wkt"
 import { parseKey } from "../../auth/api-key.js"
-import { anyScope, scopeOf } from "../../auth/scopes.js"
+import { isWrite } from "../../auth/scopes.js"
 import { auditFieldsOf, subjectsOf } from "../../auth/subject.js"
 import { codeOf, Failure, type Reason } from "../../errors/failure.js"
 import { statusName } from "../../errors/status.js"
@@ -172,13 +171,6 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
 
 function nameOf({ parent, name }: DescMethod): string {
   return `${parent.typeName}/${name}`
-}
-
-/** Returns whether a method writes or issues something: it has side effects, and a scope for more than reading. */
-export function isWrite(method: DescMethod): boolean {
-  const scope = scopeOf(method)
-  if (scope === undefined || scope === anyScope || /:(read|introspect)$/.test(scope)) return false
-  return method.idempotency !== Level.NO_SIDE_EFFECTS
 }
 
 /** Returns which client still uses a revoked key. Any client can claim any key. */

@@ -1,10 +1,10 @@
 import { createTables, migration } from "./migration.js"
-import { createTable, type Dialect, postgresDialect, serverDialect, sqliteDialect, type TableSql } from "./table-sql.js"
+import { type ColumnTypes, createTable, mysqlTypes, postgresTypes, sqliteTypes, type TableSql } from "./table-sql.js"
 
 /** The tables. A table that is referenced comes before those that reference it. */
-function tablesOf(dialect: Dialect) {
+function tablesOf(types: ColumnTypes) {
   const { key, hash, string, text, longText, time, changed, double, uint32, boolean, whole, counted, now, handle } =
-    dialect
+    types
   const created = `${time} DEFAULT ${now}`
   const ofUser = (name: string) => ({ name, columns: ["tenant", "user_id"], table: "users", key: ["tenant", "id"] })
   return {
@@ -187,20 +187,18 @@ function tablesOf(dialect: Dialect) {
 }
 
 /** Returns the statements that create the tables and insert the first rows. */
-function statementsOf(dialect: Dialect, options?: { prefix: string; options: string }): string[] {
-  const nameOf = (table: string) => dialect.quote((options?.prefix ?? "") + table)
+function statementsOf(types: ColumnTypes, options?: { prefix: string; options: string }): string[] {
+  const nameOf = (table: string) => types.quote((options?.prefix ?? "") + table)
   return [
-    ...Object.entries<TableSql>(tablesOf(dialect)).flatMap(([name, table]) =>
-      createTable(dialect, name, table, options),
-    ),
-    ...dialect.further,
-    `INSERT INTO ${nameOf("tenants")} (name, created) VALUES ('default', ${dialect.now})`,
-    `INSERT INTO ${nameOf("event_head")} (name, sequence, history) VALUES ('events', 0, ${dialect.handle})`,
+    ...Object.entries<TableSql>(tablesOf(types)).flatMap(([name, table]) => createTable(types, name, table, options)),
+    ...types.further,
+    `INSERT INTO ${nameOf("tenants")} (name, created) VALUES ('default', ${types.now})`,
+    `INSERT INTO ${nameOf("event_head")} (name, sequence, history) VALUES ('events', 0, ${types.handle})`,
   ]
 }
 
 /** The names of the tables. A table that references others comes before them. */
-const names = Object.keys(tablesOf(serverDialect)).reverse()
+const names = Object.keys(tablesOf(mysqlTypes)).reverse()
 
 const drops = names.map((name) => `DROP TABLE ${name}`)
 
@@ -228,13 +226,13 @@ export const initial = migration({
     createTables(runner, {
       tables: names,
       makes,
-      statements: statementsOf(serverDialect, {
+      statements: statementsOf(mysqlTypes, {
         prefix: "authwire_new_",
         options: "ENGINE = InnoDB ROW_FORMAT = DYNAMIC",
       }),
     }),
-  sqlite: statementsOf(sqliteDialect),
-  postgres: statementsOf(postgresDialect),
+  sqlite: statementsOf(sqliteTypes),
+  postgres: statementsOf(postgresTypes),
   down: {
     // MariaDB drops the tables one after the other, `users` last, and may be interrupted in between.
     server: `DROP TABLE IF EXISTS ${names.join(", ")}`,

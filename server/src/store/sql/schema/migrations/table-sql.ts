@@ -1,5 +1,5 @@
 /** How a database writes the types and defaults of columns. */
-export interface Dialect {
+export interface ColumnTypes {
   quote(name: string): string
   /** Text that is compared byte for byte, of at most so many bytes in UTF-8. */
   key(bytes: number): string
@@ -31,7 +31,7 @@ export interface Dialect {
 const exact = (type: string) => `${type} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`
 
 /** MySQL and MariaDB. */
-export const serverDialect: Dialect = {
+export const mysqlTypes: ColumnTypes = {
   quote: (name) => `\`${name}\``,
   key: (bytes) => `VARBINARY(${bytes})`,
   hash: "BINARY(32)",
@@ -55,7 +55,7 @@ const quoted = (name: string) => `"${name}"`
 const sqliteNow = "(strftime('%Y-%m-%d %H:%M:%f', 'now'))"
 const setChanged = `BEGIN UPDATE api_keys SET changed = ${sqliteNow} WHERE id = NEW.id; END`
 
-export const sqliteDialect: Dialect = {
+export const sqliteTypes: ColumnTypes = {
   quote: quoted,
   key: () => "text",
   hash: "blob",
@@ -80,7 +80,7 @@ export const sqliteDialect: Dialect = {
 
 const ordered = (type: string) => `${type} COLLATE "C"`
 
-export const postgresDialect: Dialect = {
+export const postgresTypes: ColumnTypes = {
   quote: quoted,
   key: () => ordered("text"),
   hash: "bytea",
@@ -126,7 +126,7 @@ export interface TableSql {
  * @param options Follow the declaration.
  */
 export function createTable(
-  { quote }: Dialect,
+  { quote }: ColumnTypes,
   name: string,
   { columns, nullable = {}, key, unique = {}, indexes = {}, reference }: TableSql,
   { prefix = "", options = "" } = {},
