@@ -38,7 +38,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
         [7, 1, 2],
         [0, 0, 0],
       ]) {
-        const { stdout, stderr, code } = await authwire("--apply", "--delete", "--skip")
+        const { stdout, stderr, code } = await authwire("--apply", "--delete", "--delete-all=default", "--skip")
         expect(stdout).toMatch(new RegExp(`^users +0 +${changed} +${users}$`, "m"))
         expect(stdout).toMatch(new RegExp(`^accounts +0 +0 +${others}$`, "m"))
         expect(stdout).toMatch(new RegExp(`^sessions +0 +0 +${others}$`, "m"))
@@ -55,7 +55,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
 
     test("does not take the address of a skipped user for another user, who is skipped too", async () => {
       await at.source.query("UPDATE people SET email = 'person.2@example.com' WHERE person_id = 8")
-      const { stdout, stderr, code } = await authwire("--apply", "--delete", "--skip")
+      const { stdout, stderr, code } = await authwire("--apply", "--delete", "--delete-all=default", "--skip")
       expect(stdout).toMatch(/^taken +user 8 +the address belongs to user 2 of the tenant$/m)
       expect(stderr).toMatch(/^every row was compared: .* except for 6 rows of the source that were skipped\n$/)
       expect(code).toBe(0)

@@ -93,6 +93,11 @@ export const commandOptions = {
     help: "Also delete rows of the tenant that the source database does not have. For the runs after the first, as long as Authwire is not in use.",
     commands: ["import"],
   },
+  deleteAll: {
+    value: tenant(),
+    help: "The name of the tenant, so that --delete may delete more than a tenth of the rows of a table, or all of them, and by a source that may not show every row: a view or a replica. Rows that have expired are not counted.",
+    commands: ["import"],
+  },
   report: {
     value: text("FILE"),
     help: "The file to which every row with a finding is written, as one JSON object per line.",

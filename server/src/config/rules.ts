@@ -164,7 +164,7 @@ function checkKeys({ values: { apiKeys, apiKeysFile } }: ParsedOptions): void {
 
 function checkImport(parsed: ParsedOptions): void {
   const { command, values } = parsed
-  const { from, url } = values
+  const { from, url, tenant, deleteAll } = values
   if (command === "import" && from === undefined)
     throw wrong(parsed, "from", `is required: ${importSources.join(", ")}`)
   if (from !== undefined && url === undefined) {
@@ -175,5 +175,10 @@ function checkImport(parsed: ParsedOptions): void {
   if (url !== undefined) kindOf(parsed, "url", url)
   if (command === "import" && url === values.databaseUrl) {
     throw wrong(parsed, "url", "must be another database than --database-url")
+  }
+  if (deleteAll === undefined) return
+  if (values.delete !== true) throw wrong(parsed, "deleteAll", "needs --delete")
+  if (deleteAll !== tenant) {
+    throw wrong(parsed, "deleteAll", `must be the name of the tenant that gets the data (--tenant), which is ${tenant}`)
   }
 }

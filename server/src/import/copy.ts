@@ -22,6 +22,14 @@ export interface Differences {
   kept: number
 }
 
+/** The rows of a table of the tenant that have not expired. */
+export interface Surplus {
+  /** The number of all of them. */
+  held: number
+  /** The number of those that only the database has. */
+  surplus: number
+}
+
 export type AllDifferences = Record<BulkName, Differences>
 
 export interface CopyOptions {
@@ -33,6 +41,8 @@ export interface CopyOptions {
 }
 
 export interface Copy {
+  /** Counts the rows that a copy with `deletes` would delete. Writes nothing. */
+  surplus(): Promise<Record<BulkName, Surplus>>
   /**
    * Makes the database equal to the source. Compares every row and writes those that differ, with one transaction per
    * page. The copy may therefore be interrupted at any time and started again.
@@ -116,9 +126,22 @@ export function copy(
     return differences
   }
 
+  const isSurplus = <N extends BulkName>(name: N, key: BulkRows[N]) => !check.has(name, key) && !isKept(name, key)
+
+  async function countSurplus<N extends BulkName>(name: N): Promise<Surplus> {
+    const counted = { held: 0, surplus: 0 }
+    const now = new Date()
+    for await (const keys of target[name].keys()) {
+      const held = keys.filter((key) => !("expires" in key) || key.expires > now)
+      counted.held += held.length
+      counted.surplus += held.filter((key) => isSurplus(name, key)).length
+    }
+    return counted
+  }
+
   async function deleteSurplus<N extends BulkName>(name: N) {
     for await (const keys of target[name].keys()) {
-      const surplus = keys.filter((key) => !check.has(name, key) && !isKept(name, key))
+      const surplus = keys.filter((key) => isSurplus(name, key))
       await target[name].delete(surplus)
       written[name].surplus += surplus.length
     }
@@ -138,6 +161,12 @@ export function copy(
 
   return {
     written,
+
+    async surplus() {
+      const counted = {} as Record<BulkName, Surplus>
+      for (const name of bulkNames) counted[name] = await countSurplus(name)
+      return counted
+    },
 
     async write() {
       const [, ...children] = bulkNames

@@ -3,6 +3,7 @@ import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import type { Configuration } from "../../config/configuration.js"
 import type { Check } from "../../import/check.js"
 import { copy } from "../../import/copy.js"
+import { refusedDeletion } from "../../import/deletions.js"
 import type { ImportSource } from "../../import/item.js"
 import { type PolicyDifference, policyDifference } from "../../import/session-policy.js"
 import { bulk, bulkNames, type Database, holders } from "../../store/sql/index.js"
@@ -58,8 +59,16 @@ async function importFrom(
       return 1
     }
     const parts = { source, database, check, total, policy }
+    if (!configuration.apply) await preview(parts, configuration, output)
+    const { tenant } = configuration
+    if (configuration.delete && configuration.deleteAll !== tenant) {
+      const refusal = refusedDeletion(await copying(parts, configuration).work.surplus(), rows)
+      if (refusal !== undefined) {
+        say(`${refusal}: if the source shows all that it has, add --delete-all ${tenant}; nothing was written\n`)
+        return 1
+      }
+    }
     if (!configuration.apply) {
-      await preview(parts, configuration, output)
       say("dry run: nothing was written; use --apply to write\n")
       return 0
     }

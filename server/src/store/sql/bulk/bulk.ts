@@ -69,10 +69,11 @@ export function bulk(database: Database, { tenant, encryptionKeys, withoutRevoke
       tenant,
       seal: (row) => ({ ...row, id: row.id ?? newHandle(), created: row.created ?? new Date() }),
       owner: "userId",
+      expiry: "expires",
       condition: withoutRevoked ? notRevoked("t") : undefined,
       hidden: ["id", "created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"],
     }),
-    verificationTokens: bulkTable(database, verificationTokens, { tenant }),
+    verificationTokens: bulkTable(database, verificationTokens, { tenant, expiry: "expires" }),
     authenticators: bulkTable(database, authenticators, {
       tenant,
       seal: timed,

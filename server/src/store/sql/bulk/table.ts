@@ -16,7 +16,7 @@ export interface BulkTable<Row> {
   count(): Promise<number>
   /** Returns all rows in the order of their keys, one page in memory at a time. */
   pages(): AsyncIterable<Row[]>
-  /** Returns the keys like `pages`: rows that contain only the key, and their user if they belong to one. */
+  /** Returns the keys like `pages`: rows that contain only the key, and the user that they belong to and their expiry if they have them. */
   keys(): AsyncIterable<Row[]>
   /** Compares these rows, which must have different keys, with those in the database. */
   differences(rows: readonly Row[]): Promise<Difference<Row>>
@@ -36,6 +36,8 @@ interface BulkTableOptions<Row> {
   open?: (row: Row) => Row
   /** The column with the id of the user that a row belongs to, if the table has one. */
   owner?: keyof Row & string
+  /** The column with the time at which a row expires, if the table has one. */
+  expiry?: keyof Row & string
   /** A condition on the rows `t`; the others are left out. */
   condition?: string | undefined
   /**
@@ -63,6 +65,7 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     seal = (row) => row,
     open = (row) => row,
     owner,
+    expiry,
     condition,
     hidden = [],
     unselected = [],
@@ -75,10 +78,10 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
   const isPresent = owner === undefined ? undefined : ofPresentUser("t.tenant", `t.${owner}`)
   const where = [isPresent, condition].filter((part) => part !== undefined).join(" AND ")
   const isWanted = ["t.tenant = :tenant", where].filter(Boolean).join(" AND ")
-  const keysAndOwner = owner === undefined ? keys : [...keys, owner]
+  const marks = [...keys, owner, expiry].filter((property) => property !== undefined)
   const columns = [table.columns("t"), ...names, ...others].join(", ")
   const rowPages = pagesOf(columns, pageSize, rowOf)
-  const keyPages = pagesOf(keysAndOwner.map((property) => `t.${property}`).join(", "), keyPageSize, keyOf)
+  const keyPages = pagesOf(marks.map((property) => `t.${property}`).join(", "), keyPageSize, keyOf)
   const ofTenant = table.statement(table.selectFrom("t").select("COUNT(*)").where(isWanted), "tenant" as Key)
   const byKeys = selectByKeys()
   const insertMany = table.insertMany(rowsAtOnce)
@@ -125,9 +128,9 @@ export function bulkTable<Row extends { tenant: string }, Key extends keyof Row 
     }
   }
 
-  /** Converts cells to a row that contains only the key and the owner. */
+  /** Converts cells to a row that contains only the key, the owner and the expiry. */
   function keyOf(cells: Cell[]): Row {
-    const values = keysAndOwner.map((property, index) => [property, table.value(property, cells[index] as Cell)])
+    const values = marks.map((property, index) => [property, table.value(property, cells[index] as Cell)])
     return { ...Object.fromEntries(values), tenant }
   }
 
