@@ -1,4 +1,6 @@
-import { PipelineRequestSchema, UserService } from "@authwire/proto"
+import { once } from "node:events"
+import http2 from "node:http2"
+import { EventService, PipelineRequestSchema, UserService } from "@authwire/proto"
 import { BadRequestSchema, ErrorInfoSchema } from "@authwire/proto/rpc/error_details"
 import { enveloped, header, pathOf } from "@authwire/test-support/attack/requests.js"
 import { attackConnection, endOf } from "@authwire/test-support/attack/streams.js"
@@ -93,6 +95,29 @@ describe("S-32: text with a lone surrogate is rejected in every place, and the e
     if (place.path?.includes(".")) expect(rejected.message).toContain(place.path)
     // Neither unencoded nor as its replacement.
     expect(rejected.text).not.toMatch(/\\u?d[89c-f]|\ufffd|ada@/i)
+    expect(await counts()).toEqual(before)
+  })
+
+  // A decoder that replaces bytes would store U+FFFD, and the second name would be a duplicate of the first.
+  test.each([
+    ["application/json", UserService.method.createUser],
+    ["application/grpc-web+json", UserService.method.createUser],
+    ["application/grpc+json", UserService.method.createUser],
+    ["application/connect+json", EventService.method.watch],
+  ])("as JSON that is not UTF-8, by %s", async (type, method) => {
+    const before = await counts()
+    const session = http2.connect(authwire.server.httpUrl)
+    for (const byte of ["ff", "fe"]) {
+      const body = Buffer.concat([Buffer.from('{"id":"same-'), Buffer.from(byte, "hex"), Buffer.from('"}')])
+      const stream = session.request({ ":method": "POST", ":path": pathOf(method), "content-type": type })
+      const received: string[] = []
+      const receive = (part: unknown) => received.push(decodeURIComponent(JSON.stringify(part)))
+      stream.on("response", receive).on("trailers", receive).setEncoding("utf8").on("data", receive)
+      stream.end(type === "application/json" ? body : enveloped(body))
+      await once(stream, "close")
+      expect(received.join()).toContain("request: must be in UTF-8")
+    }
+    session.close()
     expect(await counts()).toEqual(before)
   })
 

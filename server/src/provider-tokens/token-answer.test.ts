@@ -95,6 +95,18 @@ describe("tokens", () => {
   })
 })
 
+test("a token that is not UTF-8 is no token, because its bytes would be changed", () => {
+  const unreadable = read(200, "<html>")
+  expect(unreadable.kind).toBe("unavailable")
+  for (const body of [
+    '{"access_token":"tok\xff","token_type":"bearer"}',
+    "access_token=tok\xff",
+    "access_token=tok%ff",
+  ])
+    expect(outcomeOf({ status: 200, retryAfter: null, body: Buffer.from(body, "latin1") }, now)).toEqual(unreadable)
+  expect(read(200, "access_token=tok%C3%BF&scope=100%").kind).toBe("tokens")
+})
+
 describe("no usable access token", () => {
   const refused = (more: object = {}) => ({ kind: "refused", ...more })
   const unavailable = (failure: string, more: object = {}) => ({ kind: "unavailable", failure, ...more })

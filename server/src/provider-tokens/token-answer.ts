@@ -1,5 +1,7 @@
+import { isUtf8 } from "node:buffer"
 import type { KeptTokens, RefreshedTokens } from "../store/types.js"
 import { isObject } from "../util/json.js"
+import { queryOf, utf8 } from "../util/utf8.js"
 import { expiryOfAnswer } from "./expiry.js"
 import type { ErrorKind } from "./provider.js"
 
@@ -180,10 +182,10 @@ const tokenMembers: ReadonlySet<string> = new Set(["access_token", "refresh_toke
 /** Members of which an answer in the form of a URL query has at least one. */
 const formMembers = [...tokenMembers, "error"]
 
-/** Reads the members of an answer, JSON or a form, whatever the content type says; undefined if it is neither. */
+/** Reads the members of an answer, JSON or a form in UTF-8, whatever the content type says; undefined if it is neither. */
 function membersOf(body: Uint8Array): Members | undefined {
-  // The decoder removes a byte-order mark.
-  const text = new TextDecoder().decode(body).trim()
+  if (!isUtf8(body)) return undefined
+  const text = utf8.decode(body).trim()
   return jsonMembers(text) ?? formOf(text)
 }
 
@@ -203,6 +205,6 @@ function jsonMembers(text: string): Members | undefined {
 
 function formOf(text: string): Members | undefined {
   if (/^[<{["\s]/.test(text)) return undefined
-  const form = new URLSearchParams(text)
-  return formMembers.some((name) => form.has(name)) ? Object.fromEntries(form) : undefined
+  const form = queryOf(text)
+  return form !== undefined && formMembers.some((name) => form.has(name)) ? Object.fromEntries(form) : undefined
 }

@@ -65,6 +65,7 @@ test("settings that are unknown, repeated, or miss the kind of the proxy are kep
   for (const name of ["__proto__", "constructor", "toString", "roles"]) {
     expect(settings(`${name}=x&proxy=caddy`)).toEqual([[name, "x"]])
     expect(settings(`${name}=x&${name}=x`)).toContain("contains a setting twice")
+    expect(settings(`${name}=%ff`)).toContain("must be encoded in UTF-8")
   }
   for (const proxy of ["", "Nginx", "__proto__"]) expect(settings(`proxy=${proxy}`)).toContain("proxy must be one of")
   for (const name of ["sign_in", "preflight"]) {

@@ -9,6 +9,7 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect"
 import type { Failure } from "../../errors/failure.js"
 import { wrongSetting } from "../../gateway/policy.js"
+import { queryOf } from "../../util/utf8.js"
 import { firstOf } from "../listener/content-type.js"
 
 /** The path for proxies that do not speak gRPC. */
@@ -68,7 +69,9 @@ const settingsOfTarget = ["sign_in", "preflight"]
  */
 export function readAuthorizeRequest(url: string, headers: Headers): AuthorizeRequest | Failure {
   const settings = new Map<string, string>()
-  for (const [name, value] of new URL(url, "http://unused").searchParams) {
+  const query = queryOf(new URL(url, "http://unused").search)
+  if (query === undefined) return wrongSetting("must be encoded in UTF-8")
+  for (const [name, value] of query) {
     if (settings.has(name)) return wrongSetting("contains a setting twice")
     settings.set(name, value)
   }

@@ -13,6 +13,7 @@ import { connectErrorOf } from "../../errors/status.js"
 import { type Call, requestIdOf } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { waitsUntil } from "../../util/abort.js"
+import { utf8 } from "../../util/utf8.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
@@ -64,7 +65,11 @@ export interface ConnectHandler {
 export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   const { router, openMethods } = options
   // A misspelt name in JSON is an error, because it may be that of a field or value that restricts the call.
-  const jsonOptions = { ignoreUnknownFields: false, ...(options.registry && { registry: options.registry }) }
+  const jsonOptions = {
+    ignoreUnknownFields: false,
+    textDecoder: utf8,
+    ...(options.registry && { registry: options.registry }),
+  }
   const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate, jsonOptions })
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))

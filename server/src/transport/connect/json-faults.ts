@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer"
 import {
   type DescEnum,
   type DescField,
@@ -10,6 +11,7 @@ import {
 import { hasCustomJsonRepresentation, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import type { FieldViolation } from "../../errors/failure.js"
 import { jsonFault } from "../../rpc/json.js"
+import { utf8 } from "../../util/utf8.js"
 import { lengthInPrefix, prefixBytes } from "../listener/prefix.js"
 
 /** The largest number of faults that are reported. They travel in a header. */
@@ -111,6 +113,8 @@ function isObject(value: JsonValue): value is { [key: string]: JsonValue } {
   return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
+const notUtf8: FieldViolation = { field: "request", description: "must be in UTF-8" }
+
 /** What has arrived of a request in JSON since its last message was read, in the chunks that Connect holds too. */
 export class UnparsedJson {
   readonly #hasPrefixes: boolean
@@ -133,7 +137,8 @@ export class UnparsedJson {
 
   /** Returns what cannot be read in the next message. */
   faults(message: DescMessage): FieldViolation[] {
-    return jsonFaults(message, new TextDecoder().decode(this.#next().message))
+    const bytes = this.#next().message
+    return isUtf8(bytes) ? jsonFaults(message, utf8.decode(bytes)) : [notUtf8]
   }
 
   #next(): { message: Uint8Array; rest: Uint8Array } {
