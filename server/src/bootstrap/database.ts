@@ -69,6 +69,9 @@ export async function openConfiguredDatabase(
         if (member === undefined) log.warn("the database member accepts no writes any more: looking for another one")
         else log.info({ member, reasons }, "this database member accepts writes: using it")
       },
+      onServerLimit(event) {
+        log.warn(event, "the database refuses further connections: calls wait for those that this process has")
+      },
       observer: metrics,
       tracer: instruments?.tracing?.tracer,
     })

@@ -5,6 +5,7 @@ import { type DatabaseTime, databaseTime } from "./database-time.js"
 import type { SqlEngine } from "./engine/engine.js"
 import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/observer.js"
 import { PooledConnection } from "./engine/pooled-connection.js"
+import { type ServerLimitEvent, withinServerLimit } from "./engine/server-limit.js"
 import { type Aside, databasePing } from "./ping.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
 import type { Cell, Statement, Statements } from "./query/statement.js"
@@ -85,13 +86,17 @@ export interface DatabaseOptions extends Pick<BackoffOptions, "random" | "onRetr
   onUnreadable?: OnUnreadable | undefined
   /** The read replica, for reads that may be somewhat older. */
   reader: SqlEngine | undefined
+  /** See withinServerLimit. */
+  onServerLimit?: ((event: ServerLimitEvent) => void) | undefined
 }
 
 /** The most reads that wait for the reserved connection. Those of API keys are few, and each has a timeout. */
 const maxWaitingAside = 100
 
-export function database(engine: SqlEngine, { queueLimit, reader, ...options }: DatabaseOptions): Database {
+export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options }: DatabaseOptions): Database {
   const retrying = backoff(options)
+  const engine = withinServerLimit(own, onServerLimit)
+  const reader = options.reader && withinServerLimit(options.reader, onServerLimit)
   const observation: Observation = { observer: options.observer, tracer: options.tracer }
   const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation })
   const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: retrying, observation })

@@ -11,6 +11,7 @@ import type { MemberEvent } from "./cluster/members.js"
 import { type Database, database } from "./database.js"
 import type { SqlEngine } from "./engine/engine.js"
 import type { Observation } from "./engine/observer.js"
+import type { ServerLimitEvent } from "./engine/server-limit.js"
 import { withOfferedTls } from "./engine/url/offered-tls.js"
 import { type DatabaseLocation, parseDatabaseUrl } from "./engine/url/url.js"
 import { eventCursors } from "./events/event-cursors.js"
@@ -85,6 +86,8 @@ export interface SqlDatabaseOptions extends Observation {
   onUnreadable?: OnUnreadable | undefined
   /** Called when another member of the cluster becomes the one for writes, and when none is. */
   onMember?: ((event: MemberEvent) => void) | undefined
+  /** Called when the server refuses a further connection of the pool, once for as long as it does. */
+  onServerLimit?: ((event: ServerLimitEvent) => void) | undefined
 }
 
 export interface SqlStoreOptions extends SqlDatabaseOptions {
@@ -166,7 +169,8 @@ export function sqlStore(
 
 /** Opens a database without checking its tables, for migrations. Throws like openSqlStore. */
 export async function openDatabase(options: SqlDatabaseOptions): Promise<Database> {
-  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, onUnreadable, observer, tracer } = options
+  const { queueLimit = 1000, random = Math.random, longestWaitMs, onRetry, onUnreadable, onServerLimit } = options
+  const { observer, tracer } = options
   try {
     // The URLs are parsed before any connection is opened.
     const [urls, readUrls] = [
@@ -178,7 +182,8 @@ export async function openDatabase(options: SqlDatabaseOptions): Promise<Databas
     const writer = await openEngine(locations, options)
     const older = { ...limitsOf(options), freshness: "older" } as const
     const reader = readLocations && (await (await import("./cluster/open.js")).openReader(readLocations, writer, older))
-    return database(writer, { queueLimit, random, longestWaitMs, onRetry, onUnreadable, reader, observer, tracer })
+    const calledBack = { onRetry, onUnreadable, onServerLimit, observer, tracer }
+    return database(writer, { queueLimit, random, longestWaitMs, reader, ...calledBack })
   } catch (error) {
     throw storeError(error)
   }
