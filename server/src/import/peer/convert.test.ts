@@ -2,19 +2,21 @@ import { expect, test } from "@jest/globals"
 import type { BulkName } from "../../store/sql/index.js"
 import { convert } from "./convert.js"
 import { RawRow } from "./raw-row.js"
-import { jsonReader } from "./values.js"
+import { jsonReader, kindOfType } from "./values.js"
 
-/** Converts a row with these values, each in a column that is named after its property. Returns the faults. */
-function faultsOf(name: BulkName, values: Record<string, unknown>): string[] {
+/** Converts a row with these values, each in a column that is named after its property. */
+function converted<N extends BulkName>(name: N, values: Record<string, unknown>, type = "text") {
   const names = Object.keys(values)
   const columns = names.map((field) => ({
-    ...{ name: field, field, type: "text", maxLength: undefined, folds: false },
-    json: jsonReader("text"),
+    ...{ name: field, field, type, maxLength: undefined, folds: false },
+    ...{ json: jsonReader(type), kind: kindOfType(type) },
   }))
   const raw = new RawRow(columns, Object.values(values), "Z")
-  convert[name](raw, "default", false)
-  return raw.faults.map(({ detail }) => detail)
+  const row = convert[name](raw, "default", false)
+  return { row, faults: raw.faults.map(({ detail }) => detail), conversions: raw.conversions.map(({ what }) => what) }
 }
+
+const faultsOf = (...given: Parameters<typeof converted>) => converted(...given).faults
 
 const authenticator = {
   credentialID: "c",
@@ -50,3 +52,24 @@ test.each(['{"type":"a"}', '["a"]', "[null]", "[[]]", "[{},1]", "none"])(
     expect(faultsOf("accounts", { ...account, authorization_details })).toEqual([rule])
   },
 )
+
+test.each([
+  [1_893_456_000, "integer", []],
+  ["1893456000", "bigint", []],
+  ["1893456000", "text", ["text → number"]],
+  ["2030-01-01 00:00:00.9", "timestamp(3)", ["date → number"]],
+  ["2030-01-01 00:00:00+00", "timestamp with time zone", ["date → number"]],
+  ["2030-01-01", "date", ["date → number"]],
+  ["2030-01-01T00:00:00.000Z", "text", ["text → number"]],
+  // SQLite stores what a driver makes of a Date.
+  [1_893_456_000_000, "datetime", []],
+])("an account that expires at %p of type %s does so at the same second", (expires_at, type, conversions) => {
+  const { row, faults, conversions: noted } = converted("accounts", { ...account, expires_at }, type)
+  expect([row.expires_at, faults]).toEqual([1_893_456_000, []])
+  expect(noted).toEqual(expect.arrayContaining(conversions))
+})
+
+test.each(["soon", "0000-00-00 00:00:00"])("an account cannot expire at %s", (expires_at) => {
+  const rule = "expires_at must be a number of seconds or a date"
+  expect(faultsOf("accounts", { ...account, expires_at })).toEqual([rule])
+})

@@ -28,7 +28,8 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
     raw.checkLengths(["image"])
     if (isUnreachable(user.email)) raw.faults.push(unreachable)
     if (!isSound) check(raw, user, () => [...brokenRules.users(user), ...brokenRules.privateExtra(hidden)])
-    return { ...user, tenant, emailKey: emailKey(user.email), privateExtra: hidden && jsonText(hidden) }
+    const created = raw.creation()
+    return { ...user, tenant, emailKey: emailKey(user.email), privateExtra: hidden && jsonText(hidden), created }
   },
 
   accounts(raw, tenant, isSound) {
@@ -45,7 +46,7 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
       refresh_token: raw.text("refresh_token"),
       scope: raw.text("scope"),
       expires_in: raw.number("expires_in"),
-      expires_at: raw.number("expires_at"),
+      expires_at: raw.seconds("expires_at"),
       authorization_details: raw.objects("authorization_details"),
       extra: raw.extra([
         "access_token",

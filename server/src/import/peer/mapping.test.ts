@@ -25,6 +25,8 @@ test.each([
   ['{"tables": {"user": "x"}}', /tables: .*user/],
   ['{"tables": {"users": null}}', /tables\.users: /],
   ['{"columns": {"users": {"nick": "x"}}}', /columns\.users: .*nick/],
+  ['{"columns": {"users": {"created": {"constant": "x"}}}}', /users\.created: must be the name of a column/],
+  ['{"columns": {"sessions": {"created": "x"}}}', /columns\.sessions: .*created/],
   ['{"ignore": {"users": "x"}}', /ignore\.users: .*array/],
   [
     '{"columns": {"users": {"email": {"column": "x", "whenInvalid": "omit"}}}}',

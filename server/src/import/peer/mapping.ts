@@ -26,6 +26,9 @@ const columnForm = z.union(
 
 /** A row is nothing without its required properties, and a user whose address was left out would be another user. */
 function formOf(table: BulkName, field: string) {
+  // When a user was created. The column is a further property too, under its own name.
+  if (field === "created")
+    return columnForm.refine((mapped) => typeof mapped === "string", "must be the name of a column")
   if (fields[table][field] === "optional" && field !== "email") return columnForm
   return columnForm.refine(
     (mapped) => typeof mapped === "string" || !("whenInvalid" in mapped),
@@ -56,7 +59,12 @@ const mappingForm = z.strictObject({
           table,
           z
             .strictObject(
-              Object.fromEntries(Object.keys(fields[table]).map((field) => [field, formOf(table, field).optional()])),
+              Object.fromEntries(
+                [...Object.keys(fields[table]), ...(table === "users" ? ["created"] : [])].map((field) => [
+                  field,
+                  formOf(table, field).optional(),
+                ]),
+              ),
             )
             .optional(),
         ]),

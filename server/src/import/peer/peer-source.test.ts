@@ -217,3 +217,39 @@ describe("columns that the contract does not define", () => {
     expect(item?.faults.map(({ detail }) => detail)).toEqual(["private_extra must not exceed 65536 bytes as JSON"])
   })
 })
+
+describe("when a user was created", () => {
+  const day = new Date("2020-02-03T04:05:06.000Z")
+  const createdOf = async (columns: string, cell: unknown, mapping: Partial<Mapping> = {}) => {
+    const [item] = await usersOf(`id text PRIMARY KEY, ${columns}`, [["u", cell]], mapping)
+    return [item?.row?.created, item?.row?.extra, item?.faults.map(({ kind }) => kind)]
+  }
+
+  test.each([
+    ["createdAt datetime", day.getTime(), day.toISOString()],
+    ["created_at timestamp", "2020-02-03 04:05:06", day.toISOString()],
+    ["created text", day.toISOString(), day.toISOString()],
+    ["dateCreated integer", day.getTime() / 1000, day.getTime() / 1000],
+  ])("is told by a column %s, which stays a further property too", async (column, cell, kept) => {
+    expect(await createdOf(column, cell)).toEqual([day, { [column.split(" ")[0] ?? ""]: kept }, []])
+  })
+
+  test("is told by the column that the mapping names, and by none that it ignores", async () => {
+    const mapping = { columns: { users: { created: "joined" } } }
+    expect(await createdOf("joined date", "2020-02-03 04:05:06", mapping)).toEqual([day, expect.anything(), []])
+    const ignored = await createdOf("createdAt date", "2020-02-03", { ignore: { users: ["createdAt"] } })
+    expect(ignored).toEqual([undefined, {}, []])
+    await expect(usersOf("id text PRIMARY KEY", [], mapping)).rejects.toThrow("the table user has no column joined")
+    const { notes } = await originOf("id text PRIMARY KEY, created_on date, created_at date", [])
+    expect(notes).toContain("user: created_on is when a user was created")
+  })
+
+  test.each([
+    [null, []],
+    ["never", ["omitted"]],
+    ["0001-01-01 00:00:00", ["omitted"]],
+    [1, ["omitted"]],
+  ])("is not known from %p, which does not cost the user", async (cell, kinds) => {
+    expect(await createdOf("createdAt datetime", cell)).toEqual([undefined, expect.anything(), kinds])
+  })
+})

@@ -47,6 +47,8 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
   for (const [name, { table, columns, decided }] of plans) {
     const keys = columns.filter(({ field, folds }) => folds && field !== undefined && keyFields[name].includes(field))
     folding.push(...keys.map((column) => `${table.name}.${column.name}`))
+    const creation = columns.find(({ isCreation }) => isCreation)
+    if (creation !== undefined) notes.push(`${table.name}: ${creation.name} is when a user was created`)
     for (const decision of decisions) {
       const those = [...decided].filter(([, one]) => one === decision).map(([column]) => column)
       if (those.length === 0) continue
@@ -195,6 +197,8 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
     const isFree = (field: string) => ![...chosen.values()].some((one) => one.field === field)
     questions.push(nearQuestion(name, table.name, near, isFree))
   }
+  const creation = creationColumn(name, others, mapping)
+  if (creation !== undefined && indexOf(creation) < 0) named.push(creation)
   // A column that is almost the required one is asked about already.
   const missing = [...named, ...required.filter((field) => !near.some(([of]) => of === field))]
   questions.push(...missing.map((column) => columnQuestion(table.name, column, there)))
@@ -206,6 +210,7 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
       field: undefined,
       decision: decided.get(column.name),
       ...chosen.get(column.name),
+      isCreation: column.name === creation,
       json: jsonReader(column.type),
       kind: kindOfType(column.type),
     }),
@@ -216,9 +221,24 @@ function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping:
 /** The date that stands for true where the mapping says `now`: the same for all rows of a run. */
 const startOfImport = new Date()
 
+/** Names of columns that tell when a user was created, in lower case and without separators. */
+const creationNames = /^(created(at|on|date|time)?|creat(e|ion)(date|time)|datecreated)$/
+
+/** Returns the column that tells when a user was created: that of the mapping, else the first with such a name. */
+function creationColumn(name: BulkName, columns: readonly string[], mapping: Mapping): string | undefined {
+  if (name !== "users") return undefined
+  const given = mapping.columns.users?.created
+  if (typeof given === "string") return given
+  return columns.find((column) => creationNames.test(plain(column)))
+}
+
 /** Whether a name is that of the contract apart from case, underscores and the ending of a date. */
 function isAlmost(name: string, of: string): boolean {
-  const plain = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
   const [one, other] = [plain(name), plain(of)]
   return one === other || one === `${other}at` || one === `${other}s` || `${one}s` === other
+}
+
+/** Returns a name in lower case and without separators. */
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 }

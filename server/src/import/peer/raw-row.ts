@@ -21,6 +21,8 @@ export interface ReadColumn extends SourceColumn {
   field: string | undefined
   /** Where a column goes that is no property of the contract, under its own name. Default: `keep`. */
   decision?: Decision | undefined
+  /** Whether it tells when a user was created. It is a column that the contract does not define too. */
+  isCreation?: boolean | undefined
   json: JsonReader
   /** The kind of the values of its type; undefined if they say it themselves. */
   kind?: TypeKind | undefined
@@ -75,6 +77,17 @@ export class RawRow {
     return number / 1000
   }
 
+  /** Returns a time in seconds since 1970, which may be stored as a date. */
+  seconds(field: string): number | undefined {
+    const isDate = this.#columns[this.#indexOf(field)]?.kind === "date"
+    if (!isDate && numberOf(this.#valueOf(field)) !== undefined) return this.number(field)
+    const seconds = (value: unknown) => {
+      const date = dateOf(value, this.#timezone)
+      return date && Math.floor(date.getTime() / 1000)
+    }
+    return this.#read(field, seconds, "must be a number of seconds or a date")
+  }
+
   /** Returns an unsigned 32-bit integer. */
   counter(field: string): number | undefined {
     const counter = (value: unknown) => {
@@ -105,6 +118,18 @@ export class RawRow {
       if (date !== undefined) return converted(date)
       this.fault(field, `is true, and the column for whenTrue has no date`)
     }
+    return undefined
+  }
+
+  /** Returns when the user was created; undefined if no column tells it. A time that cannot be that is left out. */
+  creation(): Date | undefined {
+    const index = this.#columns.findIndex(({ isCreation }) => isCreation)
+    const cell = this.#cells[index]
+    if (cell === undefined || cell === null) return undefined
+    const date = dateOf(cell, this.#timezone)
+    if (date !== undefined && date.getTime() >= 0) return date
+    const detail = `${this.#columns[index]?.name} must be a date since 1970 to tell when the user was created`
+    this.faults.push({ kind: "omitted", detail })
     return undefined
   }
 
