@@ -19,6 +19,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/adapter/outages.long.test.ts": ["client/src/sessions/**", "server/src/health/**"],
   "test/auth/outage.long.test.ts": ["server/src/auth/**"],
   "test/cli/connection-strings.long.test.ts": ["server/src/store/sql/engine/url/**", "server/src/import/peer/open.ts"],
+  "test/cli/refusals.long.test.ts": ["server/src/errors/**", "server/src/store/sql/engine/*/*-errors.ts"],
   "test/cli/drain-delay.long.test.ts": ["server/src/bootstrap/server.ts", "server/src/health/**"],
   "test/adapter/nextjs-session.long.test.ts": ["client/src/nextjs.ts", "client/src/sessions/**"],
   "test/backup/*.long.test.ts": ["docs/backup.md", "server/src/store/sql/schema/migrations/**"],

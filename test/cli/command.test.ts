@@ -36,13 +36,19 @@ describe("authwire", () => {
   })
 
   test.each([
-    ["mysql://user:hunter2@127.0.0.1:1/authwire", /at mysql:\/\/user@127\.0\.0\.1:1\/authwire \(ECONNREFUSED\)/],
+    [
+      "mysql://user:hunter2@127.0.0.1:1/authwire",
+      /at mysql:\/\/user@127\.0\.0\.1:1\/authwire: no server answers \(connect ECONNREFUSED 127\.0\.0\.1:1\): is /,
+    ],
     [
       "mysql://user:hunter2@127.0.0.1:1,127.0.0.1:2/authwire",
-      /at mysql:\/\/user@127.* 127\.0\.0\.1:1: ECONNREFUSED; 127\.0\.0\.1:2: ECONNREFUSED\)/,
+      /at mysql:\/\/user@127.* 127\.0\.0\.1:1: no server answers \(.*; 127\.0\.0\.1:2: no server answers \(/,
     ],
     // A password that is not escaped is parsed as the path of the URL.
-    ["mysql://127.0.0.1:1/hunter2@db:3306/authwire", /at mysql:\/\/127\.0\.0\.1@db:3306\/authwire \(ECONNREFUSED\)/],
+    [
+      "mysql://127.0.0.1:1/hunter2@db:3306/authwire",
+      /at mysql:\/\/127\.0\.0\.1@db:3306\/authwire: no server answers \(ECONNREFUSED\)/,
+    ],
   ])("serve with an unreachable database at %s: one line without the password, exit code 1", async (url, expected) => {
     const { code, stdout, stderr } = await run(["serve"], { AUTH_SECRET: testSecret, AUTHWIRE_DATABASE_URL: url })
     expect(stderr).toMatch(/^authwire: cannot open the database .*\n$/)

@@ -3,13 +3,13 @@ import { Key } from "../auth/key.js"
 import { openKeyring } from "../auth/keyring.js"
 import { parseStaticKeys } from "../auth/static-keys.js"
 import type { Configuration } from "../config/configuration.js"
+import { refusalOf } from "../errors/refusal.js"
 import { StartError } from "../errors/start-error.js"
 import type { Interceptor } from "../rpc/interceptor.js"
 import { access } from "../rpc/interceptors/auth.js"
 import type { Store } from "../store/store.js"
 import { isLoopback } from "../util/address.js"
 import { elapsedTime } from "../util/elapsed-time.js"
-import { causeOf } from "./database.js"
 import { followFile, readGiven } from "./followed-files.js"
 
 type StaticKeys = ReturnType<typeof parseStaticKeys>
@@ -54,7 +54,7 @@ export async function requireKeys(
       after = next
     }
   } catch (error) {
-    throw new StartError(`cannot read the API keys: ${causeOf(error)}`, { cause: error })
+    throw new StartError(`cannot read the API keys: ${refusalOf(error)}`, { cause: error })
   }
   const make = "create one with: authwire keys create --name NAME --scopes all"
   const other = " (AUTHWIRE_API_KEY is set, but that is for an application; the service reads AUTHWIRE_API_KEYS)"

@@ -1,14 +1,11 @@
 import { dirname } from "node:path"
-import { isNativeError } from "node:util/types"
 import type { Logger } from "pino"
 import type { Configuration } from "../config/configuration.js"
-import { fileProblemOf } from "../errors/sqlite-code.js"
+import { refusalOf } from "../errors/refusal.js"
 import { StartError } from "../errors/start-error.js"
-import { StoreError } from "../errors/store-error.js"
 import {
   applyMigrations,
   type Database,
-  failsBy,
   keyFromSecret,
   migrationStatus,
   openDatabase,
@@ -87,12 +84,16 @@ export async function openConfiguredDatabase(
 
 /** Returns the error of a database that could not be opened: why, and what to do about it. */
 export function openingError(databaseUrl: string, error: unknown): StartError {
-  const cause = causeOf(error)
-  const advice =
-    advices.find(([pattern]) => pattern.test(cause))?.[1] ?? "is the database running, and is --database-url correct?"
-  return new StartError(`cannot open the database at ${withoutSecrets(databaseUrl)} (${cause}): ${advice}`, {
-    cause: error,
+  const cause = refusalOf(error, {
+    otherwise: "is the database running, and is --database-url correct?",
+    quotes: !isSplit(databaseUrl),
   })
+  return new StartError(`cannot open the database at ${withoutSecrets(databaseUrl)}: ${cause}`, { cause: error })
+}
+
+/** Whether a password that is not escaped may have become the name of the host or the database, which messages repeat. */
+function isSplit(databaseUrl: string): boolean {
+  return /^\w+:\/\/[^/?#]*[/?#].*@/s.test(databaseUrl)
 }
 
 /** The most rows of which the log says that they cannot be read. The metric counts all. */
@@ -108,30 +109,6 @@ function unreadableRows(log: Logger) {
     log.error(row, "a row of the database cannot be read, and is left out of lists")
   }
 }
-
-const advices: readonly (readonly [cause: RegExp, advice: string])[] = [
-  [/^--database-password/, "can this process read the file, or run the program?"],
-  [
-    /MYSQL_CLEAR_PASSWORD/,
-    "this user's password is sent as it is, which needs ssl-mode=VERIFY_IDENTITY and ssl-ca in --database-url",
-  ],
-  [
-    /ER_ACCESS_DENIED|ER_DBACCESS_DENIED|^28|^42501$/,
-    "are the user in --database-url and its password correct, and is the user allowed to access the database?",
-  ],
-  [
-    /CERT|LEAF_SIGNATURE|HANDSHAKE_SSL/,
-    "was the server's certificate issued by the authority of sslrootcert or ssl-ca, and does it name the host?",
-  ],
-  [/^the name service/, "--database-connect-timeout-ms sets how long this may take"],
-  [
-    /TRANSACTION_POOLER/,
-    "--database-url leads to a pooler in transaction mode: use the address of the database itself, or the pooler's mode for sessions",
-  ],
-  [/ER_BAD_DB|^3D000$/, "create the database first, or correct --database-url"],
-  [/^there is no such file/, "create it with authwire migrate up, or correct --database-url"],
-  [/^the file|^the disk/, "is --database-url correct, and may this user write the file and its folder?"],
-]
 
 /** Opens the database, and migrates it if configured. Throws StartError, also if migrations are pending. */
 export async function openMigratedDatabase(
@@ -159,7 +136,7 @@ export async function openMigratedDatabase(
   } catch (error) {
     await database.close()
     if (error instanceof StartError) throw error
-    throw new StartError(`cannot check or apply the migrations of the database: ${causeOf(error)}`, { cause: error })
+    throw new StartError(`cannot check or apply the migrations of the database: ${refusalOf(error)}`, { cause: error })
   }
 }
 
@@ -179,22 +156,6 @@ export function encryptionKeys({
   secrets,
 }: Pick<Configuration<"rekey">, "encryptionKeys" | "secrets">): Buffer[] {
   return given.length > 0 ? given.map((key) => Buffer.from(key, "base64")) : secrets.map(keyFromSecret)
-}
-
-/**
- * Returns the root cause of an error as a code of the system or the database: ECONNREFUSED, ER_ACCESS_DENIED_ERROR. If
- * it concerns the file of a SQLite database, it returns what the code means. If the statement itself is at fault, as in a
- * migration whose table has another owner, it returns the database's message, which quotes no value.
- */
-export function causeOf(error: unknown): string {
-  let cause = error
-  while (cause instanceof StoreError && cause.cause !== undefined) cause = cause.cause
-  if (!isNativeError(cause)) return String(cause)
-  const message = cause.message.split("\n", 1)[0] ?? ""
-  if (!("code" in cause) || cause.code === undefined) return message
-  const problem = fileProblemOf(cause as { code?: string })
-  if (problem !== undefined) return problem
-  return failsBy(cause, "fault") ? `${message} (${cause.code})` : String(cause.code)
 }
 
 /** Returns a database URL without its password and parameters, so that it can be shown. */

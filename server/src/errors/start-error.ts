@@ -1,4 +1,4 @@
-import { fileProblemOf } from "./sqlite-code.js"
+import { fileProblemOf } from "./refusal.js"
 
 /** The error for an external problem that prevents the start. The message says what is wrong and how to fix it. */
 export class StartError extends Error {

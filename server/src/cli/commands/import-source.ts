@@ -45,7 +45,7 @@ export async function openImportSource(
     }
     const database = await openAuthwireSource(there, log)
     try {
-      await withStartError("--url", () => requireReadableTexts(database, "--url"))
+      await withStartError("--url", () => requireReadableTexts(database, "--url"), "", "--url")
     } catch (error) {
       await database.close()
       throw error
@@ -60,7 +60,7 @@ export async function openImportSource(
     throw ofSource(openingError(url, error))
   })
   try {
-    return await withStartError("--url", () => peerSource(source, { peer: from, mapping: names, tenant }))
+    return await withStartError("--url", () => peerSource(source, { peer: from, mapping: names, tenant }), "", "--url")
   } catch (error) {
     await source.close()
     throw error

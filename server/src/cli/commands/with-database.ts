@@ -1,6 +1,7 @@
 import type { Logger } from "pino"
-import { causeOf, type DatabaseConfiguration, openMigratedDatabase } from "../../bootstrap/database.js"
+import { type DatabaseConfiguration, openMigratedDatabase } from "../../bootstrap/database.js"
 import { ConfigurationError } from "../../errors/configuration-error.js"
+import { refusalOf } from "../../errors/refusal.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { type Database, tenantStore, unreadableTexts } from "../../store/sql/index.js"
@@ -20,13 +21,22 @@ export async function withDatabase<T>(
   }
 }
 
-/** Runs work that may fail for an external reason, and converts such an error into a StartError with one line. */
-export async function withStartError<T>(what: string, work: () => Promise<T>, advice = ""): Promise<T> {
+/**
+ * Runs work that may fail for an external reason, and converts such an error into a StartError with one line.
+ *
+ * @param option The option that names the database. Default `--database-url`.
+ */
+export async function withStartError<T>(
+  what: string,
+  work: () => Promise<T>,
+  advice = "",
+  option?: string,
+): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (error instanceof ConfigurationError || error instanceof StartError) throw error
-    throw new StartError(`${what}: ${causeOf(error)}${advice}`, { cause: error })
+    throw new StartError(`${what}: ${refusalOf(error, { option })}${advice}`, { cause: error })
   }
 }
 

@@ -1,3 +1,4 @@
+import { refusalOf } from "../../../errors/refusal.js"
 import { orAborted } from "../../../util/abort.js"
 import type { SqlEngine } from "../engine/engine.js"
 import type { MemberState } from "../engine/mysql/member-state.js"
@@ -232,8 +233,8 @@ function nameOf({ host, address, port }: ServerLocation): string {
   return name.includes(":") ? `[${name}]:${port}` : `${name}:${port}`
 }
 
-/** Returns the cause of an error as a code or name, which quotes no values. */
+/** Returns the cause of an error, or its name, without values. */
 function reasonOf(error: unknown): string {
-  if (error instanceof StatementError) return error.code ?? error.message
+  if (error instanceof StatementError) return refusalOf(error)
   return error instanceof Error ? error.name : "an error"
 }

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
-import { fileProblemOf } from "../../../errors/sqlite-code.js"
+import { fileProblemOf } from "../../../errors/refusal.js"
 import { longestTurnMs, openSqliteEngine } from "./sqlite.js"
 import { SqliteDatabase } from "./sqlite-driver.js"
 

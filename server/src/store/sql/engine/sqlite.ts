@@ -1,6 +1,7 @@
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 import { DataSource, QueryFailedError, type QueryRunner } from "typeorm"
+import { quotesValues, withheld } from "../../../errors/quoted-values.js"
 import { sqliteCodeOf } from "../../../errors/sqlite-code.js"
 import { turnLimit } from "../../../util/turn-limit.js"
 import type { Cell } from "../query/statement.js"
@@ -59,7 +60,7 @@ export async function openSqliteEngine(
   const isFile = path !== ":memory:"
   if (isFile && !readOnly) createFile(path)
   // TypeORM would create its folder.
-  else if (isFile && !existsSync(path)) throw new StatementError("unavailable", "there is no such file")
+  else if (isFile && !existsSync(path)) throw new StatementError("unavailable", "there is no such file", "ENOENT")
   const dataSource = new DataSource({
     type: "better-sqlite3",
     driver: SqliteDatabase,
@@ -198,10 +199,14 @@ function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine
   }
 }
 
-/** Classifies an error of SQLite. Its messages name tables and columns, and quote no values. */
+/** Classifies an error of SQLite. Its own messages name tables and columns, and quote no values. */
 function statementError(error: unknown): StatementError {
   if (error instanceof StatementError) return error
   const code = sqliteCodeOf(error as { code?: string })
   const failure = failures.find(([prefix]) => code?.startsWith(prefix))?.[1]
-  return new StatementError(failure ?? "fault", (error as Error).message, code)
+  return new StatementError(
+    failure ?? "fault",
+    quotesValues(error as Error) ? withheld : (error as Error).message,
+    code,
+  )
 }

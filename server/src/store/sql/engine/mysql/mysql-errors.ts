@@ -1,6 +1,7 @@
+import { quotesValues, withheld } from "../../../../errors/quoted-values.js"
 import { type Failure, StatementError } from "../../query/statement-error.js"
 
-const failures = new Map<number, Failure>([
+export const failures = new Map<number, Failure>([
   [1062, "duplicate"], // ER_DUP_ENTRY
   [1452, "no-parent"], // ER_NO_REFERENCED_ROW_2
   [1048, "no-parent"], // ER_BAD_NULL_ERROR: the user is being deleted (see schema/present-users.ts)
@@ -70,16 +71,9 @@ export function statementError(error: unknown): StatementError {
   const { message, code, errno, sqlState, fatal } = error as DriverError
   if (sqlState) {
     const failure = (errno === undefined ? undefined : failures.get(errno)) ?? (fatal ? "unavailable" : "fault")
-    return new StatementError(failure, quotesValues(errno, sqlState) ? `${code} (${errno})` : message, code)
+    // The driver has no names for the numbers of MariaDB alone.
+    return new StatementError(failure, quotesValues({ errno, sqlState }) ? withheld : message, code ?? String(errno))
   }
   const failure = fatal || code !== undefined ? "unavailable" : "fault"
   return new StatementError(failure, message, code)
-}
-
-/**
- * Returns whether the message quotes values: data exceptions and violated constraints do; 1366 is one with a general
- * state.
- */
-function quotesValues(errno: number | undefined, sqlState: string): boolean {
-  return sqlState.startsWith("22") || sqlState.startsWith("23") || errno === 1366
 }

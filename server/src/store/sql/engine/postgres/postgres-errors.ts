@@ -1,7 +1,8 @@
+import { quotesValues, withheld } from "../../../../errors/quoted-values.js"
 import { type Failure, StatementError } from "../../query/statement-error.js"
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
-const failures = new Map<string, Failure>([
+export const failures = new Map<string, Failure>([
   ["23505", "duplicate"], // unique_violation
   ["23503", "no-parent"], // foreign_key_violation
   ["23502", "no-parent"], // not_null_violation: the user is being deleted (see schema/present-users.ts)
@@ -31,7 +32,7 @@ const failures = new Map<string, Failure>([
 ])
 
 /** The failures of classes whose codes all mean the same here. */
-const classes = new Map<string, Failure>([
+export const classes = new Map<string, Failure>([
   ["08", "unavailable"], // connection exception
   ["28", "unavailable"], // invalid authorization: user, password
   ["53", "unavailable"], // insufficient resources: too many connections, disk full
@@ -49,16 +50,9 @@ export function statementError(error: unknown): StatementError {
   const { message, code, severity } = error as DriverError
   if (severity !== undefined && code !== undefined) {
     const failure = failures.get(code) ?? classes.get(code.slice(0, 2)) ?? "fault"
-    return new StatementError(failure, quotesValues(code) ? `SQLSTATE ${code}` : message, code)
+    return new StatementError(failure, quotesValues({ code }) ? withheld : message, code)
   }
   // Errors of a connection have a system code or none.
   const isFault = error instanceof TypeError || error instanceof RangeError
   return new StatementError(isFault ? "fault" : "unavailable", message, code)
-}
-
-/**
- * Returns whether the message quotes values: data exceptions, violated constraints and errors raised by triggers do.
- */
-function quotesValues(code: string): boolean {
-  return /^(22|23|P0)/.test(code)
 }
