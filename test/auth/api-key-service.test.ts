@@ -75,6 +75,24 @@ describe("ApiKeyService", () => {
     expect(await idsOf(keys.support)).toEqual(before)
   })
 
+  test("a key that expires gives no longer life than its own", async () => {
+    const expireTime = timestampFromMs(Date.now() + 3_600_000)
+    const { key } = await as(keys.operator).createApiKey({
+      name: "short",
+      scopes: ["keys:write", "keys:read"],
+      expireTime,
+    })
+    const short = as({ text: key })
+    const later = timestampFromMs(Date.now() + 3_600_001)
+    const rule = "expire_time: must not be later than the end of the calling key"
+    const asked = { name: "longer", scopes: ["keys:read"] }
+    expect(await rejection(short.createApiKey({ ...asked, expireTime: later }))).toBe(rule)
+    expect((await short.createApiKey(asked)).apiKey?.expireTime).toEqual(expireTime)
+    const earlier = timestampFromMs(Date.now() + 60_000)
+    expect((await short.createApiKey({ ...asked, expireTime: earlier })).apiKey?.expireTime).toEqual(earlier)
+    expect((await as(keys.operator).createApiKey(asked)).apiKey?.expireTime).toBeUndefined()
+  })
+
   test("an application's key with the scope `all` creates and revokes none", async () => {
     const { id } = await createKey(authwire.database, "users:read")
     const calls = [

@@ -4,4 +4,6 @@ import type { Owner } from "../util/owner.js"
 export interface Identity extends Owner {
   /** Returns whether the caller may call methods that require this scope. */
   hasScope(scope: string): boolean
+  /** When the key ends. Undefined: never. */
+  readonly expires?: Date | undefined
 }

@@ -52,6 +52,10 @@ export class Key implements Identity {
     return (this.#all && !scopesBesideAll.has(scope)) || this.#scopes.has(scope)
   }
 
+  get expires(): Date | undefined {
+    return this.#expires === Number.POSITIVE_INFINITY ? undefined : new Date(this.#expires)
+  }
+
   isExpired(now: number): boolean {
     return now >= this.#expires
   }

@@ -19,9 +19,8 @@ export function apiKeyService({ apiKeys, now }: Pick<Store, "apiKeys" | "now">):
       return { apiKeys: items.map(fromApiKey), nextPageToken: nextToken ?? "" }
     },
     async createApiKey({ name, scopes: given, expireTime }, caller, call) {
-      const { key, text } = newKeyFor(call, name, given)
-      const expires = expireTime && toDate(expireTime, "expire_time")
-      const row = { ...key, tenant: caller.tenant, created: new Date(now()), expires }
+      const { key, text } = newKeyFor(call, name, given, expireTime && toDate(expireTime, "expire_time"))
+      const row = { ...key, tenant: caller.tenant, created: new Date(now()) }
       return { apiKey: fromApiKey(await apiKeys.create(caller, row, { isLimited: true })), key: text }
     },
     async revokeApiKey({ id }, caller) {
@@ -33,12 +32,24 @@ export function apiKeyService({ apiKeys, now }: Pick<Store, "apiKeys" | "now">):
 
 /** A key that is about to be stored, and its text, which only its holder gets. */
 interface NewKey {
-  readonly key: Pick<ApiKey, "id" | "name" | "scopes" | "secretHash">
+  readonly key: Pick<ApiKey, "id" | "name" | "scopes" | "secretHash" | "expires">
   readonly text: string
 }
 
-/** Makes a key. Throws INVALID_FIELD (`scopes`) and, because nobody can give more than they have, SCOPE_MISSING. */
-export function newKeyFor({ identity }: Pick<Call, "identity">, name: string, given: string[]): NewKey {
+/**
+ * Makes a key. Throws INVALID_FIELD (`scopes`) and, because nobody can give more than they have, SCOPE_MISSING, and INVALID_FIELD
+ * (`expire_time`) if the caller's key ends earlier.
+ *
+ * @param expires When the key ends. Default: when the caller's key does.
+ */
+export function newKeyFor(
+  { identity }: Pick<Call, "identity">,
+  name: string,
+  given: string[],
+  expires = identity?.expires,
+): NewKey {
+  if (identity?.expires !== undefined && expires !== undefined && expires > identity.expires)
+    throw invalidField("expire_time", "must not be later than the end of the calling key")
   for (const [index, scope] of given.entries()) {
     if (!areScopes([scope])) {
       throw invalidField(`scopes[${index}]`, `must be one of all, ${scopes.join(", ")}`)
@@ -47,7 +58,7 @@ export function newKeyFor({ identity }: Pick<Call, "identity">, name: string, gi
   }
   const parts = newKey()
   return {
-    key: { id: parts.id, name, scopes: given, secretHash: hashSecret(parts.secret) },
+    key: { id: parts.id, name, scopes: given, secretHash: hashSecret(parts.secret), expires },
     text: formatKey(parts),
   }
 }

@@ -343,7 +343,7 @@ type CreateApiKeyRequest struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The scopes of the key: those of the methods that it may call, or `all`.
 	Scopes []string `protobuf:"bytes,2,rep,name=scopes,proto3" json:"scopes,omitempty"`
-	// When the key ends. Fractions of a millisecond are dropped. Absent: it does not expire.
+	// When the key ends. Fractions of a millisecond are dropped. Absent: when the caller's key does.
 	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

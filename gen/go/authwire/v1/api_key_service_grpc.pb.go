@@ -43,8 +43,8 @@ type ApiKeyServiceClient interface {
 	// the list then has.
 	//
 	// SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
-	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-	// 1,000 keys, none of which was revoked more than a minute ago.
+	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed, or is later than
+	// that of the caller's key; or the tenant has 1,000 keys, none of which was revoked more than a minute ago.
 	CreateApiKey(ctx context.Context, in *CreateApiKeyRequest, opts ...grpc.CallOption) (*CreateApiKeyResponse, error)
 	// Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
 	// its time. Returns no key if the tenant has none with this id.
@@ -117,8 +117,8 @@ type ApiKeyServiceServer interface {
 	// the list then has.
 	//
 	// SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
-	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-	// 1,000 keys, none of which was revoked more than a minute ago.
+	// INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed, or is later than
+	// that of the caller's key; or the tenant has 1,000 keys, none of which was revoked more than a minute ago.
 	CreateApiKey(context.Context, *CreateApiKeyRequest) (*CreateApiKeyResponse, error)
 	// Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
 	// its time. Returns no key if the tenant has none with this id.

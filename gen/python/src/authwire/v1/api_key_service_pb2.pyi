@@ -199,7 +199,7 @@ class CreateApiKeyRequest(_message.Message):
 
     @_builtins.property
     def expire_time(self) -> _timestamp_pb2.Timestamp:
-        """When the key ends. Fractions of a millisecond are dropped. Absent: it does not expire."""
+        """When the key ends. Fractions of a millisecond are dropped. Absent: when the caller's key does."""
 
     def __init__(
         self,

@@ -84,8 +84,8 @@ class ApiKeyServiceServicer:
         the list then has.
 
         SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
-        INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-        1,000 keys, none of which was revoked more than a minute ago.
+        INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed, or is later than
+        that of the caller's key; or the tenant has 1,000 keys, none of which was revoked more than a minute ago.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

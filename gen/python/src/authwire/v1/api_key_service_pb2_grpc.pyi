@@ -47,8 +47,8 @@ class ApiKeyServiceStub:
     the list then has.
 
     SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
-    INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-    1,000 keys, none of which was revoked more than a minute ago.
+    INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed, or is later than
+    that of the caller's key; or the tenant has 1,000 keys, none of which was revoked more than a minute ago.
     """
     RevokeApiKey: _grpc.UnaryUnaryMultiCallable[_api_key_service_pb2.RevokeApiKeyRequest, _api_key_service_pb2.RevokeApiKeyResponse]
     """Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
@@ -74,8 +74,8 @@ class ApiKeyServiceAsyncStub(ApiKeyServiceStub):
     the list then has.
 
     SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
-    INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-    1,000 keys, none of which was revoked more than a minute ago.
+    INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed, or is later than
+    that of the caller's key; or the tenant has 1,000 keys, none of which was revoked more than a minute ago.
     """
     RevokeApiKey: _aio.UnaryUnaryMultiCallable[_api_key_service_pb2.RevokeApiKeyRequest, _api_key_service_pb2.RevokeApiKeyResponse]  # type: ignore[assignment]
     """Revokes a key of the tenant and returns it. Within 5 seconds every replica rejects it. A key that is already revoked keeps
@@ -116,8 +116,8 @@ class ApiKeyServiceServicer(metaclass=_abc_1.ABCMeta):
         the list then has.
 
         SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
-        INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-        1,000 keys, none of which was revoked more than a minute ago.
+        INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed, or is later than
+        that of the caller's key; or the tenant has 1,000 keys, none of which was revoked more than a minute ago.
         """
 
     @_abc_1.abstractmethod

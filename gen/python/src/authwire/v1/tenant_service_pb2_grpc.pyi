@@ -40,7 +40,7 @@ class TenantServiceStub:
     """
     CreateTenant: _grpc.UnaryUnaryMultiCallable[_tenant_service_pb2.CreateTenantRequest, _tenant_service_pb2.CreateTenantResponse]
     """Creates a tenant and its first API key, together, and returns the key with its secret, which cannot be read again. The
-    caller's own key has no access to the new tenant. Its secrets are those that the file of `--tenant-secrets-file` has for the
+    caller's own key has no access to the new tenant; if it expires, the new key does at the same time. Its secrets are those that the file of `--tenant-secrets-file` has for the
     name, which may be there before; without them token methods fail with MISSING_SECRET. Only the command `authwire tenants
     delete` deletes a tenant.
 
@@ -61,7 +61,7 @@ class TenantServiceAsyncStub(TenantServiceStub):
     """
     CreateTenant: _aio.UnaryUnaryMultiCallable[_tenant_service_pb2.CreateTenantRequest, _tenant_service_pb2.CreateTenantResponse]  # type: ignore[assignment]
     """Creates a tenant and its first API key, together, and returns the key with its secret, which cannot be read again. The
-    caller's own key has no access to the new tenant. Its secrets are those that the file of `--tenant-secrets-file` has for the
+    caller's own key has no access to the new tenant; if it expires, the new key does at the same time. Its secrets are those that the file of `--tenant-secrets-file` has for the
     name, which may be there before; without them token methods fail with MISSING_SECRET. Only the command `authwire tenants
     delete` deletes a tenant.
 
@@ -91,7 +91,7 @@ class TenantServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_tenant_service_pb2.CreateTenantResponse, _abc.Awaitable[_tenant_service_pb2.CreateTenantResponse]]:
         """Creates a tenant and its first API key, together, and returns the key with its secret, which cannot be read again. The
-        caller's own key has no access to the new tenant. Its secrets are those that the file of `--tenant-secrets-file` has for the
+        caller's own key has no access to the new tenant; if it expires, the new key does at the same time. Its secrets are those that the file of `--tenant-secrets-file` has for the
         name, which may be there before; without them token methods fail with MISSING_SECRET. Only the command `authwire tenants
         delete` deletes a tenant.
 

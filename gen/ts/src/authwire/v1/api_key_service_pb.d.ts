@@ -198,7 +198,7 @@ export declare type CreateApiKeyRequest = Message<"authwire.v1.CreateApiKeyReque
   scopes: string[];
 
   /**
-   * When the key ends. Fractions of a millisecond are dropped. Absent: it does not expire.
+   * When the key ends. Fractions of a millisecond are dropped. Absent: when the caller's key does.
    *
    * @generated from field: google.protobuf.Timestamp expire_time = 3;
    */
@@ -313,8 +313,8 @@ export declare const ApiKeyService: GenService<{
    * the list then has.
    *
    * SCOPE_MISSING (PERMISSION_DENIED): the caller's key lacks one of `scopes`: nobody can give more than they have.
-   * INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed; or the tenant has
-   * 1,000 keys, none of which was revoked more than a minute ago.
+   * INVALID_FIELD (INVALID_ARGUMENT): one of `scopes` is not a scope of the schema; `expire_time` has passed, or is later than
+   * that of the caller's key; or the tenant has 1,000 keys, none of which was revoked more than a minute ago.
    *
    * @generated from rpc authwire.v1.ApiKeyService.CreateApiKey
    */

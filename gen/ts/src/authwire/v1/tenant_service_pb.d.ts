@@ -182,7 +182,7 @@ export declare const TenantService: GenService<{
   },
   /**
    * Creates a tenant and its first API key, together, and returns the key with its secret, which cannot be read again. The
-   * caller's own key has no access to the new tenant. Its secrets are those that the file of `--tenant-secrets-file` has for the
+   * caller's own key has no access to the new tenant; if it expires, the new key does at the same time. Its secrets are those that the file of `--tenant-secrets-file` has for the
    * name, which may be there before; without them token methods fail with MISSING_SECRET. Only the command `authwire tenants
    * delete` deletes a tenant.
    *
