@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { type AuthwireClient, createAuthwireClient } from "@authwire/client"
 import { blocksOf, codeBelow, runBlock } from "@authwire/test-support/applications/pages.js"
 import {
@@ -11,7 +11,7 @@ import {
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
 import { mysqlPrograms, postgresPrograms } from "@authwire/test-support/databases/servers.js"
-import { hasTool } from "@authwire/test-support/machine/tools.js"
+import { findProgram } from "@authwire/test-support/machine/tools.js"
 import { type ServerProcess, startServer, testSecret } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -26,35 +26,50 @@ test("every command of docs/backup.md is executed here or in files.test.ts", () 
   const each = ["MySQL", "MariaDB", "Copying the files of the whole server", "PostgreSQL", "SQLite", "After restoring"]
   expect(blocksOf(page).map(({ heading }) => heading)).toEqual([
     ...each.flatMap((heading) => [heading, heading]),
+    "After restoring",
     "The encryption keys",
     "The encryption keys",
   ])
 })
 
-/** The folders of programs that are not found on the PATH. */
-const programs: Partial<Record<DatabaseTarget, string | undefined>> = {
-  mysql: mysqlPrograms(),
-  postgres: postgresPrograms(),
+type Maker = "MySQL" | "MariaDB" | "PostgreSQL" | "SQLite"
+
+const sqlite = findProgram("sqlite3")
+/** The folder of the programs of each maker. Undefined if they are not installed. */
+const programs: Record<Maker, string | undefined> = {
+  MySQL: mysqlPrograms(),
+  MariaDB: mysqlPrograms("mariadb"),
+  PostgreSQL: postgresPrograms(),
+  SQLite: sqlite && dirname(sqlite),
 }
-const canRun = (by: DatabaseTarget) => {
-  if (by === "postgres") return true
-  return by === "mysql" ? programs.mysql !== undefined : hasTool(by === "sqlite" ? "sqlite3" : "mariadb-dump")
+/** Whose programs serve each database. */
+const makers: Record<DatabaseTarget, readonly Maker[]> = {
+  mysql: ["MySQL", "MariaDB"],
+  mariadb: ["MariaDB"],
+  postgres: ["PostgreSQL"],
+  sqlite: ["SQLite"],
 }
-/** Each database with those whose commands serve it. MariaDB's serve MySQL, too. */
-const all = databaseTargets().flatMap((target) =>
-  [target, ...(target === "mysql" ? ["mariadb" as const] : [])].map((by) => [target, by] as const),
-)
-const possible = all.filter(([, by]) => canRun(by))
+/** The command of each database to which the page's statements for `mysql` are passed. */
+const clients: Record<DatabaseTarget, string> = {
+  mysql: "mysql authwire --execute",
+  mariadb: "mariadb authwire --execute",
+  postgres: "psql authwire --command",
+  sqlite: "sqlite3 -cmd '.timeout 5000' .authwire/authwire.db",
+}
+const copies = { mysql: "authwire.sql", mariadb: "authwire.sql", postgres: "authwire.dump", sqlite: "authwire-copy.db" }
+
+const all = databaseTargets().flatMap((target) => makers[target].map((maker) => [target, maker] as const))
+const possible = all.filter(([, maker]) => programs[maker])
 const describeEach = possible.length > 0 ? describe.each(possible) : describe.skip.each(all)
 
-describeEach("the commands of docs/backup.md on %s, those for %s", (target, by) => {
+describeEach("the commands of docs/backup.md for %s, with the programs of %s", (target, maker) => {
   let folder: string
   let database: TestDatabase
   let server: ServerProcess
   let client: AuthwireClient
   let before: Person
-  const [backUp = "", restore = ""] = codeBelow(page, headings[by])
-  const [check = "", signOutAll = ""] = codeBelow(page, "After restoring")
+  const [backUp = "", restore = ""] = codeBelow(page, headings[target])
+  const [check = "", count = "", signOutAll = ""] = codeBelow(page, "After restoring")
   const [giveUp = "", rekey = ""] = codeBelow(page, "The encryption keys")
 
   const serve = async (AUTHWIRE_ENCRYPTION_KEYS: string) => {
@@ -70,7 +85,7 @@ describeEach("the commands of docs/backup.md on %s, those for %s", (target, by) 
   const place = () =>
     target === "sqlite" ? database.url.slice("sqlite:".length) : new URL(database.url).pathname.slice(1)
   /** Runs a block on the database of this test instead of the page's. */
-  const run = (block: string, env: Record<string, string> = {}) => {
+  const run = (block: string, env: Record<string, string> = {}, by = maker) => {
     const pattern = target === "sqlite" ? /\.authwire\/authwire\.db/g : /(?<!^)\bauthwire\b(?!\.)/gm
     const given = {
       AUTH_SECRET: testSecret,
@@ -79,13 +94,8 @@ describeEach("the commands of docs/backup.md on %s, those for %s", (target, by) 
     }
     return runBlock(block.replaceAll(pattern, place()), folder, { ...given, ...env }, programs[by])
   }
-  /** Executes the statements that a block passes to the program of MySQL. */
-  const runStatements = async (block: string) => {
-    if (by === "mysql") return run(block)
-    const [, statements = ""] = /(?<=')(.*)(?=')|(?<=")(.*)(?=")/.exec(block)?.filter(Boolean) ?? []
-    for (const statement of statements.split(";")) await database.query(statement)
-  }
-
+  /** Runs a block that passes statements to the client of MySQL, with the client of this database. */
+  const runStatements = (block: string) => run(block.replace("mysql authwire --execute", clients[target]))
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "authwire-backup-"))
     database = await createDatabase(target)
@@ -116,26 +126,63 @@ describeEach("the commands of docs/backup.md on %s, those for %s", (target, by) 
     await stop()
 
     if (target === "sqlite") rmSync(place())
-    await run(restore)
-    expect(await run(check, { AUTHWIRE_ENCRYPTION_KEYS: oldKey })).toMatch(/^nothing is pending$/m)
-    await serve(oldKey)
-    const { adapter } = client
-    await expectSignedIn(adapter, before)
-    expect(await adapter.getSessionAndUser(after.sessionToken)).toBeNull()
-    expect(await adapter.getUserByEmail(after.email)).toBeNull()
-    // The backup is consistent: if an earlier write is missing, all later writes are missing too.
-    const found = []
-    for (let index = 0; index < signedUp; index++) {
-      found.push(
-        (await adapter.getUserByEmail(`during-${index}@example.com`)) !== null,
-        (await adapter.getAccount(`during-${index}`, "p")) !== null,
-        (await adapter.getAuthenticator(Buffer.from(`during-${index}`).toString("base64"))) !== null,
-      )
+    for (const restoredBy of makers[target].filter((one) => programs[one])) {
+      await run(restore, {}, restoredBy)
+      expect(await run(check, { AUTHWIRE_ENCRYPTION_KEYS: oldKey })).toMatch(/^nothing is pending$/m)
+      const counted = await runStatements(count)
+      await serve(oldKey)
+      const { adapter } = client
+      await expectSignedIn(adapter, before)
+      expect(await adapter.getSessionAndUser(after.sessionToken)).toBeNull()
+      expect(await adapter.getUserByEmail(after.email)).toBeNull()
+      // The backup is consistent: if an earlier write is missing, all later writes are missing too.
+      const found = []
+      let users = 1
+      for (let index = 0; index < signedUp; index++) {
+        const user = await adapter.getUserByEmail(`during-${index}@example.com`)
+        if (user !== null) users++
+        found.push(
+          user !== null,
+          (await adapter.getAccount(`during-${index}`, "p")) !== null,
+          (await adapter.getAuthenticator(Buffer.from(`during-${index}`).toString("base64"))) !== null,
+        )
+      }
+      expect(found.slice(0, 9)).not.toContain(false)
+      expect(found).toEqual([...found].sort((a, b) => Number(b) - Number(a)))
+      expect(counted).toMatch(new RegExp(`^ *${users}$`, "m"))
+      await expectSignedIn(adapter, await signUp(adapter, "next"))
+      await stop()
     }
-    expect(found.slice(0, 9)).not.toContain(false)
-    expect(found).toEqual([...found].sort((a, b) => Number(b) - Number(a)))
-    await expectSignedIn(adapter, await signUp(adapter, "next"))
+    await serve(oldKey)
   }, 180_000)
+
+  test("half of a copy is not restored, and the database stays as it is", async () => {
+    const copy = join(folder, copies[target])
+    const whole = readFileSync(copy)
+    // To the end of a line, so that a client that executes the lines notices nothing.
+    writeFileSync(copy, whole.subarray(0, whole.lastIndexOf("\n", whole.length / 2) + 1))
+    await stop()
+    await expect(run(restore)).rejects.toMatchObject({ code: 1 })
+    await serve(oldKey)
+    await expectSignedIn(client.adapter, before)
+  }, 180_000)
+
+  if (target === "postgres")
+    test("the restored database has the owner, the settings and the grants that it had", async () => {
+      await run(`psql authwire --command 'ALTER DATABASE authwire OWNER TO pg_monitor' \\
+        --command 'GRANT CONNECT ON DATABASE authwire TO pg_signal_backend' \\
+        --command 'ALTER DATABASE authwire SET statement_timeout = 7000'`)
+      const describeDatabase = () =>
+        run(`psql authwire --command "SELECT datdba::regrole, datacl, setconfig FROM pg_database d
+          LEFT JOIN pg_db_role_setting ON setdatabase = d.oid WHERE datname = 'authwire'"`)
+      const had = await describeDatabase()
+      expect(had).toMatch(/pg_monitor.*pg_signal_backend.*statement_timeout=7000/)
+      await stop()
+      await run(backUp)
+      await run(restore)
+      expect(await describeDatabase()).toBe(had)
+      await serve(oldKey)
+    }, 180_000)
 
   test("rekey leaves no data encrypted with the old key", async () => {
     await stop()
@@ -167,10 +214,9 @@ describeEach("the commands of docs/backup.md on %s, those for %s", (target, by) 
     await expectSignedIn(adapter, before)
   }, 180_000)
 
-  if (target !== "sqlite")
-    test("emptying the tables of sessions and verification tokens signs all users out, and loses no user", async () => {
-      await runStatements(signOutAll)
-      expect(await client.adapter.getSessionAndUser(before.sessionToken)).toBeNull()
-      expect(await client.adapter.getUserByEmail(before.email)).toMatchObject({ id: before.id })
-    })
+  test("emptying the tables of sessions and verification tokens signs all users out, and loses no user", async () => {
+    await runStatements(signOutAll)
+    expect(await client.adapter.getSessionAndUser(before.sessionToken)).toBeNull()
+    expect(await client.adapter.getUserByEmail(before.email)).toMatchObject({ id: before.id })
+  })
 })

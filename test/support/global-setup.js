@@ -44,6 +44,8 @@ const toolsOfLongTests = {
 function leftOutOfLongTests() {
   const leftOut = []
   if (mysqlPrograms() === undefined) leftOut.push("left out: a dump of MySQL (have its own mysqldump on the path)")
+  if (mysqlPrograms("mariadb") === undefined)
+    leftOut.push("left out: a dump of MySQL by MariaDB (install mariadb-client)")
   if (!hasTracedApplication())
     leftOut.push("left out: an application with OpenTelemetry (npm install in test/tracing/application)")
   if (!hasNextjs()) leftOut.push("left out: Next.js (npm install in test/security/nextjs)")

@@ -58,12 +58,15 @@ export function findServer(engine: ServerEngine): string | undefined {
 }
 
 /**
- * The folder of the PATH with MySQL's own programs. MariaDB has programs of the same names. Undefined if there is none.
+ * The folder of the PATH with MySQL's own programs, or with those of the same names from MariaDB. Undefined if there is
+ * none.
  */
-export function mysqlPrograms(): string | undefined {
+export function mysqlPrograms(maker: "mysql" | "mariadb" = "mysql"): string | undefined {
   return (process.env.PATH ?? "").split(delimiter).find((folder) => {
     const program = join(folder, "mysqldump")
-    return existsSync(program) && !/mariadb/i.test(execFileSync(program, ["--version"], { encoding: "utf8" }))
+    if (!existsSync(program)) return false
+    const isMariadb = /mariadb/i.test(execFileSync(program, ["--version"], { encoding: "utf8" }))
+    return isMariadb === (maker === "mariadb")
   })
 }
 
