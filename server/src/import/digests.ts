@@ -1,13 +1,6 @@
-import { randomUUID } from "node:crypto"
-import { closeSync, openSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
-import { orStartError } from "../errors/start-error.js"
-import { type BulkName, bulkNames, nodeSqlite } from "../store/sql/index.js"
-
-/** The size of the memory for pages of the temporary database, in KiB. */
-const memoryKib = 16 * 1024
+import { type BulkName, bulkNames } from "../store/sql/index.js"
+import { openTemporary, temporarily } from "./temporary.js"
 
 /** Digests of what is known of all rows, in a temporary SQLite file. */
 export class Digests {
@@ -21,8 +14,8 @@ export class Digests {
   readonly owners: KeySet
   readonly #database: DatabaseSync
 
-  constructor(folder = tmpdir()) {
-    this.#database = attempt(() => openTemporary(folder))
+  constructor(folder?: string) {
+    this.#database = openTemporary(folder)
     const keySets = (kind: string) =>
       Object.fromEntries(bulkNames.map((name) => [name, new KeySet(this.#database, `${kind}_${name}`)])) as Record<
         BulkName,
@@ -57,11 +50,11 @@ export class KeySet {
   }
 
   add(digests: readonly bigint[]): void {
-    if (digests.length > 0) attempt(() => this.#insert.run(`[${digests}]`))
+    if (digests.length > 0) temporarily(() => this.#insert.run(`[${digests}]`))
   }
 
   has(digest: bigint): boolean {
-    return attempt(() => this.#indexed().get(digest)) !== undefined
+    return temporarily(() => this.#indexed().get(digest)) !== undefined
   }
 
   /** Returns the keys that were added more than once. They are kept in memory. */
@@ -70,14 +63,14 @@ export class KeySet {
     this.#indexed()
     const repeated = this.#database.prepare(`SELECT digest FROM ${this.#table} GROUP BY digest HAVING count(*) > 1`)
     repeated.setReadBigInts(true)
-    this.#repeated = new Set(attempt(() => repeated.all()).map(({ digest }) => digest as bigint))
+    this.#repeated = new Set(temporarily(() => repeated.all()).map(({ digest }) => digest as bigint))
     return this.#repeated
   }
 
   /** Creates the index when all keys are there, because sorting them once is faster than inserting each at its place. */
   #indexed(): StatementSync {
     if (this.#select === undefined) {
-      attempt(() => this.#database.exec(`CREATE INDEX ${this.#table}_index ON ${this.#table} (digest)`))
+      temporarily(() => this.#database.exec(`CREATE INDEX ${this.#table}_index ON ${this.#table} (digest)`))
       this.#select = this.#database.prepare(`SELECT 1 FROM ${this.#table} WHERE digest = ?`)
     }
     return this.#select
@@ -95,30 +88,4 @@ export function firstOf(set: KeySet): (digest: () => bigint) => boolean {
     seen.add(key)
     return true
   }
-}
-
-/** Opens a file that is unlinked at once, so that nothing of it remains. Nothing is ever committed. */
-function openTemporary(folder: string): DatabaseSync {
-  const path = join(folder, `authwire-import-${randomUUID()}`)
-  // Only the owner may read the file, because digests of addresses can be guessed.
-  closeSync(openSync(path, "wx", 0o600))
-  try {
-    const database = new (nodeSqlite().DatabaseSync)(path)
-    const settings = [
-      "journal_mode = MEMORY",
-      "locking_mode = EXCLUSIVE",
-      "temp_store = FILE",
-      `cache_size = -${memoryKib}`,
-    ]
-    for (const setting of settings) database.exec(`PRAGMA ${setting}`)
-    database.exec("BEGIN EXCLUSIVE")
-    return database
-  } finally {
-    rmSync(path)
-  }
-}
-
-/** Converts the error of a temporary file that cannot be read or written into a StartError. */
-function attempt<T>(work: () => T): T {
-  return orStartError("cannot use a temporary file", work, ": set TMPDIR to another folder")
 }

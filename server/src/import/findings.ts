@@ -22,6 +22,7 @@ export const findingKinds = {
   duplicate: { severity: "error", meaning: "have the same key as a row before them" },
   invalid: { severity: "error", meaning: "violate a rule of Authwire" },
   omitted: { severity: "warning", meaning: "have a value that Authwire rejects, and that is left out" },
+  "set-aside": { severity: "warning", meaning: "have a type to which the mapping gives a word, and are no accounts" },
   truncated: { severity: "warning", meaning: "have a value that fills its column and may have been cut" },
   orphan: {
     severity: "warning",

@@ -26,7 +26,7 @@ export interface Conversion {
 
 /** One fault of one row. */
 export interface Fault {
-  kind: "invalid" | "truncated" | "omitted" | "unreachable-address"
+  kind: "invalid" | "set-aside" | "truncated" | "omitted" | "unreachable-address"
   /** The property, and the rule that it violates. */
   detail: string
 }

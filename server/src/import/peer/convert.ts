@@ -4,18 +4,24 @@ import type { Account, AccountType, Authenticator, Session, User, VerificationTo
 import type { Fault } from "../item.js"
 import type { RawRow } from "./raw-row.js"
 import { brokenRules } from "./rules.js"
+import type { SetAside } from "./set-aside.js"
 
 // Converts rows of a peer to rows of Authwire. AuthwireAdapter returns from them what the peer's adapter returned.
 
-/** @param isSound - Whether the row is known to satisfy the rules. Checking them takes most of the time. */
-type Convert<Row> = (raw: RawRow, tenant: string, isSound: boolean) => Row
+/**
+ * @param isSound - Whether the row is known to satisfy the rules. Checking them takes most of the time.
+ * @param aside - The accounts that become properties of their users.
+ */
+type Convert<Row> = (raw: RawRow, tenant: string, isSound: boolean, aside?: SetAside) => Row
 
 const accountTypes: readonly string[] = ["oauth", "oidc", "email", "webauthn"] satisfies AccountType[]
 
 export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
-  users(raw, tenant, isSound) {
+  users(raw, tenant, isSound, aside) {
+    const id = raw.required("id", raw.text("id"), "")
+    if (aside !== undefined) raw.addProperties(aside.of(id))
     const user: User = {
-      id: raw.required("id", raw.text("id"), ""),
+      id,
       email: raw.text("email"),
       emailVerified: raw.date("emailVerified"),
       name: raw.text("name"),
@@ -34,7 +40,10 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
 
   accounts(raw, tenant, isSound) {
     const type = raw.required("type", raw.text("type"), "")
-    if (!accountTypes.includes(type)) raw.fault("type", `must be one of ${accountTypes.join(", ")}`)
+    const word = raw.wordFor("type")
+    if (word !== undefined) raw.setAside(word)
+    else if (!accountTypes.includes(type))
+      raw.fault("type", `must be one of ${accountTypes.join(", ")}: values in --mapping says what becomes of others`)
     const account: Account = {
       userId: raw.required("userId", raw.text("userId"), ""),
       type: type as AccountType,
@@ -117,7 +126,7 @@ function isUnreachable(email = ""): boolean {
 
 /** Checks the rules of a row without faults. Leaves out the values for which the mapping says so. */
 function check(raw: RawRow, row: object, rules: () => string[]): void {
-  if (raw.faults.some(({ kind }) => kind === "invalid")) return
+  if (!raw.isImported) return
   for (const detail of rules()) {
     const omitted = raw.breach(detail)
     if (omitted !== undefined) Object.assign(row, { [omitted]: undefined })

@@ -78,3 +78,8 @@ export const keyFields: Readonly<Record<BulkName, readonly string[]>> = {
   verificationTokens: ["identifier", "token"],
   authenticators: ["credentialID"],
 }
+
+/** Returns the name of a property in the schema and in most databases. */
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`)
+}

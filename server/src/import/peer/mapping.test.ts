@@ -33,6 +33,8 @@ test.each([
     /users\.email: cannot have whenInvalid/,
   ],
   ['{"columns": {"accounts": {"type": {"column": "x", "whenInvalid": "omit"}}}}', /accounts\.type: cannot have when/],
+  ['{"columns": {"users": {"name": {"column": "x", "values": {"y": "keep"}}}}}', /users\.name: cannot have values/],
+  ['{"columns": {"accounts": {"type": {"column": "x", "values": {"y": "z"}}}}}', /accounts\.type: must be the name/],
   ['{"private": {"sessions": ["x"]}}', /private: .*sessions/],
   ['{"timezone": "Europe/Vienna"}', /timezone: must be an offset/],
 ])("%s is rejected by its path and the rule", (text, message) => {

@@ -6,6 +6,11 @@ import { fields } from "./layouts.js"
 
 const name = z.string().min(1, "must not be empty")
 
+/** What an import does with columns, and with accounts of types, that the contract does not define: the words of the mapping file. */
+export const decisions = ["keep", "private", "ignore"] as const
+
+export type Decision = (typeof decisions)[number]
+
 /** Where the value of a property comes from: a column, or one whose values are converted. */
 const columnForm = z.union(
   [
@@ -18,6 +23,8 @@ const columnForm = z.union(
       as: z.enum(["uuid", "milliseconds"]).optional(),
       /** What happens to a value that Authwire rejects. Without it, its row is not imported. */
       whenInvalid: z.literal("omit").optional(),
+      /** For types of accounts: the type that stands for another one, or what becomes of its accounts. */
+      values: z.record(name, z.union([z.enum(decisions), z.strictObject({ constant: name })])).optional(),
     }),
     z.strictObject({ constant: z.string() }),
   ],
@@ -29,8 +36,12 @@ function formOf(table: BulkName, field: string) {
   // When a user was created. The column is a further property too, under its own name.
   if (field === "created")
     return columnForm.refine((mapped) => typeof mapped === "string", "must be the name of a column")
-  if (fields[table][field] === "optional" && field !== "email") return columnForm
-  return columnForm.refine(
+  const form = columnForm.refine(
+    (mapped) => typeof mapped === "string" || !("values" in mapped) || (table === "accounts" && field === "type"),
+    "cannot have values: only the type of accounts can",
+  )
+  if (fields[table][field] === "optional" && field !== "email") return form
+  return form.refine(
     (mapped) => typeof mapped === "string" || !("whenInvalid" in mapped),
     "cannot have whenInvalid: it is required, or an address",
   )
@@ -103,11 +114,6 @@ export function readMapping(file: string): Mapping {
   const [issue] = error.issues
   throw new StartError(`--mapping: ${[...(issue?.path ?? [])].join(".") || "the file"}: ${issue?.message}`)
 }
-
-/** What an import does with columns that the contract does not define: the words of the mapping file. */
-export const decisions = ["keep", "private", "ignore"] as const
-
-export type Decision = (typeof decisions)[number]
 
 /**
  * Without a word in the mapping, what happens to a column whose name looks like a secret. The `extra` of accounts is

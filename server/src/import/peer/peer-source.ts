@@ -5,13 +5,14 @@ import { StartError } from "../../errors/start-error.js"
 import { type BulkName, type BulkRows, bulkNames } from "../../store/sql/index.js"
 import { type ImportSource, type Item, keyDigest, labelOf, type Page } from "../item.js"
 import { convert } from "./convert.js"
-import { fields, keyFields, layouts, requiredTables } from "./layouts.js"
-import { type Decision, decisions, defaultFor, type Mapping, wordsOf } from "./mapping.js"
-import { asked, columnQuestion, nearQuestion, type Question, tableQuestion } from "./questions.js"
-import { RawRow, type ReadColumn, snakeCase } from "./raw-row.js"
+import { keyFields, layouts, requiredTables } from "./layouts.js"
+import { type Decision, decisions, type Mapping } from "./mapping.js"
+import { isAlmost, type Plan, planOf } from "./plan.js"
+import { asked, type Question, tableQuestion } from "./questions.js"
+import { RawRow } from "./raw-row.js"
 import { rowLabel } from "./row-label.js"
-import { rowDigest, type Source, type SourceTable } from "./source.js"
-import { dateOf, jsonReader, kindOfType } from "./values.js"
+import { type AccountOfUser, type SetAside, setAside } from "./set-aside.js"
+import { rowDigest, type Source } from "./source.js"
 
 export interface PeerOptions {
   peer: Peer
@@ -43,12 +44,22 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
     else notes.push(`there is no table ${table}: no ${name} are imported`)
   }
   if (questions.length > 0) throw asked(questions, there)
+  const { type } = mapping.columns.accounts ?? {}
+  const words = Object.entries((typeof type === "object" && "values" in type && type.values) || {})
+  const moved = words.filter(([, word]) => word === "keep" || word === "private").map(([property]) => property)
+  const clash = plans.get("users")?.columns.find((column) => moved.includes(column.name))
+  if (clash !== undefined) {
+    throw new StartError(
+      `--mapping: columns.accounts.type: ${clash.name} is a column of the users, and cannot be in values`,
+    )
+  }
   const folding: string[] = []
   for (const [name, { table, columns, decided }] of plans) {
     const keys = columns.filter(({ field, folds }) => folds && field !== undefined && keyFields[name].includes(field))
     folding.push(...keys.map((column) => `${table.name}.${column.name}`))
     const creation = columns.find(({ isCreation }) => isCreation)
     if (creation !== undefined) notes.push(`${table.name}: ${creation.name} is when a user was created`)
+    if (name === "accounts") notes.push(...words.flatMap(([of, word]) => noteOfType(table.name, of, word)))
     for (const decision of decisions) {
       const those = [...decided].filter(([, one]) => one === decision).map(([column]) => column)
       if (those.length === 0) continue
@@ -62,6 +73,8 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
     )
   }
 
+  let aside: Promise<SetAside> | undefined
+
   return {
     notes,
 
@@ -72,10 +85,17 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
 
     async *pages<N extends BulkName>(name: N): AsyncGenerator<Page<BulkRows[N]>> {
       const plan = plans.get(name)
-      if (plan !== undefined) yield* pagesOf(name, plan)
+      if (plan === undefined) return
+      const accounts = name === "users" && moved.length > 0 ? plans.get("accounts") : undefined
+      if (accounts !== undefined) aside ??= setAside(accountsOfUsers(accounts))
+      yield* pagesOf(name, plan, await aside)
     },
 
-    close: () => source.close(),
+    async close() {
+      const opened = await aside?.catch(() => undefined)
+      opened?.close()
+      await source.close()
+    },
   }
 
   /** Returns the plan with a key to page by: for a view, the columns by which Auth.js looks rows up. */
@@ -88,10 +108,42 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
     throw new StartError(`--url: ${table.name} has no unique key to read it by${key.length > 0 ? obstacle : ""}`)
   }
 
-  async function* pagesOf<N extends BulkName>(name: N, plan: Plan): AsyncGenerator<Page<BulkRows[N]>> {
-    const { table, columns } = plan
+  async function* rowsOf({ table }: Plan) {
     for (let after: unknown[] | undefined; ; ) {
-      const { rows, digests } = await source.page(table, after, pageSize)
+      const page = await source.page(table, after, pageSize)
+      yield page
+      if (page.rows.length < pageSize) return
+      after = page.rows.at(-1)?.slice(table.columns.length)
+    }
+  }
+
+  function rawRow({ columns, constants }: Plan, cells: readonly unknown[]): RawRow {
+    const parsed = cells.map((cell, index) => (cell === null ? null : (columns[index]?.parse?.(cell) ?? cell)))
+    return new RawRow(columns, parsed, mapping.timezone, constants)
+  }
+
+  /** Reads the accounts that become properties of their users. */
+  async function* accountsOfUsers(plan: Plan): AsyncGenerator<AccountOfUser> {
+    for await (const { rows } of rowsOf(plan)) {
+      for (const cells of rows) {
+        const raw = rawRow(plan, cells)
+        const where = raw.wordFor("type")
+        if (where === undefined || where === "ignore") continue
+        const [userId, property] = [raw.text("userId"), raw.text("type")]
+        if (userId !== undefined && property !== undefined) {
+          yield { userId, property, where, values: raw.asProperty(where) }
+        }
+      }
+    }
+  }
+
+  async function* pagesOf<N extends BulkName>(
+    name: N,
+    plan: Plan,
+    aside: SetAside | undefined,
+  ): AsyncGenerator<Page<BulkRows[N]>> {
+    const { table, columns } = plan
+    for await (const { rows, digests } of rowsOf(plan)) {
       const verify = async () => {
         const there = await digests()
         const index = rows.findIndex((cells, n) => rowDigest(columns, cells) !== there[n])
@@ -108,50 +160,36 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
         yield {
           length: rows.length,
           digest: hash("sha256", serialize(rows), "base64"),
-          items: (isSound) => rows.map((cells) => itemOf(name, plan, cells, isSound)),
+          items: (isSound) => rows.map((cells) => itemOf(name, plan, cells, isSound, aside)),
           verify,
         }
       }
-      if (rows.length < pageSize) return
-      after = rows.at(-1)?.slice(table.columns.length)
     }
   }
 
   function itemOf<N extends BulkName>(
     name: N,
-    { table, columns, constants }: Plan,
+    plan: Plan,
     cells: readonly unknown[],
     isSound: boolean,
+    aside?: SetAside,
   ): Item<BulkRows[N]> {
-    const parsed = cells.map((cell, index) => (cell === null ? null : (columns[index]?.parse?.(cell) ?? cell)))
-    const raw = new RawRow(columns, parsed, mapping.timezone, constants)
-    const row = convert[name](raw, tenant, isSound)
-    const isValid = raw.faults.every(({ kind }) => kind !== "invalid")
+    const raw = rawRow(plan, cells)
+    const row = convert[name](raw, tenant, isSound, aside)
     return {
-      row: isValid ? row : undefined,
+      row: raw.isImported ? row : undefined,
       // Getters, because a page that is read again needs few of the keys and labels.
       get key() {
         return keyDigest[name](row)
       },
       get label() {
         if (![...keyFields[name], "userId"].some((field) => raw.unreadable.has(field))) return labelOf[name](row)
-        return rowLabel(table, columns, cells.slice(table.columns.length))
+        return rowLabel(plan.table, plan.columns, cells.slice(plan.table.columns.length))
       },
       faults: raw.faults,
       conversions: raw.conversions,
     }
   }
-}
-
-/** How a table is read. */
-interface Plan {
-  table: SourceTable
-  /** The columns that are read, in the order of the cells. */
-  columns: ReadColumn[]
-  /** The values of properties without a column. */
-  constants: Readonly<Record<string, string>>
-  /** What happens to each column that the contract does not define. */
-  decided: ReadonlyMap<string, Decision>
 }
 
 const meanings: Readonly<Record<Decision, string>> = {
@@ -160,85 +198,13 @@ const meanings: Readonly<Record<Decision, string>> = {
   ignore: "are not imported",
 }
 
-/** Decides how a table is read. Adds questions about columns that are missing, or whose names are almost those of the contract. */
-function planOf(name: BulkName, { columns: all, ...rest }: SourceTable, mapping: Mapping, questions: Question[]): Plan {
-  const words = wordsOf(name, mapping)
-  const table = { ...rest, columns: all.filter((column) => words.get(column.name) !== "ignore") }
-  const chosen = new Map<string, Pick<ReadColumn, "field" | "as" | "whenTrue" | "omitsInvalid">>()
-  const constants: Record<string, string> = {}
-  const indexOf = (column: string) => table.columns.findIndex((one) => one.name === column)
-  const there = all.map((column) => column.name)
-  /** The columns that the mapping names, or that are required, and that are not there. */
-  const named: string[] = [...words.keys()].filter((column) => !there.includes(column))
-  const required: string[] = []
-  for (const [field, need] of Object.entries(fields[name])) {
-    const given = mapping.columns[name]?.[field]
-    if (typeof given === "object" && "constant" in given) {
-      constants[field] = given.constant
-      continue
-    }
-    const { column: word, whenTrue, as, whenInvalid } = typeof given === "string" ? { column: given } : (given ?? {})
-    const names = word === undefined ? [field, snakeCase(field)].filter((one) => !words.has(one)) : [word]
-    const column = names.find((one) => indexOf(one) >= 0)
-    if (column !== undefined) {
-      const other = whenTrue === undefined || /^(now$|\d{4}-)/.test(whenTrue) ? undefined : indexOf(whenTrue)
-      if (other === -1) named.push(whenTrue as string)
-      const date = whenTrue === "now" ? startOfImport : whenTrue === undefined ? undefined : dateOf(whenTrue, "Z")
-      chosen.set(column, { field, as, whenTrue: other ?? date, omitsInvalid: whenInvalid === "omit" })
-    } else if (word !== undefined) named.push(word)
-    else if (need === "required") required.push(field)
-  }
-  const others = table.columns.map((column) => column.name).filter((column) => !chosen.has(column))
-  const near = Object.keys(fields[name]).flatMap((field) => {
-    if (mapping.columns[name]?.[field] !== undefined) return []
-    return others.filter((one) => !words.has(one) && isAlmost(one, field)).map((column) => [field, column] as const)
-  })
-  if (near.length > 0) {
-    const isFree = (field: string) => ![...chosen.values()].some((one) => one.field === field)
-    questions.push(nearQuestion(name, table.name, near, isFree))
-  }
-  const creation = creationColumn(name, others, mapping)
-  if (creation !== undefined && indexOf(creation) < 0) named.push(creation)
-  // A column that is almost the required one is asked about already.
-  const missing = [...named, ...required.filter((field) => !near.some(([of]) => of === field))]
-  questions.push(...missing.map((column) => columnQuestion(table.name, column, there)))
-  const unknown = there.filter((column) => !chosen.has(column))
-  const decided = new Map(unknown.map((column) => [column, words.get(column) ?? defaultFor(name, column)]))
-  const columns = table.columns.map(
-    (column): ReadColumn => ({
-      ...column,
-      field: undefined,
-      decision: decided.get(column.name),
-      ...chosen.get(column.name),
-      isCreation: column.name === creation,
-      json: jsonReader(column.type),
-      kind: kindOfType(column.type),
-    }),
-  )
-  return { table, columns, constants, decided }
-}
-
-/** The date that stands for true where the mapping says `now`: the same for all rows of a run. */
-const startOfImport = new Date()
-
-/** Names of columns that tell when a user was created, in lower case and without separators. */
-const creationNames = /^(created(at|on|date|time)?|creat(e|ion)(date|time)|datecreated)$/
-
-/** Returns the column that tells when a user was created: that of the mapping, else the first with such a name. */
-function creationColumn(name: BulkName, columns: readonly string[], mapping: Mapping): string | undefined {
-  if (name !== "users") return undefined
-  const given = mapping.columns.users?.created
-  if (typeof given === "string") return given
-  return columns.find((column) => creationNames.test(plain(column)))
-}
-
-/** Whether a name is that of the contract apart from case, underscores and the ending of a date. */
-function isAlmost(name: string, of: string): boolean {
-  const [one, other] = [plain(name), plain(of)]
-  return one === other || one === `${other}at` || one === `${other}s` || `${one}s` === other
-}
-
-/** Returns a name in lower case and without separators. */
-function plain(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
+/** Says what becomes of accounts of a type. A type that stands for another one is a conversion. */
+function noteOfType(table: string, type: string, word: Decision | { constant: string }): string[] {
+  if (typeof word === "object") return []
+  const meaning = {
+    keep: "are stored in the extra of their users, without what looks like a secret",
+    private: "are stored as private properties of their users",
+    ignore: "are not imported",
+  }[word]
+  return [`${table}: accounts of type ${type} ${meaning}`]
 }

@@ -1,37 +1,10 @@
 import type { Extra, JsonValue } from "../../store/types.js"
 import type { Conversion, Fault } from "../item.js"
-import type { Decision } from "./mapping.js"
-import type { SourceColumn } from "./source.js"
-import {
-  dateOf,
-  flagOf,
-  isBroken,
-  type JsonReader,
-  kindOf,
-  numberOf,
-  parsed,
-  type TypeKind,
-  textOf,
-  uuidOf,
-} from "./values.js"
-
-/** A column that is read: a property of the contract, or a column that the contract does not define. */
-export interface ReadColumn extends SourceColumn {
-  /** The property of the contract. */
-  field: string | undefined
-  /** Where a column goes that is no property of the contract, under its own name. Default: `keep`. */
-  decision?: Decision | undefined
-  /** Whether it tells when a user was created. It is a column that the contract does not define too. */
-  isCreation?: boolean | undefined
-  json: JsonReader
-  /** The kind of the values of its type; undefined if they say it themselves. */
-  kind?: TypeKind | undefined
-  /** For a date that is stored as a flag: the date, or the index of the column with it, that stands for true. */
-  whenTrue?: Date | number | undefined
-  as?: "uuid" | "milliseconds" | undefined
-  /** Whether a value that Authwire rejects is left out, so that it does not cost the row. */
-  omitsInvalid?: boolean | undefined
-}
+import { snakeCase } from "./layouts.js"
+import { type Decision, looksSecret } from "./mapping.js"
+import type { ReadColumn } from "./plan.js"
+import type { PropertiesOfUser } from "./set-aside.js"
+import { dateOf, flagOf, isBroken, kindOf, numberOf, parsed, textOf, uuidOf } from "./values.js"
 
 const brokenRule = "is not valid UTF-8"
 
@@ -50,6 +23,8 @@ export class RawRow {
   readonly #cells: readonly unknown[]
   readonly #timezone: string
   readonly #constants: Readonly<Record<string, string>>
+  /** The properties of a user that were accounts. */
+  #ofUser: PropertiesOfUser | undefined
 
   /** @param constants - The values of properties without a column. */
   constructor(
@@ -65,9 +40,26 @@ export class RawRow {
   }
 
   text(field: string): string | undefined {
-    if (this.#columns[this.#indexOf(field)]?.as === "uuid")
-      return this.#read(field, uuidOf, "must be the bytes of a UUID")
-    return this.#read(field, textOf, "must be text")
+    const column = this.#columns[this.#indexOf(field)]
+    if (column?.as === "uuid") return this.#read(field, uuidOf, "must be the bytes of a UUID")
+    const text = this.#read(field, textOf, "must be text")
+    const said = column?.values && this.#said(field)
+    if (typeof said !== "object") return text
+    this.conversions.push({ property: field, what: `${text} → ${said.constant}` })
+    return said.constant
+  }
+
+  /** Returns the word of the mapping for rows with this value of a property. */
+  wordFor(field: string): Decision | undefined {
+    const said = this.#said(field)
+    return typeof said === "object" ? undefined : said
+  }
+
+  /** Returns what the mapping says about the value of a property. */
+  #said(field: string): Decision | { constant: string } | undefined {
+    const values = this.#columns[this.#indexOf(field)]?.values
+    const text = values && textOf(this.#valueOf(field))
+    return text !== undefined && Object.hasOwn(values ?? {}, text) ? values?.[text] : undefined
   }
 
   number(field: string): number | undefined {
@@ -163,8 +155,9 @@ export class RawRow {
 
   /** Returns the private properties; undefined if no column has any. */
   privateExtra(): Extra | undefined {
-    if (this.#columns.every(({ decision }) => decision !== "private")) return undefined
-    return Object.fromEntries(this.#entries("private"))
+    const entries = this.#entries("private")
+    const hasColumns = this.#columns.some(({ decision }) => decision === "private")
+    return hasColumns || entries.length > 0 ? Object.fromEntries(entries) : undefined
   }
 
   /** Returns the columns that the contract does not name, and the named properties that are null. */
@@ -172,24 +165,47 @@ export class RawRow {
     return Object.fromEntries(this.#entries("keep", nullable))
   }
 
-  #entries(wanted: Decision, nullable: readonly string[] = []): [string, JsonValue][] {
+  /** Adds the properties of a user that were accounts. */
+  addProperties(ofUser: PropertiesOfUser): void {
+    this.#ofUser = ofUser
+  }
+
+  /** Returns an account as a property of its user: what is not null, without secrets unless the property is private. */
+  asProperty(where: "keep" | "private"): Extra {
     const entries: [string, JsonValue][] = []
+    for (const [index, { field, name, decision }] of this.#columns.entries()) {
+      const property = field ?? name
+      if ((this.#cells[index] ?? null) === null || decision === "ignore") continue
+      if (field === "userId" || field === "type" || (where === "keep" && looksSecret(property))) continue
+      const value = this.#json(index, property)
+      if (value !== undefined) entries.push([property, value])
+    }
+    return Object.fromEntries(entries)
+  }
+
+  #entries(wanted: Decision, nullable: readonly string[] = []): [string, JsonValue][] {
+    const entries: [string, JsonValue][] = wanted === "ignore" ? [] : Object.entries(this.#ofUser?.[wanted] ?? {})
     for (const [index, column] of this.#columns.entries()) {
-      const { field, decision = "keep", name, json } = column
+      const { field, decision = "keep", name } = column
       if (field !== undefined) {
         if (nullable.includes(field) && this.#valueOf(field) === undefined) entries.push([field, null])
         continue
       }
       if (decision !== wanted) continue
-      const cell = this.#cells[index]
-      const value = isBroken(cell) ? undefined : json(cell, this.#timezone)
-      if (value === undefined) this.fault(name, isBroken(cell) ? brokenRule : "must be a JSON value")
-      else {
-        this.#note(column, name, cell, value)
-        entries.push([name, value])
-      }
+      const value = this.#json(index, name)
+      if (value === undefined) continue
+      this.#note(column, name, this.#cells[index], value)
+      entries.push([name, value])
     }
     return entries
+  }
+
+  /** Reads a cell as JSON. */
+  #json(index: number, name: string): JsonValue | undefined {
+    const cell = this.#cells[index]
+    const value = isBroken(cell) ? undefined : this.#columns[index]?.json(cell, this.#timezone)
+    if (value === undefined) this.fault(name, isBroken(cell) ? brokenRule : "must be a JSON value")
+    return value
   }
 
   /** Records a fault for each field whose value fills its column, because it may have been truncated. */
@@ -201,6 +217,16 @@ export class RawRow {
       if ([...value].length < maxLength) continue
       this.faults.push({ kind: "truncated", detail: `${field} has the maximum length of its column (${type})` })
     }
+  }
+
+  /** Whether the row can be imported, as far as is known. */
+  get isImported(): boolean {
+    return this.faults.every(({ kind }) => kind !== "invalid" && kind !== "set-aside")
+  }
+
+  /** Records that an account is none, because the mapping has a word for its type. */
+  setAside(word: Decision): void {
+    this.faults.push({ kind: "set-aside", detail: `type has the word ${word} in the mapping` })
   }
 
   fault(field: string, rule: string): void {
@@ -247,11 +273,6 @@ export class RawRow {
     const isShown = column?.field !== undefined && (to !== "text" || property === "id" || property === "userId")
     this.conversions.push({ property, what: `${from} → ${to}`, ...(isShown && { from: given, to: value }) })
   }
-}
-
-/** Returns the name of a property in the schema and in most databases. */
-export function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`)
 }
 
 function isObject(value: JsonValue): boolean {

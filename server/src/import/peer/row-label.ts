@@ -1,5 +1,5 @@
 import { hash } from "node:crypto"
-import type { ReadColumn } from "./raw-row.js"
+import type { ReadColumn } from "./plan.js"
 import type { SourceTable } from "./source.js"
 import { isBroken } from "./values.js"
 
