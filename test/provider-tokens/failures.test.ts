@@ -156,6 +156,28 @@ describe("the audit log", () => {
   })
 })
 
+test("a call that waited for a provider is answered as things are then: its user is disabled, or the account is unlinked", async () => {
+  const { users, accounts } = replica.client
+  for (const [meanwhile, error] of [
+    [(id: string) => users.disableUser({ id }), ["FailedPrecondition", "USER_DISABLED"]],
+    [
+      (_: string, account: { provider: string; providerAccountId: string }) => accounts.unlinkAccount(account),
+      ["NotFound", "ACCOUNT_NOT_FOUND"],
+    ],
+  ] as const) {
+    const account = await signUp()
+    const arrived = Promise.withResolvers<ServerResponse>()
+    handle = arrived.resolve
+    const failure = failed(account)
+    const response = await arrived.promise
+    await meanwhile(account.userId, account)
+    good()
+    handle(response)
+    const { code, infos } = await failure
+    expect([code, infos[0]?.reason]).toEqual(error)
+  }
+})
+
 test("a provider gets no request unless its certificate is valid, of its host, and of a known authority", async () => {
   const providers: Record<string, object> = {}
   for (const [name, options] of [

@@ -128,7 +128,8 @@ export function accessTokens(options: AccessTokensOptions): AccessTokens {
         if (found.refresh.kind === "failed") throw errorOf(found.refresh)
         waits?.()
         const fresh = await refreshed(caller, account, asked)
-        if (fresh !== undefined) return fresh
+        // While the call waited, the user may have been disabled, and the account unlinked.
+        if (fresh !== undefined && (await tokenRefreshes.get(caller, key)) !== null) return fresh
       }
       throw new Failure("CONFLICT")
     },

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises"
 import { databaseTargets, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import {
@@ -97,6 +98,43 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     const events = await store.events.read({}, { after: last, limit: 10 })
     expect(events.map(({ kind, userId }) => [kind, userId])).toEqual(kinds.map((kind) => [kind, users[1].id]))
   })
+
+  test("a session moves to a user that another process disables: it is not alive when the user is enabled again", async () => {
+    const users = [newUser(), newUser()] as const
+    for (const user of users) await store.users.create(anyone, user)
+    const given = newSession(users[0].id, Date.now() + 3_600_000)
+    await store.sessions.create(anyone, given)
+    let disabled: Promise<unknown> = Promise.resolve()
+    await during(
+      (reach) => ({
+        write: (caller, rows, work, ...more) =>
+          store.database.write(
+            caller,
+            rows,
+            async (sql) => {
+              const { write } = sql
+              // The user has been checked when the first row is written.
+              sql.write = async (...of) => {
+                await reach()
+                return write.apply(sql, of)
+              }
+              return work(sql)
+            },
+            ...more,
+          ),
+      }),
+      ({ sessions }) => sessions.update(anyone, given.sessionToken, { userId: users[1].id }),
+      async () => {
+        disabled = other.users.disable(anyone, users[1].id, {})
+        // It either ends soon, or waits for the lock of this call.
+        await Promise.race([disabled, setTimeout(500)])
+      },
+    )
+    await disabled
+    await store.users.enable(anyone, users[1].id)
+    expect(await store.sessions.getWithUser(anyone, given.sessionToken)).toBeNull()
+  })
+
   /** Does something else when the first write is over. */
   const after = (reach: () => Promise<void>): Partial<Database> => ({
     async write(...given) {

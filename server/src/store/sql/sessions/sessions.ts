@@ -164,9 +164,13 @@ export function sessionStore(
           if (isAsked && !isOther && session.expires.getTime() === stored.expires.getTime()) return session
           checkJsonSize("extra", session.extra)
           const user = { tenant: caller.tenant, id: session.userId }
-          const refusal = user.id === stored.userId ? undefined : await refusalOf(sql, user)
-          if (refusal !== undefined) throw refusal
-          if (user.id !== stored.userId) await inserts.makeRoom(sql, caller, user.id)
+          if (user.id !== stored.userId) {
+            // Otherwise the user could be disabled between the check and the write, and have a session that is never ended.
+            await sql.read(users.byKeyForUpdate, user)
+            const refusal = await refusalOf(sql, user)
+            if (refusal !== undefined) throw refusal
+            await inserts.makeRoom(sql, caller, user.id)
+          }
           const seen = sessions.value("lastSeen", cells[sessions.width + 1] as Cell)
           const isSeenToday = seen !== undefined && seen >= startOfDay(now)
           if (patch.userId !== undefined || !isSeenToday) await sql.change([seenUser(user)])
