@@ -44,7 +44,7 @@ describe("authwire events tail", () => {
     const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
     expect(all.lines()).toEqual([
       expect.stringMatching(new RegExp(`^${time}  \\d+  user\\.created  user=before$`)),
-      expect.stringMatching(new RegExp(`^${time}  \\d+  user\\.created  user=a\\?\\[2J$`)),
+      expect.stringMatching(new RegExp(`^${time}  \\d+  user\\.created  user=a\\\\u001b\\[2J$`)),
       expect.stringMatching(new RegExp(`^${time}  \\d+  user\\.deleted  user=before$`)),
     ])
     expect(await all.end()).toBe(0)

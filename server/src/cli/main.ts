@@ -2,6 +2,7 @@ import { createRequire } from "node:module"
 import { ConfigurationError } from "../errors/configuration-error.js"
 import { StartError } from "../errors/start-error.js"
 import { type CommandOutput, commandOutput, OutputClosedError } from "./commands/output.js"
+import { printable } from "./printable.js"
 import { runProgram } from "./program.js"
 
 /** Runs the command `authwire` in this process. Resolves to the exit code, see execute. */
@@ -35,9 +36,8 @@ export async function execute(
     return exitCode
   } catch (error) {
     if (!(error instanceof ConfigurationError || error instanceof StartError)) throw error
-    // An id in the message was chosen by a caller. It must neither control the terminal nor begin another line.
-    const message = error.message.replaceAll(/\p{Cc}/gu, "?")
-    if (!(error instanceof OutputClosedError)) output.say(`authwire: ${message}\n`)
+    // An id in the message was chosen by a caller. It must not begin another line.
+    if (!(error instanceof OutputClosedError)) output.say(`authwire: ${printable(error.message)}\n`)
     return error instanceof ConfigurationError ? 2 : 1
   }
 }

@@ -2,6 +2,7 @@ import { eventFeed } from "../../events/feed.js"
 import { watch } from "../../events/watch.js"
 import { databaseClock, eventStore } from "../../store/sql/index.js"
 import type { StoredEvent } from "../../store/types.js"
+import { printable } from "../printable.js"
 import type { Work } from "./output.js"
 import { stopSignal } from "./stop-signal.js"
 import { requireTenant, withDatabase } from "./with-database.js"
@@ -46,9 +47,9 @@ export const tailEvents: Work<"events tail"> = async (configuration, { print }) 
   )
 }
 
-/** Formats an event as one line. No id, which callers choose, can control the terminal. */
+/** Formats an event as one line. */
 function lineOf({ created, sequence, kind, userId, sessionId, provider }: StoredEvent): string {
   const ids = { user: userId, session: sessionId, provider }
   const named = Object.entries(ids).flatMap(([name, id]) => (id === undefined ? [] : `${name}=${id}`))
-  return [created.toISOString(), sequence, kind, ...named].join("  ").replaceAll(/\p{Cc}/gu, "?")
+  return printable([created.toISOString(), sequence, kind, ...named].join("  "))
 }

@@ -4,6 +4,7 @@ import Table from "cli-table3"
 import type { Configuration } from "../../config/configuration.js"
 import type { Command } from "../../config/option.js"
 import { StartError } from "../../errors/start-error.js"
+import { printable, printableLines } from "../printable.js"
 
 export interface CommandOutput {
   /** Writes the result. Rejects with StartError if it cannot; then a command that did not wait fails at its end. */
@@ -22,7 +23,7 @@ export type Work<C extends Command> = (
 /** The error of output whose reader has closed the pipe. It is not reported, because the reader knows. */
 export class OutputClosedError extends StartError {}
 
-/** Opens the output of this process. `printed` resolves when everything is written, and rejects as `print` does. */
+/** Opens the output of this process, which shows no text that controls the terminal. `printed` resolves when everything is written, and rejects as `print` does. */
 export function commandOutput(): CommandOutput & { printed: () => Promise<void> } {
   // Node's own stream of a file ignores that only a part of a text was written.
   const isFile = fstatSync(1).isFile()
@@ -40,12 +41,12 @@ export function commandOutput(): CommandOutput & { printed: () => Promise<void> 
   let last = Promise.resolve()
   return {
     print(text) {
-      last = last.then(() => write(text))
+      last = last.then(() => write(printableLines(text)))
       last.catch(() => {})
       return last
     },
     printed: () => last,
-    say: (text) => void process.stderr.write(text),
+    say: (text) => void process.stderr.write(printableLines(text)),
   }
 }
 
@@ -54,11 +55,11 @@ const noLines = {
   ...{ "bottom-right": "", left: "", "left-mid": "", mid: "", "mid-mid": "", right: "", "right-mid": "", middle: "  " },
 }
 
-/** Formats a table with a heading line. Control characters are replaced, so that no cell can control the terminal. */
+/** Formats a table with a heading line. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const style = { head: [], border: [], "padding-left": 0, "padding-right": 0 }
   const text = new Table({ head: [...head], chars: noLines, style })
-  text.push(...rows.map((cells) => cells.map((cell) => cell.replaceAll(/\p{Cc}/gu, "?"))))
+  text.push(...rows.map((cells) => cells.map(printable)))
   return `${text.toString().replaceAll(/ +$/gm, "")}\n`
 }
 
