@@ -34,39 +34,47 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
   const put = (table: string, column: string, id: string, value: string, key = "id") =>
     tables.query(`UPDATE ${table} SET ${column} = ? WHERE ${key} = ?`, [value, id])
 
-  test.each([`{"${secret}`, `"${secret}"`, `["${secret}"]`, "null", "5", ""])(
-    "a user with extra %j costs only itself",
-    async (value) => {
-      const tenant = `t${Math.random()}`
-      const users = []
-      for (const n of range(20)) users.push(await store.users.create({ tenant }, newUser({ id: `${n}` })))
-      // The last one of a statement, and the last one of a page.
-      for (const id of ["3", "15"]) {
-        await tables.query("UPDATE users SET extra = ? WHERE tenant = ? AND id = ?", [value, tenant, id])
-      }
-      const listed: string[] = []
-      let token: string | undefined
-      do {
-        const page = await store.users.list({ tenant }, {}, { size: 4, token })
-        listed.push(...page.items.map(({ id }) => id))
-        token = page.nextToken
-      } while (token !== undefined)
-      expect(listed.toSorted()).toEqual(
-        users
-          .map(({ id }) => id)
-          .filter((id) => id !== "3" && id !== "15")
-          .toSorted(),
-      )
-      expect(skipped).toContainEqual({ table: "users", column: "extra", id: "3" })
-      const error: Error = await store.users.get({ tenant }, "3").then(
-        () => new Error("none"),
-        (thrown) => thrown,
-      )
-      expect(error.message).toBe("extra of a row of users cannot be read: 3")
-      expect(`${error.stack} ${error.cause}`).not.toContain(secret)
-      expect(await store.users.get({ tenant }, "4")).toEqual(users[4])
-    },
-  )
+  test.each([
+    `{"${secret}`,
+    `"${secret}"`,
+    `["${secret}"]`,
+    "null",
+    "5",
+    "",
+    '{"a":[1e999]}',
+    `{"a":1${"0".repeat(309)}}`,
+    '{"a":"\\ud800"}',
+    '{"\\udc00":1}',
+  ])("a user with extra %j costs only itself", async (value) => {
+    const tenant = `t${Math.random()}`
+    const users = []
+    for (const n of range(20)) users.push(await store.users.create({ tenant }, newUser({ id: `${n}` })))
+    // The last one of a statement, and the last one of a page.
+    for (const id of ["3", "15"]) {
+      await tables.query("UPDATE users SET extra = ? WHERE tenant = ? AND id = ?", [value, tenant, id])
+    }
+    const listed: string[] = []
+    let token: string | undefined
+    do {
+      const page = await store.users.list({ tenant }, {}, { size: 4, token })
+      listed.push(...page.items.map(({ id }) => id))
+      token = page.nextToken
+    } while (token !== undefined)
+    expect(listed.toSorted()).toEqual(
+      users
+        .map(({ id }) => id)
+        .filter((id) => id !== "3" && id !== "15")
+        .toSorted(),
+    )
+    expect(skipped).toContainEqual({ table: "users", column: "extra", id: "3" })
+    const error: Error = await store.users.get({ tenant }, "3").then(
+      () => new Error("none"),
+      (thrown) => thrown,
+    )
+    expect(error.message).toBe("extra of a row of users cannot be read: 3")
+    expect(`${error.stack} ${error.cause}`).not.toContain(secret)
+    expect(await store.users.get({ tenant }, "4")).toEqual(users[4])
+  })
 
   test("a session, an account and an authenticator cost only themselves, in every list", async () => {
     const { id } = await store.users.create(anyone, newUser())

@@ -64,11 +64,21 @@ export function plainZero<Value extends number | null | undefined>(value: Value)
 
 const double = { to: plainZero<number | null>, from: plainZero<number | null> }
 
+/** JSON that may have a number beyond the range of a double, or half of a character. No answer can carry either. */
+const mayBeForeign = /\d[eE]\+?\d{3}|\d{309}|\\u[dD][89a-fA-F]/
+
+function checkPart(name: string, value: unknown): unknown {
+  const isText = typeof value === "string"
+  if (!name.isWellFormed() || (isText && !value.isWellFormed()) || value === Infinity || value === -Infinity)
+    throw new TypeError("the service writes no such JSON")
+  return value
+}
+
 const jsonOf = (isValid: (value: unknown) => boolean = () => true) => ({
   to: (value: unknown) => (value === undefined ? null : jsonText(value as JsonValue)),
   from(text: string | null): unknown {
     if (text === null) return null
-    const value = JSON.parse(text)
+    const value = JSON.parse(text, mayBeForeign.test(text) ? checkPart : undefined)
     if (!isValid(value)) throw new TypeError("the JSON has another form")
     return value
   },
