@@ -1,4 +1,5 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { run } from "@authwire/test-support/processes/server.js"
 import { describe, expect, test } from "@jest/globals"
 import { fillForeignTables, importCase } from "./foreign-tables.js"
 
@@ -71,5 +72,34 @@ describe.each(databaseTargets())("authwire import --delete from %s", (target) =>
     expect(stderr).toContain("all, of sessions (0 in the source, 1 in the tenant, 1 to delete)")
     expect(code).toBe(1)
     expect(await count("sessions")).toBe(1)
+  })
+
+  test("deletes nothing for a view, which may leave rows out, and says of each run that it is one", async () => {
+    await fillForeignTables(at.source, 0, 30)
+    await at.source.query("ALTER TABLE people RENAME TO all_people")
+    await at.source.query("CREATE VIEW people AS SELECT * FROM all_people")
+    const applied = await authwire("--apply")
+    expect(applied.stdout).toMatch(/^note: people is a view: it may not show every row$/m)
+    expect(applied.code).toBe(0)
+    await at.source.query("DROP VIEW people")
+    await at.source.query("CREATE VIEW people AS SELECT * FROM all_people WHERE person_id <> 7")
+    const { stderr, code } = await authwire("--apply", "--delete")
+    expect(stderr).toContain(
+      "--delete: people is a view: it may not show every row: name a source that shows every row, or add --delete-all default",
+    )
+    expect(code).toBe(1)
+    expect(await counts()).toEqual([30, 30, 30])
+    expect((await authwire("--apply", "--delete", "--delete-all=default")).code).toBe(0)
+    expect(await counts()).toEqual([29, 29, 29])
+  })
+
+  test("does not take a database of Authwire without the tenant for a tenant without rows", async () => {
+    await without("< 0")
+    const acme = { ...at.environment(), AUTHWIRE_SOURCE_URL: at.database.url, AUTHWIRE_DATABASE_URL: at.source.url }
+    expect((await run(["migrate", "up"], acme)).code).toBe(0)
+    expect((await run(["tenants", "create", "acme"], acme)).code).toBe(0)
+    const { stderr, code } = await run(["import", "--from=authwire", "--tenant=acme", "--apply", "--delete"], acme)
+    expect(stderr).toContain("--url: there is no tenant acme")
+    expect(code).toBe(1)
   })
 })

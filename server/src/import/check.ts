@@ -1,5 +1,6 @@
 import { type BulkName, type BulkRows, bulkNames } from "../store/sql/index.js"
 import { Claims, type Target } from "./claims.js"
+import { requireAll } from "./counts.js"
 import { Digests, firstOf } from "./digests.js"
 import { type Finding, Findings } from "./findings.js"
 import { ahead, digestOf, foldedDigest, type ImportSource, type Item, keyDigest, type Page } from "./item.js"
@@ -30,6 +31,8 @@ export interface CheckOptions {
   onFinding?: ((finding: Finding) => void) | undefined
   /** Called after each page with its number of rows. Some tables are read twice. */
   onRows?: ((count: number) => void) | undefined
+  /** The numbers of rows that the source counted before. Without them, the check does not find that it shows fewer. */
+  counted?: Readonly<Record<BulkName, number>> | undefined
   /** The tenant into which the rows will be copied. Without it, the rows are only compared with each other. */
   target?: Target | undefined
 }
@@ -49,7 +52,7 @@ export async function check(source: ImportSource, options: CheckOptions = {}): P
 async function checkInto(
   digests: Digests,
   source: ImportSource,
-  { onFinding, onRows = () => {}, target }: CheckOptions,
+  { onFinding, onRows = () => {}, counted, target }: CheckOptions,
 ): Promise<Check> {
   const findings = new Findings(onFinding)
   const counts = () => Object.fromEntries(bulkNames.map((name) => [name, 0])) as Record<BulkName, number>
@@ -190,6 +193,9 @@ async function checkInto(
       const items = page.items(false)
       if (examine(name, items) && page.digest !== undefined) sound[name].add(page.digest)
       await claims.add(items)
+    }
+    if (counted !== undefined) {
+      await requireAll(source, name, { counted: counted[name], read: accepted[name] + skipped[name] })
     }
     await findRepeated(name)
     rejectTaken(name, claims)

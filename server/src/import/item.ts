@@ -47,6 +47,8 @@ export interface Page<Row> {
 export interface ImportSource {
   /** Messages about the database as a whole. */
   readonly notes: readonly string[]
+  /** Why the database may not show every row. Default: nothing is known that would hide one. */
+  readonly doubts?: readonly string[]
   count(name: BulkName): Promise<number>
   /** Reads the rows of a table, one page at a time. The order is always the same. */
   pages<N extends BulkName>(name: N): AsyncIterable<Page<BulkRows[N]>>

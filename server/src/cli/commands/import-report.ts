@@ -8,7 +8,7 @@ import { table } from "./output.js"
 
 /** Formats the report of a dry run: the number of rows, the findings with the first rows of each kind, and the conversions. */
 export function checkReport(
-  { notes }: ImportSource,
+  { notes, doubts = [] }: ImportSource,
   { findings, accepted }: Check,
   rows: Record<string, number>,
 ): string {
@@ -33,7 +33,7 @@ export function checkReport(
     ...(found.length === 0 ? [] : ["\n", table(["", "rows", "of", "what"], found)]),
     ...(examples.length === 0 ? [] : ["\n", table(["what", "row", "why"], examples)]),
     ...(conversions.length === 0 ? [] : ["\n", table(["values", "of", "conversion", "first"], conversions)]),
-    ...(notes.length === 0 ? [] : ["\n", ...notes.map((note) => `note: ${note}\n`)]),
+    ...[...doubts, ...notes].map((note, index) => `${index === 0 ? "\n" : ""}note: ${note}\n`),
   ].join("")
 }
 

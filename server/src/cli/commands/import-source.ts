@@ -16,9 +16,9 @@ import type { ImportSource } from "../../import/item.js"
 import { noMapping, readMapping } from "../../import/peer/mapping.js"
 import { openSource } from "../../import/peer/open.js"
 import { peerSource } from "../../import/peer/peer-source.js"
-import { bulkNames, type Database } from "../../store/sql/index.js"
+import { type BulkName, bulkNames, type Database } from "../../store/sql/index.js"
 import { withProgress } from "./progress.js"
-import { requireReadableTexts, withStartError } from "./with-database.js"
+import { hasTenant, requireReadableTexts, withStartError } from "./with-database.js"
 
 type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
 
@@ -45,12 +45,16 @@ export async function openImportSource(
     }
     const database = await openAuthwireSource(there, log)
     try {
-      await withStartError("--url", () => requireReadableTexts(database, "--url"), "", "--url")
+      const read = async () => {
+        await requireReadableTexts(database, "--url")
+        if (!(await hasTenant(database, tenant))) throw new StartError(`--url: there is no tenant ${tenant}`)
+        return authwireSource(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
+      }
+      return await withStartError("--url", read, "", "--url")
     } catch (error) {
       await database.close()
       throw error
     }
-    return authwireSource(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
   }
   const names = mapping === undefined ? noMapping : readMapping(mapping)
   const source = await openSource(url, (parameters) =>
@@ -88,7 +92,7 @@ export async function checkImportSource(
   report: string | undefined,
   options: Pick<CheckOptions, "target">,
 ): Promise<{ check: Check; rows: Record<string, number>; total: number }> {
-  const rows: Record<string, number> = {}
+  const rows = {} as Record<BulkName, number>
   for (const name of bulkNames) rows[name] = await source.count(name)
   const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const file = report === undefined ? undefined : openReport(report)
@@ -96,7 +100,9 @@ export async function checkImportSource(
     if (file !== undefined) writeSync(file, `${JSON.stringify(finding)}\n`)
   }
   try {
-    const checked = await withProgress("reading  ", total, (onRows) => check(source, { ...options, onFinding, onRows }))
+    const checked = await withProgress("reading  ", total, (onRows) =>
+      check(source, { ...options, counted: rows, onFinding, onRows }),
+    )
     for (const conversion of checked.findings.conversions()) onFinding({ kind: "conversion", ...conversion })
     return { check: checked, rows, total }
   } finally {

@@ -1,6 +1,7 @@
 import { encryptionKeys } from "../../bootstrap/database.js"
 import { withDevSecret } from "../../bootstrap/dev-folder.js"
 import type { Configuration } from "../../config/configuration.js"
+import { StartError } from "../../errors/start-error.js"
 import type { Check } from "../../import/check.js"
 import { copy } from "../../import/copy.js"
 import { refusedDeletion } from "../../import/deletions.js"
@@ -29,12 +30,21 @@ export async function importPeer(configuration: Configuration<"import">, output:
       await requireReadableTexts(database)
       const source = await openImportSource(complete, log)
       try {
+        requireWhole(source, complete)
         return await importFrom(source, database, complete, output)
       } finally {
         await source.close()
       }
     },
     { what: "import" },
+  )
+}
+
+/** Throws StartError if rows are to be deleted for a source that may not show every row. */
+function requireWhole({ doubts = [] }: ImportSource, configuration: Configuration<"import">) {
+  if (!configuration.delete || configuration.deleteAll !== undefined || doubts.length === 0) return
+  throw new StartError(
+    `--delete: ${doubts.join("; ")}: name a source that shows every row, or add --delete-all ${configuration.tenant}`,
   )
 }
 
@@ -61,7 +71,7 @@ async function importFrom(
     const parts = { source, database, check, total, policy }
     if (!configuration.apply) await preview(parts, configuration, output)
     const { tenant } = configuration
-    if (configuration.delete && configuration.deleteAll !== tenant) {
+    if (configuration.delete && configuration.deleteAll === undefined) {
       const refusal = refusedDeletion(await copying(parts, configuration).work.surplus(), rows)
       if (refusal !== undefined) {
         say(`${refusal}: if the source shows all that it has, add --delete-all ${tenant}; nothing was written\n`)

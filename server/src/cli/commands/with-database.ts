@@ -40,10 +40,15 @@ export async function withStartError<T>(
   }
 }
 
+/** Returns whether the database has a tenant of this name. Throws StartError. */
+export async function hasTenant(database: Database, tenant: string): Promise<boolean> {
+  const all = await withStartError("the database", () => tenantStore(database).list({}))
+  return all.some(({ name }) => name === tenant)
+}
+
 /** Throws StartError if the database has no tenant of this name. */
 export async function requireTenant(database: Database, tenant: string): Promise<void> {
-  const all = await withStartError("the database", () => tenantStore(database).list({}))
-  if (all.some(({ name }) => name === tenant)) return
+  if (await hasTenant(database, tenant)) return
   throw new StartError(`there is no tenant ${tenant}: create it with: authwire tenants create ${tenant}`)
 }
 

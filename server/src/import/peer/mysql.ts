@@ -1,5 +1,6 @@
 import { createConnection, type RowDataPacket, type TypeCast } from "mysql2/promise"
 import { connectionOptions, type ServerLocation } from "../../store/sql/index.js"
+import { replicaDoubt } from "../replica.js"
 import {
   type Dialect,
   pageStatement,
@@ -41,7 +42,13 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
         ({ name }) => String(name),
       ),
 
+    replica: () => replicaDoubt("mysql", rows),
+
     async describe(name) {
+      const [relation] = await rows(
+        "SELECT TABLE_TYPE AS type FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?",
+        [name],
+      )
       const columns = await rows(
         `SELECT COLUMN_NAME AS name, COLUMN_TYPE AS type, CHARACTER_MAXIMUM_LENGTH AS length, COLLATION_NAME AS collation
            FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
@@ -64,6 +71,7 @@ export async function mysqlSource(location: ServerLocation): Promise<Source> {
       return {
         name,
         key,
+        otherKind: relation?.type === "VIEW" ? "view" : undefined,
         columns: columns.map((row) => ({
           name: String(row.name),
           type: String(row.type).toLowerCase(),

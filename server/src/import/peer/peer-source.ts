@@ -53,6 +53,12 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
       `--mapping: columns.accounts.type: ${clash.name} is a column of the users, and cannot be in values`,
     )
   }
+  if (source.schema !== undefined) notes.push(`the tables are those of the schema ${source.schema}`)
+  const replica = await source.replica?.()
+  const doubts = replica === undefined ? [] : [replica]
+  for (const { table } of plans.values()) {
+    if (table.otherKind !== undefined) doubts.push(`${table.name} is a ${table.otherKind}: it may not show every row`)
+  }
   const folding: string[] = []
   for (const [name, { table, columns, decided }] of plans) {
     const keys = columns.filter(({ field, folds }) => folds && field !== undefined && keyFields[name].includes(field))
@@ -77,6 +83,7 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
 
   return {
     notes,
+    doubts,
 
     async count(name) {
       const plan = plans.get(name)

@@ -1,6 +1,8 @@
 import { Client } from "pg"
 import { parse as parseArray } from "postgres-array"
+import { StartError } from "../../errors/start-error.js"
 import { clientConfig, type PostgresLocation } from "../../store/sql/index.js"
+import { replicaDoubt } from "../replica.js"
 import { type Dialect, pageStatement, pagingKey, repeatedStatement, type Source } from "./source.js"
 import { decoded, isBroken } from "./values.js"
 
@@ -14,9 +16,18 @@ const settings = [
   "row_security = off",
 ]
 
+/** The kinds of relations that can be read like a table, and what those are that are none. */
+const kinds: Readonly<Record<string, string | undefined>> = {
+  r: undefined,
+  p: undefined,
+  f: "foreign table",
+  v: "view",
+  m: "materialized view",
+}
+
 /**
- * Opens a PostgreSQL database. The tables are those of the URL's `schema`, else of the first schema of the role's
- * `search_path`. Everything is read in one transaction, and nothing is set beyond it: behind a pooler the connection is
+ * Opens a PostgreSQL database. The tables are those of the URL's `schema`, else of the first schema of its or the role's
+ * `search_path`. That of the role may differ from the application's, so a table that other schemas have too is refused. Everything is read in one transaction, and nothing is set beyond it: behind a pooler the connection is
  * the application's afterwards.
  */
 export async function postgresSource(location: PostgresLocation): Promise<Source> {
@@ -44,25 +55,49 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
   for (const setting of settings) await client.query(`SET LOCAL ${setting}`)
   const schema = location.schema ?? String((await rows("SELECT current_schema()"))[0]?.[0] ?? "public")
+  const isChosen =
+    location.schema !== undefined ||
+    (await rows("SELECT source FROM pg_settings WHERE name = 'search_path'"))[0]?.[0] === "client"
   // In this encoding the server has not checked its text, and would reject what is not UTF-8. So it sends bytes.
   const isUnchecked = (await rows("SHOW server_encoding"))[0]?.[0] === "SQL_ASCII"
   const selected = (column: string) => {
     const cell = dialect.quote(column)
     return isUnchecked ? `CASE WHEN ${cell} IS NOT NULL THEN convert_to(concat(${cell}), 'SQL_ASCII') END` : cell
   }
+
+  /** Throws StartError if the table may be another one: nobody has chosen the schema, and several have one of this name. */
+  async function requireChosen(name: string) {
+    if (isChosen) return
+    const others = await rows(
+      `SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE c.relname = $1 AND n.nspname <> $2 AND c.relkind = ANY ($3)
+           AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' ORDER BY 1`,
+      [name, schema, Object.keys(kinds)],
+    )
+    if (others.length === 0) return
+    throw new StartError(
+      `--url: there is a table ${name} in the schema ${schema}, and also in ${others.join(", ")}: say which one the application ` +
+        `uses, with the parameter schema of the URL, such as ?schema=${encodeURIComponent(schema)}`,
+    )
+  }
   const qualified = (name: string) => `${dialect.quote(schema)}.${dialect.quote(name)}`
 
   return {
+    schema,
+    replica: () => replicaDoubt("postgres", rows),
+
     tables: async () =>
       (
         await rows(
           `SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = $1 AND c.relkind IN ('r', 'p', 'f', 'v', 'm')`,
-          [schema],
+             WHERE n.nspname = $1 AND c.relkind = ANY ($2)`,
+          [schema, Object.keys(kinds)],
         )
       ).map(([name]) => String(name)),
 
     async describe(name) {
+      await requireChosen(name)
+      const [[kind] = []] = await rows("SELECT relkind FROM pg_class WHERE oid = $1::regclass", [qualified(name)])
       const columns = await rows(
         `SELECT a.attname, format_type(a.atttypid, a.atttypmod), l.collisdeterministic
            FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation
@@ -88,6 +123,7 @@ export async function postgresSource(location: PostgresLocation): Promise<Source
       return {
         name,
         key,
+        otherKind: kinds[String(kind)],
         columns: columns.map(([column, type, isDeterministic]) => ({
           name: String(column),
           type: String(type),

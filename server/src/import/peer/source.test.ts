@@ -148,14 +148,10 @@ if (databaseTargets().includes("sqlite")) {
 
 if (databaseTargets().includes("postgres")) {
   describe("the schema of a PostgreSQL source", () => {
-    const inSchemas = async () => {
+    const inSchemas = async (ids: Record<string, number>) => {
       const database = await createDatabase("postgres")
       later(() => database.drop())
-      for (const [schema, id] of [
-        ["public", 1],
-        ["t2", 2],
-        ["role's", 3],
-      ] as const) {
+      for (const [schema, id] of Object.entries(ids)) {
         await database.query(`CREATE SCHEMA IF NOT EXISTS "${schema}"`)
         await database.query(`CREATE TABLE "${schema}".things (id int PRIMARY KEY)`)
         await database.query(`INSERT INTO "${schema}".things VALUES (${id})`)
@@ -170,9 +166,10 @@ if (databaseTargets().includes("postgres")) {
     }
 
     test("is the one of the URL, else the first of the search_path", async () => {
-      const { url } = await inSchemas()
+      const { url } = await inSchemas({ public: 1, t2: 2, "role's": 3 })
       const and = url.includes("?") ? "&" : "?"
-      expect(await idIn(url)).toBe(1)
+      await expect(idIn(url)).rejects.toThrow("there is a table things in the schema public, and also in role's, t2")
+      expect(await idIn((await inSchemas({ public: 1 })).url)).toBe(1)
       expect(await idIn(`${url}${and}schema=t2`)).toBe(2)
       const options = encodeURIComponent(`-c search_path="role's"`)
       expect(await idIn(`${url}${and}options=${options}`)).toBe(3)

@@ -19,6 +19,8 @@ export interface SourceColumn {
 export interface SourceTable {
   name: string
   columns: SourceColumn[]
+  /** What it is instead of a table, such as `view`: it may not show every row. */
+  otherKind?: string | undefined
   /** Columns that are unique together and never null. Rows are paged by them. Empty for a view, and if there are none. */
   key: string[]
 }
@@ -27,6 +29,10 @@ export interface SourceTable {
 export interface Source {
   /** Returns the names of the tables and views. */
   tables(): Promise<string[]>
+  /** The schema that has the tables, if the database has several. */
+  readonly schema?: string
+  /** Returns why the database may not have every row. Undefined if nothing is known of the kind. */
+  replica?(): Promise<string | undefined>
   describe(table: string): Promise<SourceTable>
   count(table: string): Promise<number>
   /** Whether the columns are unique together and never null in a table or view. */

@@ -68,6 +68,7 @@ export async function sqliteSource(path: string): Promise<Source> {
       return {
         name,
         key: type === "view" ? [] : key,
+        otherKind: type === "view" ? "view" : undefined,
         columns: columns.map((column) => ({
           name: String(column.name),
           type: String(column.type).toLowerCase(),
