@@ -1,4 +1,6 @@
-import { createServer, request, type Server } from "node:http"
+import { once } from "node:events"
+import { Agent, createServer, request, type Server } from "node:http"
+import { connect } from "node:net"
 import { type Console, startConsole } from "@authwire/console"
 import { listen } from "@authwire/test-support/connections/free-port.js"
 import { until } from "@authwire/test-support/until.js"
@@ -96,6 +98,38 @@ describe("the console's access", () => {
     expect(keys).toEqual(["once"])
     expect(authorization).toEqual([`Bearer ${apiKey}`])
     expect(JSON.stringify([files, called])).not.toContain(apiKey)
+  })
+
+  test("its page can be loaded again at every user, whatever the id has in it", async () => {
+    const { cookie } = await open()
+    for (const path of ["/users/a.b", "/users/ann%40example.com", "/users/x.js", "/users/%"]) {
+      const { status, headers } = await send(path, { headers: { cookie } })
+      expect([path, status, headers["content-type"]]).toEqual([path, 200, "text/html; charset=utf-8"])
+    }
+    expect((await send("/assets/none.js", { headers: { cookie } })).status).toBe(404)
+  })
+
+  test("connections without the cookie do not keep out who has it", async () => {
+    const { cookie } = await open()
+    const { hostname, port } = new URL(opened.url)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const { host } = new URL(opened.url)
+    const loaded = () =>
+      new Promise<unknown>((resolve, reject) => {
+        const asked = request({ hostname, port, path: "/", headers: { host, cookie }, agent }, (response) => {
+          response.resume().once("end", () => resolve([response.statusCode, asked.reusedSocket]))
+        })
+        asked.on("error", reject).end()
+      })
+    expect(await loaded()).toEqual([200, false])
+    const idle = Array.from({ length: 150 }, () => connect(Number(port), hostname).on("error", () => {}))
+    await Promise.all(idle.map((socket) => once(socket, "connect")))
+    await until(() => idle.filter(({ closed }) => closed).length >= 100)
+    // Neither an open connection nor a new one.
+    expect(await loaded()).toEqual([200, true])
+    expect((await send("/", { headers: { cookie } })).status).toBe(200)
+    agent.destroy()
+    for (const socket of idle) socket.destroy()
   })
 
   test.each<[string, string, Record<string, string>]>([

@@ -48,6 +48,15 @@ const pages: Readonly<Record<string, { scope?: string; View: () => JSX.Element }
   "/tenants": { scope: "tenants:read", View: Tenants },
 }
 
+/** Decodes an id in an address. Empty if somebody has typed what is none. */
+function idIn(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return ""
+  }
+}
+
 /** What the address names. */
 function View() {
   const can = useCan()
@@ -57,8 +66,8 @@ function View() {
     const find = (selector: string) => document.querySelector<HTMLElement>(selector)
     ;(find("main [data-focus]") ?? find("main h1"))?.focus()
   }, [path])
-  const user = /^\/users\/([^/]+)$/.exec(path)?.[1]
-  if (user !== undefined && can("users:read")) return <User key={user} id={decodeURIComponent(user)} />
+  const user = idIn(/^\/users\/([^/]+)$/.exec(path)?.[1] ?? "")
+  if (user !== "" && can("users:read")) return <User key={user} id={user} />
   const page = pages[path]
   if (page === undefined) return <Nothing>There is no such page.</Nothing>
   if (page.scope !== undefined && !can(page.scope))

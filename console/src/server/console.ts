@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
 import { access } from "./access.js"
 import { keyTenantCheck } from "./key-tenant.js"
 import { pageFiles } from "./page-files.js"
@@ -49,6 +49,7 @@ export async function startConsole({ port = 0, onAddress, ...service }: ConsoleO
     answer(request, response).catch(() => response.destroy())
   })
   server.maxConnections = 100
+  const strangers = limitStrangers(server)
   server.headersTimeout = 10_000
   // The page has a few requests at a time, and one stream.
   server.requestTimeout = 60_000
@@ -73,13 +74,15 @@ export async function startConsole({ port = 0, onAddress, ...service }: ConsoleO
         "Open the address that the console has printed in its terminal. Each address works once.",
       )
     }
+    strangers.delete(request.socket)
     if (request.method === "POST" && pathname.startsWith("/rpc/")) {
       if (!gate.isPage(request)) return end(response, 403, "Open a new address from the terminal.")
       return forward({ ...service, objection }, pathname.slice("/rpc/".length), request, response)
     }
     if (request.method !== "GET") return end(response, 405, "Method not allowed.")
     if (pathname === "/status") return end(response, 200, JSON.stringify(await readiness(service)), "application/json")
-    const file = files.get(pathname) ?? (pathname.includes(".") ? undefined : files.get("/index.html"))
+    // The address of a view may have any name in it, as that of a user with the id a.b.
+    const file = files.get(pathname) ?? (pathname.startsWith("/assets/") ? undefined : files.get("/index.html"))
     if (file === undefined) return end(response, 404, "Not found.")
     end(response, 200, file.content, file.type)
   }
@@ -93,6 +96,21 @@ export async function startConsole({ port = 0, onAddress, ...service }: ConsoleO
         server.closeAllConnections()
       }),
   }
+}
+
+/** The most connections that have not shown the cookie. With more, the oldest is closed, so that they keep nobody out. */
+const maxStrangers = 50
+
+/** Returns the connections that have not shown the cookie, the oldest first. */
+function limitStrangers(server: Server): Set<Socket> {
+  const strangers = new Set<Socket>()
+  server.on("connection", (socket) => {
+    const [oldest] = strangers
+    if (strangers.size >= maxStrangers) oldest?.destroy()
+    strangers.add(socket)
+    socket.once("close", () => strangers.delete(socket))
+  })
+  return strangers
 }
 
 function end(response: ServerResponse, status: number, content: string | Buffer, type = "text/plain; charset=utf-8") {
