@@ -21,7 +21,7 @@ describe.each(databaseTargets())("authwire export and other commands that only r
         .split("\n")
         .map((line) => JSON.parse(line))
     const rows = await lines()
-    expect(rows).toHaveLength(3 * 620)
+    expect(rows).toHaveLength(3 * 620 + 1)
     expect(rows.find(({ table, providerAccountId }) => table === "accounts" && providerAccountId === "g0")).toEqual({
       table: "accounts",
       userId: "0",

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 
-export const adapters = ["prisma", "drizzle", "typeorm", "kysely", "sequelize"] as const
+export const adapters = ["prisma", "drizzle", "typeorm", "kysely", "sequelize", "pg", "jsonl"] as const
 
 export type AdapterName = (typeof adapters)[number]
 

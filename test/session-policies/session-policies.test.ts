@@ -145,7 +145,7 @@ describe("the session policy of a tenant", () => {
       updateMask: everyRule,
     })
     const line = { table: "sessionPolicies", maxAge: 90 * day * 1000, maxSessions: 5, atLimit: "reject_new" }
-    expect(JSON.parse((await exported()).stdout.trim().split("\n").at(-1) ?? "")).toEqual(line)
+    expect(JSON.parse((await exported()).stdout.trim().split("\n").at(-2) ?? "")).toEqual(line)
     const rules = "max age 90d, max sessions 5, at limit reject-new"
     const dry = await imported()
     expect(dry.stdout).toContain(`\nsession policy: to become ${rules}; the tenant has none\n`)

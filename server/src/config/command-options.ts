@@ -59,7 +59,7 @@ export const commandOptions = {
   },
   from: {
     value: choice(importSources, "ADAPTER"),
-    help: "The kind of the source database: that of an Auth.js adapter, or another Authwire database.",
+    help: "The kind of the source: the database of an Auth.js adapter, another Authwire database, or files of JSON lines.",
     commands: ["import", "doctor"],
   },
   url: {
@@ -67,7 +67,7 @@ export const commandOptions = {
     // A variable that was set for an import does not disturb a later command without --from.
     when: ({ from }) => from !== undefined,
     value: text("URL"),
-    help: "The source database, which is read and never written: mysql://USER:PASSWORD@HOST:PORT/DATABASE, mariadb://…, postgresql://…, sqlite:FILE or file:FILE.",
+    help: "The source database, which is read and never written: mysql://USER:PASSWORD@HOST:PORT/DATABASE, mariadb://…, postgresql://…, sqlite:FILE or file:FILE. For jsonl: a file of authwire export, or a folder of mongoexport.",
     commands: ["import", "doctor"],
   },
   mapping: {

@@ -1,5 +1,5 @@
 /** The adapters of Auth.js and next-auth 4 whose tables can be imported. */
-export const peers = ["prisma", "drizzle", "typeorm", "kysely", "sequelize"] as const
+export const peers = ["prisma", "drizzle", "typeorm", "kysely", "sequelize", "pg", "jsonl"] as const
 
 export type Peer = (typeof peers)[number]
 

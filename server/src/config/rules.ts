@@ -77,7 +77,11 @@ function checkDatabasePassword(parsed: ParsedOptions): void {
     throw wrong(parsed, name, "must not be combined with --database-password-command")
   }
   if (isFile(databaseUrl)) throw wrong(parsed, name, "needs a database server, and SQLite has no password")
-  if ([databaseUrl, databaseReadUrl].some((url) => url !== undefined && /^\w+:\/\/[^/@?#]*:[^/@?#]+@/.test(url))) {
+  if (
+    [databaseUrl, databaseReadUrl].some(
+      (url) => url !== undefined && /^\w+:\/\/[^/@?#]*:[^/@?#]+@|[?&]password=./.test(url),
+    )
+  ) {
     throw wrong(parsed, name, "must not be combined with a password in --database-url or --database-read-url")
   }
 }
@@ -172,7 +176,7 @@ function checkImport(parsed: ParsedOptions): void {
   }
   if (from === undefined && url !== undefined)
     throw wrong(parsed, "url", "needs --from, the kind of the source database")
-  if (url !== undefined) kindOf(parsed, "url", url)
+  if (url !== undefined && from !== "jsonl") kindOf(parsed, "url", url)
   if (command === "import" && url === values.databaseUrl) {
     throw wrong(parsed, "url", "must be another database than --database-url")
   }

@@ -20,15 +20,19 @@ export const exportTenant: Work<"export"> = async (given, { print }) => {
         encryptionKeys: encryptionKeys(configuration),
         withoutRevoked: true,
       })
+      const counts = Object.fromEntries(bulkNames.map((name) => [name, 0])) as Record<BulkName, number>
       for (const name of bulkNames) {
         for await (const rows of tables[name].pages()) {
           const lines = rows.map((row) => exportLine(name, row, withSecrets))
           // Waits for a slow reader. Otherwise unread output would accumulate in memory.
           await print(lines.join(""))
+          counts[name] += rows.length
         }
       }
       const policy = await sessionPolicyStore(database).get({ tenant })
       if (Object.keys(policy).length > 0) await print(policyLine(policy))
+      // Whoever reads a part of the export knows that it is one.
+      await print(`${JSON.stringify({ table: "end", ...counts })}\n`)
     },
     { what: "export" },
   )
@@ -57,7 +61,8 @@ function exportLine(table: BulkName, row: BulkRows[BulkName], withSecrets: boole
     table,
     ...(tokenHash && { tokenSha256: tokenHash.toString("hex") }),
     ...Object.fromEntries(kept),
-    ...(withSecrets && privateExtra !== undefined && { privateExtra: JSON.parse(privateExtra) }),
+    // Also if there are none, so that an import knows that none were left out.
+    ...(withSecrets && table === "users" && { privateExtra: JSON.parse(privateExtra ?? "{}") }),
   }
   return `${JSON.stringify(line)}\n`
 }

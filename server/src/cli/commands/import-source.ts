@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from "node:fs"
+import { closeSync, openSync, statSync, writeSync } from "node:fs"
 import type { Logger } from "pino"
 import {
   type DatabaseConfiguration,
@@ -13,9 +13,12 @@ import { authwireSource } from "../../import/authwire-source.js"
 import { type Check, type CheckOptions, check } from "../../import/check.js"
 import type { ConversionSummary, Finding } from "../../import/findings.js"
 import type { ImportSource } from "../../import/item.js"
+import { collectionsSource } from "../../import/jsonl/collections.js"
+import { exportSource } from "../../import/jsonl/export-source.js"
 import { noMapping, readMapping } from "../../import/peer/mapping.js"
 import { openSource } from "../../import/peer/open.js"
 import { peerSource } from "../../import/peer/peer-source.js"
+import type { Source } from "../../import/peer/source.js"
 import { type BulkName, bulkNames, type Database } from "../../store/sql/index.js"
 import { withProgress } from "./progress.js"
 import { hasTenant, requireReadableTexts, withStartError } from "./with-database.js"
@@ -56,18 +59,28 @@ export async function openImportSource(
       throw error
     }
   }
+  if (from === "jsonl" && isFile(url)) return exportSource(url, tenant)
   const names = mapping === undefined ? noMapping : readMapping(mapping)
-  const source = await openSource(url, (parameters) =>
-    log.warn({ parameters }, "these parameters of --url have no effect"),
-  ).catch((error: unknown) => {
-    if (error instanceof ConfigurationError || error instanceof StartError) throw error
-    throw ofSource(openingError(url, error))
-  })
+  const source = from === "jsonl" ? collectionsSource(url) : await openPeer(url, log)
   try {
     return await withStartError("--url", () => peerSource(source, { peer: from, mapping: names, tenant }), "", "--url")
   } catch (error) {
     await source.close()
     throw error
+  }
+}
+
+function isFile(path: string): boolean {
+  return orStartError(`--url: cannot read ${path}`, () => statSync(path)).isFile()
+}
+
+/** Opens the database of another adapter. */
+async function openPeer(url: string, log: Logger): Promise<Source> {
+  try {
+    return await openSource(url, (parameters) => log.warn({ parameters }, "these parameters of --url have no effect"))
+  } catch (error) {
+    if (error instanceof ConfigurationError || error instanceof StartError) throw error
+    throw ofSource(openingError(url, error))
   }
 }
 

@@ -109,13 +109,13 @@ describe.each(databaseTargets())("the digests that %s computes", (target) => {
       const page = await source.page(one, undefined, 10)
       if (column.isOpaque) continue
       const [cells = []] = page.rows
-      const [digest] = await page.digests()
+      const [digest] = (await page.digests?.()) ?? []
       if (digest !== rowDigest([column], cells)) differ.push([column.type, cells[0]])
     }
     expect(differ).toEqual([])
     const { rows, digests } = await source.page(table, undefined, 10)
     const [cells = []] = rows
-    const [digest] = await digests()
+    const [digest] = (await digests?.()) ?? []
     expect(digest).toBe(rowDigest(table.columns, cells))
   })
 

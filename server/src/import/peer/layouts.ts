@@ -34,6 +34,9 @@ export const layouts: Readonly<Record<Peer, Layout>> = {
   typeorm: entities,
   kysely: models,
   sequelize: entities,
+  pg: { ...entities, verificationTokens: "verification_token" },
+  // The collections of MongoDB's adapter.
+  jsonl: entities,
 }
 
 /** The tables that must exist. The others are missing in applications without e-mail links or passkeys. */

@@ -38,8 +38,13 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
     if (given === null) notes.push(`the mapping says that there are no ${name}: none are imported`)
     else if (found !== undefined) {
       if (found !== table) questions.push(tableQuestion(name, table, almost))
-      const plan = planOf(name, await source.describe(found), mapping, questions)
-      if (questions.length === 0) plans.set(name, await keyed(name, plan))
+      const described = await source.describe(found)
+      // A file without a line has no columns.
+      if (described.columns.length === 0) notes.push(`${found} is empty`)
+      else {
+        const plan = planOf(name, described, mapping, questions)
+        if (questions.length === 0) plans.set(name, await keyed(name, plan))
+      }
     } else if (given !== undefined || requiredTables.includes(name)) questions.push(tableQuestion(name, table))
     else notes.push(`there is no table ${table}: no ${name} are imported`)
   }
@@ -119,7 +124,7 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
     for (let after: unknown[] | undefined; ; ) {
       const page = await source.page(table, after, pageSize)
       yield page
-      if (page.rows.length < pageSize) return
+      if (page.isLast ?? page.rows.length < pageSize) return
       after = page.rows.at(-1)?.slice(table.columns.length)
     }
   }
@@ -152,6 +157,7 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
     const { table, columns } = plan
     for await (const { rows, digests } of rowsOf(plan)) {
       const verify = async () => {
+        if (digests === undefined) return
         const there = await digests()
         const index = rows.findIndex((cells, n) => rowDigest(columns, cells) !== there[n])
         if (index < 0 && there.length === rows.length) return

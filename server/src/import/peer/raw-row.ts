@@ -153,11 +153,10 @@ export class RawRow {
     return value ?? otherwise
   }
 
-  /** Returns the private properties; undefined if no column has any. */
+  /** Returns the private properties; undefined if there are none. */
   privateExtra(): Extra | undefined {
     const entries = this.#entries("private")
-    const hasColumns = this.#columns.some(({ decision }) => decision === "private")
-    return hasColumns || entries.length > 0 ? Object.fromEntries(entries) : undefined
+    return entries.length === 0 ? undefined : Object.fromEntries(entries)
   }
 
   /** Returns the columns that the contract does not name, and the named properties that are null. */
@@ -187,14 +186,15 @@ export class RawRow {
     const entries: [string, JsonValue][] = wanted === "ignore" ? [] : Object.entries(this.#ofUser?.[wanted] ?? {})
     for (const [index, column] of this.#columns.entries()) {
       const { field, decision = "keep", name } = column
+      const cell = this.#cells[index]
       if (field !== undefined) {
-        if (nullable.includes(field) && this.#valueOf(field) === undefined) entries.push([field, null])
+        if (nullable.includes(field) && cell === null) entries.push([field, null])
         continue
       }
-      if (decision !== wanted) continue
+      if (decision !== wanted || cell === undefined) continue
       const value = this.#json(index, name)
       if (value === undefined) continue
-      this.#note(column, name, this.#cells[index], value)
+      this.#note(column, name, cell, value)
       entries.push([name, value])
     }
     return entries

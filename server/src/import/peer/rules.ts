@@ -4,6 +4,7 @@ import {
   CreateUserRequestSchema,
   CreateVerificationTokenRequestSchema,
   LinkAccountRequestSchema,
+  UpdateSessionPolicyRequestSchema,
 } from "@authwire/proto"
 import { create, type DescMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf"
 import { createValidator } from "@bufbuild/protovalidate"
@@ -12,10 +13,20 @@ import { jsonFault } from "../../rpc/json.js"
 import { fromAccount } from "../../services/wire/account.js"
 import { fromAuthenticator } from "../../services/wire/authenticator.js"
 import { fromSession } from "../../services/wire/session.js"
+import { fromSessionPolicy } from "../../services/wire/session-policy.js"
 import { fromUserWithoutEtag } from "../../services/wire/user.js"
 import { fromVerificationToken } from "../../services/wire/verification-token.js"
 import { type BulkName, checkJsonSize } from "../../store/sql/index.js"
-import type { Account, Authenticator, Extra, JsonValue, Session, User, VerificationToken } from "../../store/types.js"
+import type {
+  Account,
+  Authenticator,
+  Extra,
+  JsonValue,
+  Session,
+  SessionPolicy,
+  User,
+  VerificationToken,
+} from "../../store/types.js"
 import { fields } from "./layouts.js"
 
 const validator = createValidator()
@@ -43,6 +54,8 @@ export const brokenRules = {
     ...broken(CreateAuthenticatorRequestSchema, fromAuthenticator(withNamed("authenticators", authenticator))),
     ...brokenJson("extra", authenticator.extra),
   ],
+  sessionPolicy: (policy: SessionPolicy) =>
+    broken(UpdateSessionPolicyRequestSchema, { ...fromSessionPolicy(policy), updateMask: { paths: ["max_age"] } }),
 }
 
 /**

@@ -44,15 +44,18 @@ export interface Source {
 
 export interface SourcePage {
   /**
-   * Each row is a list of cells: first the columns, then the key. Dates are in the database's format, JSON and integers
-   * that Number cannot represent exactly are text.
+   * Each row is a list of cells: first the columns, then the key. Dates are in the database's format or Dates, JSON and
+   * integers that Number cannot represent exactly are text. A document's absent property is undefined.
    */
   rows: unknown[][]
   /**
    * Returns a digest of each row in the state in which it was read (see `rowDigest`). The database computes it in a
-   * statement of its own from the bytes that it holds, so that it does not depend on how its driver reads them.
+   * statement of its own from the bytes that it holds, so that it does not depend on how its driver reads them. Absent for a
+   * file.
    */
-  digests(): Promise<unknown[]>
+  digests?(): Promise<unknown[]>
+  /** Whether no row follows. Default: whether there are fewer than the limit. */
+  isLast?: boolean
 }
 
 /** The syntax of a database. The first parameter has the number 1. */

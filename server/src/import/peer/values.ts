@@ -48,12 +48,13 @@ const [firstSecond, lastSecond] = [946_684_800, 7_258_118_400]
 const dateForm = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d+))?)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?$/i
 
 /**
- * Returns a point in time, to the millisecond. Accepts the database's own date format, ISO 8601, and seconds or
+ * Returns a point in time, to the millisecond. Accepts a Date, the database's own date format, ISO 8601, and seconds or
  * milliseconds since 1970 from the year 2000 to 2200.
  *
  * @param timezone The time zone of dates without one: `Z` or an offset such as `+02:00`.
  */
 export function dateOf(value: unknown, timezone: string): Date | undefined {
+  if (value instanceof Date) return value
   const number = numberOf(value)
   if (number !== undefined) {
     if (number >= firstSecond && number < lastSecond) return new Date(number * 1000)
@@ -96,6 +97,7 @@ function readerOf(type: string): JsonReader {
   }
   return (value) => {
     if (typeof value === "number" || typeof value === "string") return value
+    if (value instanceof Date) return value.toISOString()
     return bytesOf(value)?.toString("base64") ?? (typeof value === "object" ? (value as JsonValue) : undefined)
   }
 }
