@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import http from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
-import { afterEach, expect, test } from "@jest/globals"
+import { afterEach, expect, jest, test } from "@jest/globals"
 import { limits } from "../limits/limits.js"
 import { answerClientErrors, http1Response } from "./response-headers.js"
 
@@ -10,6 +10,7 @@ const malformed = "GET / HTTP/9\r\n\r\n"
 
 const ends: (() => void)[] = []
 afterEach(() => {
+  jest.useRealTimers()
   for (const end of ends.splice(0)) end()
 })
 
@@ -50,6 +51,9 @@ async function open(shouldReconnect?: () => boolean) {
     },
   }
 }
+
+/** Time passes only by `advanceTimersByTime`. */
+const stopClock = () => jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] })
 
 const closed = async (socket: Socket) => socket.closed || (await once(socket, "close"))
 
@@ -95,8 +99,22 @@ test("an answer that ends the connection waits for the rest of its request", asy
 test("an answer that ends the connection does not wait long for the rest of its request", async () => {
   const { send, rest } = await open(() => true)
   const [response] = await send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 6\r\n\r\nabc", 1)
+  stopClock()
   response?.end("early")
+  jest.advanceTimersByTime(limits.lingerHttp1Ms)
   expect(await rest()).toContain("early")
+})
+
+test("a client that stands still for seconds in a request that was answered early keeps its connection", async () => {
+  const { send, received } = await open()
+  const [response] = await send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 6\r\n\r\nabc", 1)
+  stopClock()
+  response?.end("early")
+  await received("early")
+  jest.advanceTimersByTime(4_000)
+  const [, next] = await send(`def${get}`, 2)
+  next?.end("next")
+  await received("next")
 })
 
 test("a malformed request is answered, and the connection is closed", async () => {

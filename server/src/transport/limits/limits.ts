@@ -61,8 +61,12 @@ export const limits = {
   closeMs: 5_000,
   /** How long a stream stays open if it was answered before its request was complete, in milliseconds. */
   lingerMs: 200,
-  /** The same over HTTP/1.1. Longer, because closing the connection loses everything else that the client sends. */
-  lingerHttp1Ms: 1_000,
+  /**
+   * The same over HTTP/1.1. Longer, because closing the connection loses everything else that the client sends, and the
+   * answer if the client has not read it: one on Node that writes to a closed connection fails. On a busy machine it
+   * stands still for more than a second between the header and the body.
+   */
+  lingerHttp1Ms: 5_000,
   /** Bytes of such a request that are still read and discarded over HTTP/2. */
   lingerBytes: 8 * 1024,
   /** The same over HTTP/1.1, where the connection can be used again only if the request is read to its end. */
