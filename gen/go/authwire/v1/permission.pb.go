@@ -46,6 +46,14 @@ var file_authwire_v1_permission_proto_extTypes = []protoimpl.ExtensionInfo{
 		Tag:           "bytes,50054,rep,name=audit_fields",
 		Filename:      "authwire/v1/permission.proto",
 	},
+	{
+		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
+		ExtensionType: (*string)(nil),
+		Field:         50055,
+		Name:          "authwire.v1.shares_limit_of",
+		Tag:           "bytes,50055,opt,name=shares_limit_of",
+		Filename:      "authwire/v1/permission.proto",
+	},
 }
 
 // Extension fields to descriptorpb.MethodOptions.
@@ -66,6 +74,11 @@ var (
 	//
 	// repeated string audit_fields = 50054;
 	E_AuditFields = &file_authwire_v1_permission_proto_extTypes[2]
+	// The method with which this one shares its rate limit, because both answer the same question: `UserService.GetUserByEmail`.
+	// Not set: the method has a limit of its own.
+	//
+	// optional string shares_limit_of = 50055;
+	E_SharesLimitOf = &file_authwire_v1_permission_proto_extTypes[3]
 )
 
 var File_authwire_v1_permission_proto protoreflect.FileDescriptor
@@ -75,7 +88,8 @@ const file_authwire_v1_permission_proto_rawDesc = "" +
 	"\x1cauthwire/v1/permission.proto\x12\vauthwire.v1\x1a google/protobuf/descriptor.proto:6\n" +
 	"\x05scope\x12\x1e.google.protobuf.MethodOptions\x18\x83\x87\x03 \x01(\tR\x05scope::\n" +
 	"\asubject\x12\x1e.google.protobuf.MethodOptions\x18\x84\x87\x03 \x01(\tR\asubject:C\n" +
-	"\faudit_fields\x12\x1e.google.protobuf.MethodOptions\x18\x86\x87\x03 \x03(\tR\vauditFieldsBO\n" +
+	"\faudit_fields\x12\x1e.google.protobuf.MethodOptions\x18\x86\x87\x03 \x03(\tR\vauditFields:H\n" +
+	"\x0fshares_limit_of\x12\x1e.google.protobuf.MethodOptions\x18\x87\x87\x03 \x01(\tR\rsharesLimitOfBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var file_authwire_v1_permission_proto_goTypes = []any{
@@ -85,10 +99,11 @@ var file_authwire_v1_permission_proto_depIdxs = []int32{
 	0, // 0: authwire.v1.scope:extendee -> google.protobuf.MethodOptions
 	0, // 1: authwire.v1.subject:extendee -> google.protobuf.MethodOptions
 	0, // 2: authwire.v1.audit_fields:extendee -> google.protobuf.MethodOptions
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	0, // [0:3] is the sub-list for extension extendee
+	0, // 3: authwire.v1.shares_limit_of:extendee -> google.protobuf.MethodOptions
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	0, // [0:4] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
 }
 
@@ -104,7 +119,7 @@ func file_authwire_v1_permission_proto_init() {
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_permission_proto_rawDesc), len(file_authwire_v1_permission_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   0,
-			NumExtensions: 3,
+			NumExtensions: 4,
 			NumServices:   0,
 		},
 		GoTypes:           file_authwire_v1_permission_proto_goTypes,

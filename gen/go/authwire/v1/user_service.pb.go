@@ -1661,7 +1661,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\baccounts\x18\x03 \x03(\v2\x14.authwire.v1.AccountR\baccounts\x120\n" +
 	"\bsessions\x18\x04 \x03(\v2\x14.authwire.v1.SessionR\bsessions\x12*\n" +
 	"\x06events\x18\x05 \x03(\v2\x12.authwire.v1.EventR\x06events\x12&\n" +
-	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken2\xab\n" +
+	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken2\xe7\n" +
 	"\n" +
 	"\vUserService\x12m\n" +
 	"\n" +
@@ -1678,14 +1678,14 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"DeleteUser\x12\x1e.authwire.v1.DeleteUserRequest\x1a\x1f.authwire.v1.DeleteUserResponse\"\x1c\x9a\xb8\x18\vusers:write\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12\x84\x01\n" +
 	"\vDisableUser\x12\x1f.authwire.v1.DisableUserRequest\x1a .authwire.v1.DisableUserResponse\"2\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\xb2\xb8\x18\x10revoked_sessions\x90\x02\x02\x12m\n" +
 	"\n" +
-	"EnableUser\x12\x1e.authwire.v1.EnableUserRequest\x1a\x1f.authwire.v1.EnableUserResponse\"\x1e\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12]\n" +
-	"\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"\x11\x9a\xb8\x18\n" +
-	"users:read\x90\x02\x01\x12i\n" +
+	"EnableUser\x12\x1e.authwire.v1.EnableUserRequest\x1a\x1f.authwire.v1.EnableUserResponse\"\x1e\x9a\xb8\x18\rusers:disable\xa2\xb8\x18\x02id\xa8\xb8\x18\x01\x90\x02\x02\x12{\n" +
+	"\tListUsers\x12\x1d.authwire.v1.ListUsersRequest\x1a\x1e.authwire.v1.ListUsersResponse\"/\x9a\xb8\x18\n" +
+	"users:read\xba\xb8\x18\x1aUserService.GetUserByEmail\x90\x02\x01\x12i\n" +
 	"\rBatchGetUsers\x12!.authwire.v1.BatchGetUsersRequest\x1a\".authwire.v1.BatchGetUsersResponse\"\x11\x9a\xb8\x18\n" +
-	"users:read\x90\x02\x01\x12`\n" +
+	"users:read\x90\x02\x01\x12~\n" +
 	"\n" +
-	"CountUsers\x12\x1e.authwire.v1.CountUsersRequest\x1a\x1f.authwire.v1.CountUsersResponse\"\x11\x9a\xb8\x18\n" +
-	"users:read\x90\x02\x01\x12b\n" +
+	"CountUsers\x12\x1e.authwire.v1.CountUsersRequest\x1a\x1f.authwire.v1.CountUsersResponse\"/\x9a\xb8\x18\n" +
+	"users:read\xba\xb8\x18\x1aUserService.GetUserByEmail\x90\x02\x01\x12b\n" +
 	"\n" +
 	"ExportUser\x12\x1e.authwire.v1.ExportUserRequest\x1a\x1f.authwire.v1.ExportUserResponse\"\x13\x9a\xb8\x18\fusers:export\x90\x02\x01BO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"

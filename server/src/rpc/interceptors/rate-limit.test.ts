@@ -1,4 +1,4 @@
-import { SessionService, TokenService } from "@authwire/proto"
+import { SessionService, TokenService, UserService } from "@authwire/proto"
 import { Health } from "@authwire/proto/health"
 import type { DescMethod } from "@bufbuild/protobuf"
 import { describe, expect, test } from "@jest/globals"
@@ -80,6 +80,27 @@ describe("rateLimit", () => {
     expect(made(SessionService.method.getSessionAndUser, "k")).toBe(3)
     expect(made(encode, "k")).toBe(1)
     expect(made(decode, "k")).toBe("any")
+  })
+
+  test("methods that answer the same question have one limit together, unless one is given its own", () => {
+    const { getUserByEmail, listUsers, countUsers, getUser } = UserService.method
+    const perSecond = { perSecond: 7, now: () => 0 }
+    const admitted = (overrides: Record<string, number>) => {
+      const { admit } = rateLimit({ ...perSecond, overrides })
+      return [getUserByEmail, listUsers, countUsers, getUser].map((method) => {
+        const take = admit?.(method)
+        for (let count = 0; ; count++) {
+          try {
+            take?.(callOf("k"))
+          } catch {
+            return count
+          }
+        }
+      })
+    }
+    expect(admitted({})).toEqual([7, 0, 0, 7])
+    expect(admitted({ "UserService.GetUserByEmail": 3 })).toEqual([3, 0, 0, 7])
+    expect(admitted({ "UserService.GetUserByEmail": 3, "UserService.ListUsers": 5 })).toEqual([3, 5, 0, 7])
   })
 
   test("callers without a key are not limited, nor is health", () => {

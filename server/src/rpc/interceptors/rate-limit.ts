@@ -1,4 +1,5 @@
-import type { DescMethod } from "@bufbuild/protobuf"
+import { shares_limit_of as sharesLimitOf } from "@authwire/proto"
+import { type DescMethod, getOption } from "@bufbuild/protobuf"
 import { isOwnMethod, ownMethods } from "../../auth/scopes.js"
 import { Failure } from "../../errors/failure.js"
 import { InvalidValueError } from "../../errors/invalid-value-error.js"
@@ -17,16 +18,25 @@ interface RateLimitOptions {
 const maxKeys = 10_000
 
 /**
- * Limits how often a key calls a method. RATE_LIMITED says when the next call is allowed. A key that was idle may make
+ * Limits how often a key calls a method, or those that answer the same question together. RATE_LIMITED says when the next call is allowed. A key that was idle may make
  * the calls of one second at once. Callers without a key are not limited, nor are health and reflection. Each process
  * counts only its own calls.
  */
 export function rateLimit({ perSecond, overrides, now }: RateLimitOptions): Interceptor {
+  /** By the name of the method whose limit it is. */
+  const shared = new Map<string, Take>()
+  const limitOf = (name: string, rate: number) => {
+    const take = shared.get(name) ?? buckets(rate, now)
+    shared.set(name, take)
+    return take
+  }
   return {
     admit(method) {
-      const rate = overrides[nameOf(method)] ?? perSecond
+      const own = nameOf(method)
+      const name = overrides[own] === undefined ? getOption(method, sharesLimitOf) || own : own
+      const rate = overrides[name] ?? perSecond
       if (rate === 0 || !isOwnMethod(method)) return undefined
-      const take = buckets(rate, now)
+      const take = limitOf(name, rate)
       return ({ identity }) => {
         if (identity?.keyId === undefined) return undefined
         const retryAfterMs = take(identity.keyId)

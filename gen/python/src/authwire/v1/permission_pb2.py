@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x61uthwire/v1/permission.proto\x12\x0b\x61uthwire.v1\x1a google/protobuf/descriptor.proto:6\n\x05scope\x12\x1e.google.protobuf.MethodOptions\x18\x83\x87\x03 \x01(\tR\x05scope::\n\x07subject\x12\x1e.google.protobuf.MethodOptions\x18\x84\x87\x03 \x01(\tR\x07subject:C\n\x0c\x61udit_fields\x12\x1e.google.protobuf.MethodOptions\x18\x86\x87\x03 \x03(\tR\x0b\x61uditFieldsBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x61uthwire/v1/permission.proto\x12\x0b\x61uthwire.v1\x1a google/protobuf/descriptor.proto:6\n\x05scope\x12\x1e.google.protobuf.MethodOptions\x18\x83\x87\x03 \x01(\tR\x05scope::\n\x07subject\x12\x1e.google.protobuf.MethodOptions\x18\x84\x87\x03 \x01(\tR\x07subject:C\n\x0c\x61udit_fields\x12\x1e.google.protobuf.MethodOptions\x18\x86\x87\x03 \x03(\tR\x0b\x61uditFields:H\n\x0fshares_limit_of\x12\x1e.google.protobuf.MethodOptions\x18\x87\x87\x03 \x01(\tR\rsharesLimitOfBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)

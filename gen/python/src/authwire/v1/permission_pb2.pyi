@@ -14,6 +14,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 SCOPE_FIELD_NUMBER: _builtins.int
 SUBJECT_FIELD_NUMBER: _builtins.int
 AUDIT_FIELDS_FIELD_NUMBER: _builtins.int
+SHARES_LIMIT_OF_FIELD_NUMBER: _builtins.int
 scope: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.str]
 """The scope that the caller's API key must have, such as `users:read`. `any`: every valid key is accepted, whatever its
 scopes.
@@ -26,4 +27,8 @@ that many of them. Not set: the call concerns no user with an id.
 audit_fields: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _containers.RepeatedScalarFieldContainer[_builtins.str]]
 """What else the audit log records about a write: paths in the request or the response, of texts that are identifiers, and
 of numbers. A number that is 0 is not logged. `session.id` appears in the log as `session_id`.
+"""
+shares_limit_of: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MethodOptions, _builtins.str]
+"""The method with which this one shares its rate limit, because both answer the same question: `UserService.GetUserByEmail`.
+Not set: the method has a limit of its own.
 """

@@ -35,3 +35,11 @@ export declare const subject: GenExtension<MethodOptions, string>;
  */
 export declare const audit_fields: GenExtension<MethodOptions, string[]>;
 
+/**
+ * The method with which this one shares its rate limit, because both answer the same question: `UserService.GetUserByEmail`.
+ * Not set: the method has a limit of its own.
+ *
+ * @generated from extension: string shares_limit_of = 50055;
+ */
+export declare const shares_limit_of: GenExtension<MethodOptions, string>;
+

@@ -9,7 +9,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file authwire/v1/permission.proto.
  */
 export const file_authwire_v1_permission = /*@__PURE__*/
-  fileDesc("ChxhdXRod2lyZS92MS9wZXJtaXNzaW9uLnByb3RvEgthdXRod2lyZS52MTo2CgVzY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIOHAyABKAlSBXNjb3BlOjoKB3N1YmplY3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiEhwMgASgJUgdzdWJqZWN0OkMKDGF1ZGl0X2ZpZWxkcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIaHAyADKAlSC2F1ZGl0RmllbGRzQhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChxhdXRod2lyZS92MS9wZXJtaXNzaW9uLnByb3RvEgthdXRod2lyZS52MTo2CgVzY29wZRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIOHAyABKAlSBXNjb3BlOjoKB3N1YmplY3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiEhwMgASgJUgdzdWJqZWN0OkMKDGF1ZGl0X2ZpZWxkcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIaHAyADKAlSC2F1ZGl0RmllbGRzOkgKD3NoYXJlc19saW1pdF9vZhIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGIeHAyABKAlSDXNoYXJlc0xpbWl0T2ZCEwoPZGV2LmF1dGh3aXJlLnYxUAFiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * The scope that the caller's API key must have, such as `users:read`. `any`: every valid key is accepted, whatever its
@@ -38,4 +38,13 @@ export const subject = /*@__PURE__*/
  */
 export const audit_fields = /*@__PURE__*/
   extDesc(file_authwire_v1_permission, 2);
+
+/**
+ * The method with which this one shares its rate limit, because both answer the same question: `UserService.GetUserByEmail`.
+ * Not set: the method has a limit of its own.
+ *
+ * @generated from extension: string shares_limit_of = 50055;
+ */
+export const shares_limit_of = /*@__PURE__*/
+  extDesc(file_authwire_v1_permission, 3);
 
