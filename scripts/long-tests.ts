@@ -57,6 +57,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/resource-limits/unread-sockets.long.test.ts": ["server/src/transport/closing/**"],
   "test/runtimes/*.long.test.ts": ["test/runtimes/**", "client/src/edge.ts", "client/src/transport/fetch.ts"],
   "test/security/read-only.long.test.ts": ["server/src/health/**", "server/src/store/sql/cluster/**"],
+  "test/security/unwritable.long.test.ts": ["server/src/health/**", "server/src/store/sql/{ping,full-disk}.ts"],
   "test/security/migrate-ends.long.test.ts": ["server/src/store/sql/schema/migrate.ts"],
   "test/security/nextjs-*.long.test.ts": ["test/security/nextjs/**", "client/src/nextjs.ts"],
   "test/session-cache/guarantee.test.ts": ["server/src/session-cache/**", "client/src/session-cache/**"],

@@ -60,9 +60,9 @@ export async function runServer(configuration: Configuration, options: ServeOpti
         metrics?.database(answers)
         readiness.set(answers)
       },
-      onClock: (offsetMs, problem) => {
-        metrics?.clockOffset(offsetMs)
-        readiness.detail = problem
+      onClock: (offsetMs) => metrics?.clockOffset(offsetMs),
+      onDetail: (detail) => {
+        readiness.detail = detail
       },
     })
     const access = await openAccess(configuration, { store, log })

@@ -261,6 +261,7 @@ export const refusals: readonly Refusal[] = [
     says: "the file or its folder cannot be written, and SQLite writes next to a file with a write-ahead log even to read it",
     remedy: file,
   },
+  { error: /^SQLITE_READONLY_DBMOVED /, says: "the file is no longer the one that was opened" },
   { error: /^SQLITE_IOERR /, says: "the file, or one next to it, cannot be read or written", remedy: file },
   { error: /^SQLITE_CORRUPT /, says: "the file is damaged", remedy: "restore it from a backup" },
   { error: /^SQLITE_CANTOPEN /, says: "the file, or one next to it, cannot be opened", remedy: file },

@@ -1,11 +1,12 @@
 import type { Logger } from "pino"
+import { refusalOf } from "../errors/refusal.js"
 import { StoreError } from "../errors/store-error.js"
 import type { Store } from "../store/store.js"
 
 /** The readiness of the service to do its work. */
 export interface Readiness {
   readonly ready: boolean
-  /** What is wrong although the service may be ready, for `GET /readyz`. */
+  /** What is wrong, a line each, for `GET /readyz`. The service may be ready nevertheless. */
   readonly detail: string | undefined
   /** Resolves when `until` is true after a change, at once if it is true already, or when the signal aborts. */
   changed(signal: AbortSignal, until: () => boolean): Promise<void>
@@ -63,28 +64,33 @@ const maxOffsetMs = 1000
 /**
  * Pings the store every `intervalMs` (default: 1000; a ping may take as long, but never less than 1000). Reports to
  * `onChange` whether the database answers and accepts writes, which ends when two consecutive pings fail. The first
- * ping is awaited, and reported if it succeeded. Each problem is logged once.
+ * ping is awaited, and reported if it succeeded. Each problem is logged once, with the message of the database.
  *
- * After each ping it reports to `onClock` how far this process's clock is ahead of the database's, in milliseconds, and
- * the problem if that is more than a second. The problem lasts until the offset is at most half a second.
+ * After each ping it reports to `onClock` how far this process's clock is ahead of the database's, in milliseconds. More
+ * than a second is a problem, until the offset is at most half a second.
+ *
+ * Then it reports to `onDetail` what is wrong, a line each: without messages of the database, which may name its users,
+ * hosts and files.
  */
 export async function monitorDatabase(deps: {
   store: Store
   log: Logger
   onChange: (answers: boolean) => void
-  onClock: (offsetMs: number, problem: string | undefined) => void
+  onClock: (offsetMs: number) => void
+  onDetail: (detail: string | undefined) => void
   intervalMs?: number
 }): Promise<{ stop(): void }> {
-  const { store, log, onChange, onClock, intervalMs = 1000 } = deps
+  const { store, log, onChange, onClock, onDetail, intervalMs = 1000 } = deps
   let answers: boolean | undefined
   let misses = 0
-  /** The problem that was logged last; undefined once the database answers again. */
-  let logged: string | undefined
+  /** Why the service is not ready. */
+  let why: string | undefined
   let isOff = false
   let stopped = false
   let timer: NodeJS.Timeout | undefined
 
-  const checkClock = (): void => {
+  /** Returns the problem of the clock. */
+  const checkClock = (): string | undefined => {
     const offsetMs = store.clockOffsetMs()
     const wasOff = isOff
     isOff = Math.abs(offsetMs) > (wasOff ? maxOffsetMs / 2 : maxOffsetMs)
@@ -96,7 +102,8 @@ export async function monitorDatabase(deps: {
       )
     } else if (wasOff && !isOff)
       log.info({ offset_ms: offsetMs }, "the clock of this process agrees with the database's again")
-    onClock(offsetMs, isOff ? `the clock is ${seconds}` : undefined)
+    onClock(offsetMs)
+    return isOff ? `the clock is ${seconds}` : undefined
   }
 
   const set = (value: boolean): void => {
@@ -113,18 +120,21 @@ export async function monitorDatabase(deps: {
       problem = error
     }
     if (stopped) return
-    checkClock()
+    const ofClock = checkClock()
     misses = problem === undefined ? 0 : misses + 1
     if (misses > tolerated) {
-      const why = problem instanceof StoreError ? problem.message : "the database does not answer"
-      if (why !== logged) log.error({ err: problem }, `${why}: not ready`)
-      logged = why
+      const textOf = (quotes: boolean) =>
+        problem instanceof StoreError ? refusalOf(problem, { quotes }) : "the database does not answer"
+      // The database's message may change each time, such as by the file that it cannot extend.
+      if (textOf(false) !== why) log.error({ err: problem }, `not ready: ${textOf(true)}`)
+      why = textOf(false)
       set(false)
     } else if (misses === 0) {
       if (!answers) log.info("the database answers and accepts writes")
-      logged = undefined
+      why = undefined
       set(true)
     }
+    onDetail([why, ofClock].filter((one) => one !== undefined).join("\n") || undefined)
     timer = setTimeout(probe, intervalMs)
     timer.unref()
   }

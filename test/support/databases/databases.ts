@@ -258,7 +258,8 @@ function connect(uri: string): Promise<Connection> {
   return createConnection({ uri, timezone: "Z", charset: "utf8mb4" })
 }
 
-function sqliteDatabase(path: string): TestDatabase {
+/** Returns the database of a file, which need not exist. */
+export function sqliteDatabase(path: string): TestDatabase {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
   let database: InstanceType<typeof DatabaseSync> | undefined
   return {

@@ -6,6 +6,7 @@ import type { SqlEngine } from "./engine/engine.js"
 import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/observer.js"
 import { PooledConnection } from "./engine/pooled-connection.js"
 import { type ServerLimitEvent, withinServerLimit } from "./engine/server-limit.js"
+import { fullDisk } from "./full-disk.js"
 import { type Aside, databasePing } from "./ping.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
 import type { Cell, Statement, Statements } from "./query/statement.js"
@@ -74,7 +75,10 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   withSchemaLock<T>(work: (runner: QueryRunner) => Promise<T>): Promise<T>
   readonly observer: DatabaseObserver | undefined
   load(): DatabaseLoad
-  /** Throws DATABASE_UNAVAILABLE when the database does not answer, accepts no writes, or lacks a table. Reads its clock. */
+  /**
+   * Throws DATABASE_UNAVAILABLE when the database does not answer, accepts no writes, or lacks a table. Its cause has the
+   * message of the database. Reads the database's clock, and writes a row every few seconds.
+   */
   ping(waiter: Waiter): Promise<void>
   close(): Promise<void>
 }
@@ -98,7 +102,8 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
   const engine = withinServerLimit(own, onServerLimit)
   const reader = options.reader && withinServerLimit(options.reader, onServerLimit)
   const observation: Observation = { observer: options.observer, tracer: options.tracer }
-  const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation })
+  const disk = fullDisk()
+  const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation, onFailure: disk.saw })
   const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: retrying, observation })
   const { onUnreadable = () => {} } = options
   const allTables = tables(engine, entities(engine.dialect.types), onUnreadable)
@@ -181,7 +186,7 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
 
     now: time.now,
     clockOffsetMs: time.clockOffsetMs,
-    ping: databasePing({ engine, tables: allTables, aside, time }),
+    ping: databasePing({ engine, tables: allTables, aside, time, disk }),
 
     close() {
       units.close()

@@ -1,48 +1,70 @@
+import { randomBytes } from "node:crypto"
 import type { DataSource, EntityMetadata } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
 import { orAborted } from "../../util/abort.js"
 import type { Waiter } from "../store.js"
 import { databaseClock } from "./clock.js"
 import type { DatabaseTime } from "./database-time.js"
-import type { SqlEngine } from "./engine/engine.js"
+import type { Engine, SqlEngine } from "./engine/engine.js"
+import type { FullDisk } from "./full-disk.js"
 import type { Cell, Statement } from "./query/statement.js"
-import { failsBy, storeError } from "./query/statement-error.js"
+import { failsBy } from "./query/statement-error.js"
 import type { Tables } from "./schema/tables.js"
 
 /** Runs a statement that may run twice on a connection beside those of the units of work. */
 export type Aside = <Values>(statement: Statement<Values>, values: Values, signal?: AbortSignal) => Promise<Cell[][]>
 
+/** How often a ping writes a row, in milliseconds: rarely, because the log of the database grows by it. */
+const writeEveryMs = 5_000
+
+/**
+ * The size of the row in bytes. SQLite and PostgreSQL need new space for one of this size. InnoDB reuses pages of the
+ * table whatever the size is, and a row that does not fit into a page makes MariaDB 10.11 end itself on a full disk.
+ */
+const rowBytes: Record<Engine, number> = { sqlite: 4096, postgres: 4096, mysql: 64, mariadb: 64 }
+
 /**
  * Creates the ping of a database. It reads the database's clock first, so the time is known also while the database
  * accepts no writes or lacks a table.
+ *
+ * A ping every few seconds inserts a row and deletes it. The row is in the table in which most writes insert one, and has
+ * a key of this process, so that processes do not wait for each other. If a process ends before it has deleted the row,
+ * the cleanup does so.
  */
 export function databasePing(deps: {
   engine: SqlEngine
   tables: Tables
   aside: Aside
   time: DatabaseTime
+  disk: Pick<FullDisk, "check">
 }): (waiter: Waiter) => Promise<void> {
-  const { engine, tables, aside, time } = deps
+  const { engine, tables, aside, time, disk } = deps
   const readClock = databaseClock({ dialect: engine.dialect, tables })
-  /** A DELETE that never matches a row, because no tenant has this name. It shows whether the database accepts writes, and changes nothing. */
-  const probe = tables.verificationTokens.delete
-  const noRow = { tenant: "", identifier: "", tokenHash: Buffer.alloc(32) }
+  const { idempotencyKeys } = tables
+  // No tenant has this name.
+  const key = { tenant: "", keyHash: randomBytes(32) }
+  // Random, so that it cannot be compressed.
+  const answer = randomBytes(rowBytes[engine.engine] / 2).toString("hex")
+  let nextWrite = Number.NEGATIVE_INFINITY
   const shape = shapeStatement(engine.dataSource)
   let pinging: Promise<void> | undefined
 
   async function pingOnce() {
     try {
       await time.synchronize(() => readClock({ read: aside }))
-      await aside(probe, noRow)
+      disk.check()
+      // Shows that the database accepts writes, and removes a row that was not deleted the last time.
+      await aside(idempotencyKeys.delete, key)
+      if (performance.now() >= nextWrite) {
+        await aside(idempotencyKeys.insert, { ...key, answer, created: new Date(time.now()) })
+        await aside(idempotencyKeys.delete, key)
+        nextWrite = performance.now() + writeEveryMs
+      }
       await aside(shape, undefined)
     } catch (cause) {
       // On SQLite any writer locks the whole database. On the other engines this means that the whole table is locked.
       if (failsBy(cause, "locked") && !engine.locksRows) return
-      if (failsBy(cause, "read-only")) throw storeError(cause)
-      if (failsBy(cause, "fault")) {
-        throw new StoreError("DATABASE_UNAVAILABLE", `the tables cannot be used: ${cause.message}`, { cause })
-      }
-      throw new StoreError("DATABASE_UNAVAILABLE", "the database does not answer", { cause })
+      throw new StoreError("DATABASE_UNAVAILABLE", "the database cannot be used", { cause })
     }
   }
 

@@ -39,7 +39,7 @@ const failures: [prefix: string, failure: Failure][] = [
   ["SQLITE_BUSY", "locked"],
   ["SQLITE_LOCKED", "locked"],
   ["SQLITE_IOERR", "unavailable"],
-  ["SQLITE_FULL", "unavailable"],
+  ["SQLITE_FULL", "full"],
   ["SQLITE_CANTOPEN", "unavailable"],
   ["SQLITE_READONLY", "read-only"],
   ["SQLITE_CORRUPT", "unavailable"],
@@ -97,6 +97,7 @@ function filesAt(path: string): () => void {
       "read-only",
       `${other.file} was removed or replaced while it was open: a restart uses the files that are there then, and loses ` +
         `the opened ones, which Linux has in /proc/${process.pid}/fd until then`,
+      "SQLITE_READONLY_DBMOVED",
     )
   }
 }

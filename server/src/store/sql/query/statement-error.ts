@@ -11,6 +11,7 @@ import { StoreError } from "../../../errors/store-error.js"
  * - `moved`: this member of a cluster can no longer do it, but another one may. Nothing was done, so the work can be
  *   retried.
  * - `read-only`: the database does not accept writes.
+ * - `full`: there is no space for it. Nothing was done.
  * - `unavailable`: the database cannot be reached. Nothing was done, because no transaction was being committed.
  * - `unanswered`: the connection was lost while a transaction was being committed, or a statement that is committed by
  *   itself was running. It is unknown whether that was done, so only work that may be done twice can be retried.
@@ -25,6 +26,7 @@ export type Failure =
   | "locked"
   | "moved"
   | "read-only"
+  | "full"
   | "unavailable"
   | "unanswered"
   | "timeout"
@@ -55,6 +57,11 @@ export function storeError(error: unknown): unknown {
   }
   if (failsBy(error, "read-only")) {
     return new StoreError("DATABASE_UNAVAILABLE", `the database accepts no writes: ${error.message}`, { cause: error })
+  }
+  if (failsBy(error, "full")) {
+    return new StoreError("DATABASE_UNAVAILABLE", `the disk of the database is full: ${error.message}`, {
+      cause: error,
+    })
   }
   if (failsBy(error, "unavailable") || failsBy(error, "unanswered") || failsBy(error, "moved")) {
     return new StoreError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause: error })

@@ -99,7 +99,8 @@ export function sessionStore(
     } catch (error) {
       caller.signal?.throwIfAborted()
       // The row is locked, or the database accepts no writes, but it still answers reads. The cleanup deletes the session later.
-      if (!late.signal.aborted && !(error instanceof StoreError && failsBy(error.cause, "read-only"))) throw error
+      const { cause } = error as Error
+      if (!late.signal.aborted && !failsBy(cause, "read-only") && !failsBy(cause, "full")) throw error
     } finally {
       clearTimeout(timer)
     }

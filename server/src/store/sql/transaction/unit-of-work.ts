@@ -34,6 +34,8 @@ export interface UnitOptions {
   queueLimit: number
   backoff: Backoff
   observation?: Observation
+  /** Called for each failure of a statement of a unit. */
+  onFailure?: ((error: unknown) => void) | undefined
 }
 
 /** Units of work: reads of one statement, and writes. Failures of the database become errors of the store. */
@@ -67,7 +69,10 @@ const wholeDatabase = ["everything"]
 export const rowWaitersOf = (queueLimit: number): number =>
   Math.max(Math.ceil(queueLimit / 10), Math.min(queueLimit, 16))
 
-export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observation = {} }: UnitOptions): UnitsOfWork {
+export function unitsOfWork(
+  engine: SqlEngine,
+  { queueLimit, backoff, observation = {}, onFailure }: UnitOptions,
+): UnitsOfWork {
   const waiters = queue(queueLimit)
   const permits = connectionPermits<Group>(waiters, engine.concurrency)
   const mutexes = rowMutexes(waiters, engine.locksRows ? rowWaitersOf(queueLimit) : queueLimit)
@@ -117,6 +122,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
         try {
           return await once(hasMetLock)
         } catch (error) {
+          onFailure?.(error)
           hasMetLock ||= failsBy(error, "conflict") || failsBy(error, "locked")
           throw engine.hasOtherMembers ? movedIfPossible(error, isRepeatable) : error
         }
@@ -206,7 +212,7 @@ export function unitsOfWork(engine: SqlEngine, { queueLimit, backoff, observatio
 
 /** Turns a failure into "moved" where nothing was done, or it may be done twice, and another member of the cluster may do it. */
 function movedIfPossible(error: unknown, isRepeatable: boolean): unknown {
-  const isUndone = failsBy(error, "read-only") || failsBy(error, "unavailable")
+  const isUndone = failsBy(error, "read-only") || failsBy(error, "full") || failsBy(error, "unavailable")
   const mayMove = isUndone || (isRepeatable && failsBy(error, "unanswered"))
   return mayMove ? new StatementError("moved", error.message, error.code) : error
 }

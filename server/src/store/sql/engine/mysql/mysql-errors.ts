@@ -21,10 +21,12 @@ export const failures = new Map<number, Failure>([
   [1874, "read-only"], // ER_INNODB_READ_ONLY
   [1881, "read-only"], // ER_INNODB_FORCED_RECOVERY
 
+  [1021, "full"], // ER_DISK_FULL
+  [1114, "full"], // ER_RECORD_FILE_FULL
+
   [3024, "timeout"], // ER_QUERY_TIMEOUT of MySQL
   [1969, "timeout"], // ER_STATEMENT_TIMEOUT of MariaDB
 
-  [1021, "unavailable"], // ER_DISK_FULL
   [1040, "unavailable"], // ER_CON_COUNT_ERROR
   [1041, "unavailable"], // ER_OUT_OF_RESOURCES
   [1044, "unavailable"], // ER_DBACCESS_DENIED_ERROR
@@ -32,7 +34,6 @@ export const failures = new Map<number, Failure>([
   [1049, "unavailable"], // ER_BAD_DB_ERROR
   [1053, "unavailable"], // ER_SERVER_SHUTDOWN
   [1079, "unavailable"], // ER_SHUTDOWN_COMPLETE
-  [1114, "unavailable"], // ER_RECORD_FILE_FULL
   [1129, "unavailable"], // ER_HOST_IS_BLOCKED
   [1130, "unavailable"], // ER_HOST_NOT_PRIVILEGED
   [1142, "unavailable"], // ER_TABLEACCESS_DENIED_ERROR

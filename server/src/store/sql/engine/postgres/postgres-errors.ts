@@ -14,6 +14,8 @@ export const failures = new Map<string, Failure>([
 
   ["25006", "read-only"], // read_only_sql_transaction: as after a failover
 
+  ["53100", "full"], // disk_full
+
   ["57014", "timeout"], // query_canceled: statement_timeout
 
   // The connection's knowledge of the tables is outdated or lost. A new connection has no such state.
@@ -35,7 +37,7 @@ export const failures = new Map<string, Failure>([
 export const classes = new Map<string, Failure>([
   ["08", "unavailable"], // connection exception
   ["28", "unavailable"], // invalid authorization: user, password
-  ["53", "unavailable"], // insufficient resources: too many connections, disk full
+  ["53", "unavailable"], // insufficient resources: too many connections, out of memory
 ])
 
 /** An error of pg. Errors of the server have a severity, and their code is the SQLSTATE. */
