@@ -1,4 +1,5 @@
 import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { createUser, dropUser } from "@authwire/test-support/databases/server-sql.js"
 import { run } from "@authwire/test-support/processes/server.js"
 import { describe, expect, test } from "@jest/globals"
 import { fillForeignTables, importCase } from "./foreign-tables.js"
@@ -92,6 +93,21 @@ describe.each(databaseTargets())("authwire import --delete from %s", (target) =>
     expect((await authwire("--apply", "--delete", "--delete-all=default")).code).toBe(0)
     expect(await counts()).toEqual([29, 29, 29])
   })
+
+  if (target === "postgres") {
+    test("deletes nothing where a policy of row-level security hides the rows of the source", async () => {
+      await without("< 0")
+      const url = await createUser(at.source, "reader", "password", "SELECT")
+      await at.source.query("ALTER TABLE people ENABLE ROW LEVEL SECURITY")
+      const asReader = { ...at.environment(), AUTHWIRE_SOURCE_URL: url }
+      const told = ["--apply", "--delete", "--delete-all=default"]
+      const { stderr, code } = await run([...at.importing(), ...told], asReader)
+      await dropUser(at.source, "reader")
+      expect(stderr).toContain("row-level security")
+      expect(code).toBe(1)
+      expect(await counts()).toEqual([30, 30, 30])
+    })
+  }
 
   test("does not take a database of Authwire without the tenant for a tenant without rows", async () => {
     await without("< 0")
