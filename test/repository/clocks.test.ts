@@ -22,7 +22,7 @@ const wallClock: Record<string, string> = {
   "server/src/config/values.ts": "an expiry that is stored",
   "server/src/doctor/database.ts": "is compared with the clock of the database",
   "server/src/events/feed.ts": "the default of the clock of an observer",
-  "server/src/import/peer/peer-source.ts": "a time that is stored",
+  "server/src/import/peer/plan.ts": "a time that is stored",
   "server/src/logging/audit-log.ts": "a time that is shown and stored",
   "server/src/store/sql/bulk/addresses.ts": "a time that is stored",
   "server/src/store/sql/bulk/bulk.ts": "a time that is stored",

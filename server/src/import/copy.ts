@@ -130,7 +130,7 @@ export function copy(
 
   async function countSurplus<N extends BulkName>(name: N): Promise<Surplus> {
     const counted = { held: 0, surplus: 0 }
-    const now = new Date()
+    const now = new Date(database.now())
     for await (const keys of target[name].keys()) {
       const held = keys.filter((key) => !("expires" in key) || key.expires > now)
       counted.held += held.length
