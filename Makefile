@@ -110,7 +110,7 @@ adapters-install: install test/import/fixtures/node_modules/.package-lock.json
 	cd $* && $(npm_ci)
 	@touch $@
 
-test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/package-lock.json $(wildcard test/import/fixtures/prisma/*)
+test/import/fixtures/node_modules/.package-lock.json: test/import/fixtures/package-lock.json $(wildcard test/import/fixtures/*/*.prisma)
 	cd test/import/fixtures && $(npm_ci)
 	# As for bench: the schema engine is a download and not needed.
 	cd test/import/fixtures && PRISMA_SCHEMA_ENGINE_BINARY=$$(type -P true) npm run -s generate

@@ -40,3 +40,17 @@ export async function writeBy(adapter: AdapterName, url: string): Promise<Writte
   })
   return JSON.parse(stdout) as Written
 }
+
+/** What an application wrote: who its users are, when each was created, and their sessions. */
+export interface Application {
+  users: { id: string; email: string; created: string }[]
+  sessions: { sessionToken: string; userId: string }[]
+}
+
+/** Makes an application create its tables in an empty database, and people sign in there. */
+export async function applicationOf(name: string, url: string): Promise<Application> {
+  const { stdout } = await promisify(execFile)(process.execPath, [`${folder}/applications/write.js`, name, url], {
+    env: { ...process.env, NODE_OPTIONS: "" },
+  })
+  return JSON.parse(stdout) as Application
+}

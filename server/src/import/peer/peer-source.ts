@@ -7,7 +7,7 @@ import { type ImportSource, type Item, keyDigest, labelOf, type Page } from "../
 import { convert } from "./convert.js"
 import { keyFields, layouts, requiredTables } from "./layouts.js"
 import { type Decision, decisions, type Mapping } from "./mapping.js"
-import { isAlmost, type Plan, planOf } from "./plan.js"
+import { type Plan, planOf, tablesLike } from "./plan.js"
 import { asked, type Question, tableQuestion } from "./questions.js"
 import { RawRow } from "./raw-row.js"
 import { rowLabel } from "./row-label.js"
@@ -33,7 +33,7 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
     const given = mapping.tables[name]
     const table = given ?? layouts[peer][name]
     // Where the mapping has no word for the table, one of almost the same name may be it.
-    const almost = given === undefined ? there.filter((one) => isAlmost(one, table)) : []
+    const almost = given === undefined ? tablesLike(table, there) : []
     const found = there.includes(table) ? table : almost[0]
     if (given === null) notes.push(`the mapping says that there are no ${name}: none are imported`)
     else if (found !== undefined) {

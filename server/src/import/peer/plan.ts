@@ -120,9 +120,18 @@ function creationColumn(name: BulkName, columns: readonly string[], mapping: Map
 }
 
 /** Whether a name is that of the contract apart from case, underscores and the ending of a date. */
-export function isAlmost(name: string, of: string): boolean {
+function isAlmost(name: string, of: string): boolean {
   const [one, other] = [plain(name), plain(of)]
   return one === other || one === `${other}at` || one === `${other}s` || `${one}s` === other
+}
+
+/** Returns the tables with almost this name, otherwise those that have a prefix before it, such as `shop_user`. */
+export function tablesLike(table: string, there: readonly string[]): string[] {
+  const almost = there.filter((one) => isAlmost(one, table))
+  if (almost.length > 0) return almost
+  return there
+    .filter((one) => [...one.matchAll(/_/g)].some(({ index }) => isAlmost(one.slice(index + 1), table)))
+    .sort((one, other) => one.length - other.length)
 }
 
 /** Returns a name in lower case and without separators. */

@@ -55,6 +55,17 @@ test.each([
     notes: ["the mapping says that there are no accounts: none are imported"],
   },
   {
+    database: "with a prefix before its names",
+    tables: [
+      "shop_user (id text PRIMARY KEY)",
+      `shop_account ${account}`,
+      `shop_blocked_account ${account}`,
+      `shop_session ${session}`,
+    ],
+    mapping: { tables: { users: "shop_user", accounts: "shop_account", sessions: "shop_session" } },
+    notes: [],
+  },
+  {
     database: "with names of its own, some of which are almost those of Auth.js",
     tables: ["users (id text PRIMARY KEY, E_Mail text, email_verified_at text)", "Account (user_id text)"],
     mapping: {
