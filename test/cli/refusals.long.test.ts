@@ -107,6 +107,12 @@ const refused: readonly Refused[] = [
     says: /: the server does not admit this user \(role "shop" is not permitted to log in, 28000\): .*may it log in/,
   },
   {
+    name: "a plugin that the driver lacks",
+    on: { mariadb: ["INSTALL SONAME 'auth_pam'", "CREATE USER pam IDENTIFIED VIA pam"] },
+    url: (url) => Object.assign(url, { username: "pam" }),
+    says: /: the user cannot be authenticated in the way that the server asks for \(.*unknown plugin dialog.*, AUTH_SWITCH_PLUGIN_ERROR\): let the user have /,
+  },
+  {
     name: "a limit of connections",
     on: {
       mysql: alter("WITH MAX_USER_CONNECTIONS 1"),

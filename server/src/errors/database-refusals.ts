@@ -73,8 +73,7 @@ export const refusals: readonly Refusal[] = [
   {
     error: /^(AUTH_SWITCH_PLUGIN_ERROR|ER_PLUGIN_IS_NOT_LOADED|ER_NOT_SUPPORTED_AUTH_MODE) /,
     says: "the user cannot be authenticated in the way that the server asks for",
-    remedy:
-      "let the user have caching_sha2_password (MySQL) or mysql_native_password (MariaDB): ALTER USER … IDENTIFIED",
+    remedy: "let the user have caching_sha2_password (MySQL) or ed25519 (MariaDB): ALTER USER … IDENTIFIED",
   },
   {
     error: /Unknown authenticationOk message type|SASL: Only mechanism/,

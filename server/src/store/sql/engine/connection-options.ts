@@ -1,5 +1,6 @@
 import { Socket } from "node:net"
 import type { ConnectionOptions, SslOptions } from "mysql2"
+import { ed25519 } from "./ed25519.js"
 import type { Sockets } from "./sockets.js"
 import type { ServerLocation } from "./url/url.js"
 
@@ -30,7 +31,17 @@ export function connectionOptions(location: ServerLocation, sockets?: Sockets): 
     }
     return sockets?.add(socket) ?? socket
   }
-  const common = { host, port, user, password, database, stream, enableCleartextPlugin: isVerified(location) }
+  const authPlugins = { client_ed25519: ed25519 }
+  const common = {
+    host,
+    port,
+    user,
+    password,
+    database,
+    stream,
+    authPlugins,
+    enableCleartextPlugin: isVerified(location),
+  }
   return { ...common, ...(ssl === undefined ? {} : { ssl }) }
 }
 

@@ -47,6 +47,7 @@ async function connectToServer(
     poolSize: options.poolSize + 2,
     extra: {
       stream: reach.stream,
+      authPlugins: reach.authPlugins,
       enableCleartextPlugin: reach.enableCleartextPlugin,
       connectAttributes: { program_name: "authwire" },
       // Networks drop idle connections without notice.
