@@ -29,6 +29,12 @@ export function refusalOf(error: unknown, { otherwise, quotes = true, option }: 
   return option === undefined ? text : text.replaceAll("--database-url", option)
 }
 
+/** Returns the same of an error that an engine of the store has thrown, or of a StoreError of one; undefined of any other. */
+export function refusalOfStore(error: unknown): string | undefined {
+  const root = rootOf(error)
+  return isNativeError(root) && root.name === "StatementError" ? refusalOf(root) : undefined
+}
+
 /** Returns what an error of SQLite about its file means; undefined for any other error. */
 export function fileProblemOf(error: { code?: unknown; errcode?: unknown }): string | undefined {
   const code = sqliteCodeOf(error)
@@ -39,10 +45,15 @@ function meaningOf(code: string, message: string): Refusal | undefined {
   return refusals.find(({ error }) => error.test(`${code} ${message}`))
 }
 
-/** Returns the first line of the message of an error's root, and its code. */
-function told(error: unknown): { code: string | undefined; message: string } {
+function rootOf(error: unknown): unknown {
   let cause = error
   while (cause instanceof StoreError && cause.cause !== undefined) cause = cause.cause
+  return cause
+}
+
+/** Returns the first line of the message of an error's root, and its code. */
+function told(error: unknown): { code: string | undefined; message: string } {
+  const cause = rootOf(error)
   if (!isNativeError(cause)) return { code: undefined, message: String(cause) }
   const { errno, ...codes } = cause as { errno?: unknown; code?: unknown; errcode?: unknown }
   const code = sqliteCodeOf(codes) ?? (errno === undefined ? undefined : String(errno))

@@ -1,7 +1,8 @@
 import { constants, fstatSync, openSync } from "node:fs"
 import { createRequire } from "node:module"
-import { type Logger, pino } from "pino"
+import { type Logger, type LoggerOptions, pino } from "pino"
 import type PinoPretty from "pino-pretty"
+import { refusalOfStore } from "../errors/refusal.js"
 import { boundedLines } from "./bounded-lines.js"
 
 // The property by which pino recognizes a destination that needs the level of each line.
@@ -12,7 +13,8 @@ const warn = 40
 
 /**
  * Creates the log, on standard error: one JSON object per line, or text for people. Lines are written whole, so that
- * several processes can share the output. A slow reader never blocks the service: see boundedLines.
+ * several processes can share the output. A slow reader never blocks the service: see boundedLines. The message of a line with an
+ * error of the database ends with what that means and what to do.
  */
 export function createLog({
   logLevel: level,
@@ -30,8 +32,18 @@ export function createLog({
     lastLevel: 0,
     write: (line: string) => lines.write(pretty === undefined ? line : pretty(line), destination.lastLevel >= warn),
   }
-  const log = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
+  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, hooks }
+  const log = pino(options, destination)
   return log
+}
+
+const hooks: NonNullable<LoggerOptions["hooks"]> = {
+  logMethod(given, method) {
+    const [facts, message] = given as unknown as [{ err?: unknown } | string, string]
+    const refusal = typeof facts === "object" ? refusalOfStore(facts.err) : undefined
+    if (refusal === undefined) method.apply(this, given)
+    else method.call(this, facts as never, `${message}: ${refusal}` as never)
+  },
 }
 
 /** Returns a descriptor of standard error to which a write does not block. */

@@ -1,16 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Logger } from "pino"
-import { refusalOf } from "../../errors/refusal.js"
 import { statusName } from "../../errors/status.js"
 import { type CallEnded, fullName, type Observer } from "../interceptor.js"
 import type { Rejections } from "../rejection.js"
-
-/** The reasons whose cause is logged, and the level. The others are outcomes that a caller can expect. */
-const levels: Readonly<Record<string, "error" | "warn">> = {
-  INTERNAL: "error",
-  ENCRYPTION_KEY_MISSING: "error",
-  DATABASE_UNAVAILABLE: "warn",
-}
 
 /**
  * Writes one log line per call (method, code, key, duration, request id; never contents). Calls that are rejected because
@@ -48,9 +40,10 @@ export function logging(
           request_id: call.requestId,
           trace_id: call.traceId,
         }
-        const level = levels[failure?.reason ?? "OK"] ?? "info"
-        if (level === "info") log.info(entry, "call")
-        else log[level]({ ...entry, err: failure?.cause }, `call failed: ${refusalOf(failure?.cause)}`)
+        if (failure?.reason === "INTERNAL" || failure?.reason === "ENCRYPTION_KEY_MISSING")
+          log.error({ ...entry, err: failure.cause }, "call failed")
+        else if (failure?.reason === "DATABASE_UNAVAILABLE") log.warn({ ...entry, err: failure.cause }, "call failed")
+        else log.info(entry, "call")
       }
       // The response is sent first, so that no caller waits for the log.
       return (...call) => void setImmediate(record, ...call)
