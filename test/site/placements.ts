@@ -17,6 +17,7 @@ const nextAuth4 = by("test/next-auth-4/adapter.long.test.ts")
 const languages = by("test/site/languages.long.test.ts")
 const backup = by("test/backup/backup.long.test.ts")
 const backupOfFiles = by("test/backup/files.long.test.ts")
+const users = by("test/support/databases/documented-users.ts")
 const upgrade = by("test/upgrade/upgrade.long.test.ts")
 const token = by("token/src/readme.test.ts")
 
@@ -45,6 +46,8 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
     notRun("needs a cluster of Kubernetes; test/deploy/chart.long.test.ts renders and checks the chart"),
     notRun("changes the machine; test/deploy/systemd.long.test.ts checks the unit"),
     notRun("restarts services of the machine"),
+    users,
+    users,
     notRun("the server of PostgreSQL is the reader's"),
     notRun("variables of the service, with a command of another vendor"),
   ],

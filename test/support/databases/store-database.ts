@@ -3,11 +3,20 @@ import { encryptionKeys } from "../store-contract/context.js"
 import type { StoreDatabase } from "../store-contract/contract.js"
 import { until } from "../until.js"
 import { createDatabase, type DatabaseTarget, type Row, type TestDatabase } from "./databases.js"
+import { documentedUsers } from "./documented-users.js"
 import { activeStatements } from "./server-sql.js"
 
-/** Creates a database with the tables, for the store's tests. */
-export async function createStoreDatabase(target: DatabaseTarget): Promise<StoreDatabase & TestDatabase> {
+/**
+ * Creates a database with the tables, for the store's tests.
+ *
+ * @param options `twoUsers`: the tables belong to one user of docs/deploying.md, and the stores connect as the other one.
+ */
+export async function createStoreDatabase(
+  target: DatabaseTarget,
+  { twoUsers = false } = {},
+): Promise<StoreDatabase & TestDatabase> {
   const database = await createDatabase(target)
+  const users = twoUsers && target !== "sqlite" ? await documentedUsers(database) : undefined
   const stores: SqlStore[] = []
   let retries = 0
   const onRetry = () => {
@@ -21,7 +30,9 @@ export async function createStoreDatabase(target: DatabaseTarget): Promise<Store
 
   async function openStore(options: Parameters<StoreDatabase["openStore"]>[0] = {}) {
     // The first store of a test uses the cluster member on which `sql` holds its locks.
-    const url = database.urlOn(Math.max(0, stores.length - 1))
+    const member = database.urlOn(Math.max(0, stores.length - 1))
+    const as = stores.length === 0 ? users?.owner : users?.service
+    const url = as?.(member) ?? member
     const store = await openSqlStore({ encryptionKeys, url, onRetry, ...options })
     stores.push(store)
     return store
@@ -41,6 +52,7 @@ export async function createStoreDatabase(target: DatabaseTarget): Promise<Store
       target === "sqlite" ? new Date(ms).toISOString().replace("T", " ").replace("Z", "") : new Date(ms),
     async drop() {
       for (const store of stores) await store.close()
+      await users?.drop()
       await database.drop()
     },
   }
