@@ -40,6 +40,11 @@ export function isWrite(method: DescMethod): boolean {
   return method.idempotency !== Level.NO_SIDE_EFFECTS
 }
 
+/** Returns whether a method only issues tokens, and changes nothing that is stored. */
+export function issuesTokens(method: DescMethod): boolean {
+  return scopeOf(method)?.startsWith("tokens:") === true
+}
+
 /** Throws SCOPE_MISSING unless the caller's key has the scope. */
 export function requireScope(identity: Identity | undefined, scope: string): void {
   if (identity?.hasScope(scope) !== true) throw scopeMissing(scope)

@@ -478,9 +478,15 @@ export interface EventStore {
 }
 
 /** The audit entries of the caller's tenant. */
+/** An entry of a tenant. */
+export interface StoredAuditEntry {
+  readonly tenant: string
+  readonly entry: AuditEntry
+}
+
 export interface AuditStore {
-  /** Adds entries. */
-  add(caller: Caller, entries: readonly AuditEntry[]): Promise<void>
+  /** Adds entries, of any tenants. */
+  add(waiter: Waiter, entries: readonly StoredAuditEntry[]): Promise<void>
   /**
    * Runs work that writes, and adds the entries that it returns. They are committed together with the writes of the work: in
    * the caller's transaction, or in one that is opened for it. The work is like that of `Store.once`. If it throws, no entry is

@@ -3,6 +3,9 @@ import type { AuditEntry, AuditFilter, PageRequest } from "../../../server/src/s
 import { anyone, type ContractContext, newId, newUser, outcomes, range } from "./context.js"
 import { allPages, expectOwnTokens } from "./pages.js"
 
+const ofTenant = ({ tenant }: { tenant: string }, entries: readonly AuditEntry[]) =>
+  entries.map((entry) => ({ tenant, entry }))
+
 export function auditContract(context: ContractContext): void {
   const now = () => context.clock.now
   const entryOf = (afterMs: number, entry: Partial<AuditEntry> = {}): AuditEntry => ({
@@ -29,7 +32,7 @@ export function auditContract(context: ContractContext): void {
     test("returns entries with every field, the newest first, and those of one millisecond in the reverse order", async () => {
       const caller = { tenant: newId() }
       const entries = [entryOf(1), whole(), entryOf(2, { requestId: "a" }), entryOf(2, { requestId: "b" })]
-      await context.store.audit.add(caller, entries)
+      await context.store.audit.add({}, ofTenant(caller, entries))
       expect(await listed(caller)).toEqual([entries[1], entries[3], entries[2], entries[0]])
       expect(await listed({ tenant: newId() })).toEqual([])
     })
@@ -41,7 +44,7 @@ export function auditContract(context: ContractContext): void {
         entryOf(3 * n + 1, { keyId: name, requestId: `key ${n}` }),
         entryOf(3 * n + 2, { method: name, requestId: `method ${n}` }),
       ])
-      await context.store.audit.add(caller, entries)
+      await context.store.audit.add({}, ofTenant(caller, entries))
       const found = async (filter: AuditFilter) => (await listed(caller, filter)).map(({ requestId }) => requestId)
       expect(await found({ subject: "k-A" })).toEqual(["subject 1"])
       expect(await found({ keyId: "k-a " })).toEqual(["key 2"])
@@ -57,7 +60,7 @@ export function auditContract(context: ContractContext): void {
     test.each([1, 16, 17, 1000])("has each entry on one page, whatever its size: %d", async (size) => {
       const caller = { tenant: newId() }
       const entries = range(35).map((n) => entryOf(n >> 2, { subject: n % 5 === 0 ? "other" : "u", requestId: `${n}` }))
-      await context.store.audit.add(caller, entries)
+      await context.store.audit.add({}, ofTenant(caller, entries))
       const newest = [...entries].reverse()
       expect(await listed(caller, {}, size)).toEqual(newest)
       const ofUser = newest.filter(({ subject }) => subject === "u")
@@ -66,7 +69,7 @@ export function auditContract(context: ContractContext): void {
 
     test("rejects a token of another list", async () => {
       const caller = { tenant: newId() }
-      await context.store.audit.add(caller, [entryOf(0, { subject: "u" }), entryOf(1, { subject: "u" })])
+      await context.store.audit.add({}, ofTenant(caller, [entryOf(0, { subject: "u" }), entryOf(1, { subject: "u" })]))
       const entries = (who: { tenant: string }, filter: AuditFilter) => (page: PageRequest) =>
         context.store.audit.list(who, filter, page)
       const others = [entries({ tenant: newId() }, { subject: "u" })]
@@ -133,7 +136,10 @@ export function auditContract(context: ContractContext): void {
   test("entries are cleaned up when their time is over, and not without one", async () => {
     const caller = { tenant: newId() }
     const store = await context.database.openStore({ clock: now, auditKeepMs: 1000 })
-    await store.audit.add(caller, [entryOf(-2000, { requestId: "old" }), entryOf(0, { requestId: "new" })])
+    await store.audit.add(
+      {},
+      ofTenant(caller, [entryOf(-2000, { requestId: "old" }), entryOf(0, { requestId: "new" })]),
+    )
     const rows = store.expired.tables.find(({ table }) => table === "audit_entries")
     expect(rows?.keepMs).toBe(1000)
     const span = { from: new Date(0), before: new Date(now() - 1000), limit: 100 }

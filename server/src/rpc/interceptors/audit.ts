@@ -1,7 +1,7 @@
 import { repeatable } from "@authwire/proto"
 import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf"
 import { parseKey } from "../../auth/api-key.js"
-import { isWrite } from "../../auth/scopes.js"
+import { issuesTokens, isWrite } from "../../auth/scopes.js"
 import { auditFieldsOf, subjectsOf } from "../../auth/subject.js"
 import { codeOf, Failure, type Reason } from "../../errors/failure.js"
 import { statusName } from "../../errors/status.js"
@@ -44,8 +44,12 @@ export interface AuditLines {
 
 /** The table, with a row for each entry of a tenant. */
 export interface AuditTable extends Pick<AuditStore, "together"> {
-  /** Stores an entry of a call that has ended, later. It may be lost. */
-  keep(entry: AuditEntry, tenant: string): void
+  /**
+   * Stores an entry of a call that has ended, later. It may be lost.
+   *
+   * @param isRoutine Whether the call has changed nothing, so that its entry is lost before others.
+   */
+  keep(entry: AuditEntry, tenant: string, isRoutine: boolean): void
 }
 
 const rejections: ReadonlySet<Reason> = new Set([
@@ -72,7 +76,7 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
 
   const record = (entry: AuditEntry, tenant: string | undefined) => {
     lines?.write(entry, tenant, false)
-    if (tenant !== undefined) table?.keep(entry, tenant)
+    if (tenant !== undefined) table?.keep(entry, tenant, false)
   }
 
   const flush = (): void => {
@@ -145,6 +149,7 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
     recorderOf(method) {
       const writes = isWrite(method)
       const make = entriesOf(method)
+      const onlyIssues = issuesTokens(method)
       return (call, failure, _begun, _end, request, answer) => {
         const tenant = call.identity?.tenant
         // A write had no effect if its handler was not called, whatever ended it: a client needs no key to cancel a call while
@@ -154,7 +159,8 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
         if (!writes || call.hasWritten === false) return
         for (const entry of make(call, failure, request, answer)) {
           lines?.write(entry, tenant, true)
-          if (tenant !== undefined && (answer === undefined || !stored.has(answer))) table?.keep(entry, tenant)
+          if (tenant !== undefined && (answer === undefined || !stored.has(answer)))
+            table?.keep(entry, tenant, failure === undefined && onlyIssues)
         }
       }
     },

@@ -1,4 +1,4 @@
-import type { AuditStore, Caller } from "../store.js"
+import type { AuditStore } from "../store.js"
 import { firstTime, lastTime } from "../times.js"
 import type { AuditEntry } from "../types.js"
 import type { Database } from "./database.js"
@@ -25,20 +25,18 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
     tenant: listOf(walks.auditEntriesOfTenant),
   }
 
-  const insertsOf = ({ tenant }: Caller, entries: readonly AuditEntry[]): Change[] =>
-    entries.map(({ created, method, keyId, subject, ...details }) =>
-      auditEntries.insertion({ tenant, created, method, keyId, subject, details }),
-    )
+  const insertOf = (tenant: string, { created, method, keyId, subject, ...details }: AuditEntry): Change =>
+    auditEntries.insertion({ tenant, created, method, keyId, subject, details })
 
   return {
-    async add(caller, entries) {
-      await database.write(caller, [], (sql) => sql.change(insertsOf(caller, entries)))
+    async add(waiter, entries) {
+      await database.write(waiter, [], (sql) => sql.change(entries.map(({ tenant, entry }) => insertOf(tenant, entry))))
     },
 
     together(caller, work) {
       const inTransaction = async (transaction: GroupTransaction) => {
         const { result, entries } = await work(transaction)
-        for (const insert of insertsOf(caller, entries)) await transaction.changeAtCommit(insert)
+        for (const entry of entries) await transaction.changeAtCommit(insertOf(caller.tenant, entry))
         return result
       }
       return againIfUnprepared(caller, () => database.write(caller, [], inTransaction))

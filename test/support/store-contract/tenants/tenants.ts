@@ -143,7 +143,7 @@ export function tenantContract(context: ContractContext): void {
         await store.tenants.create({}, { name: caller.tenant, created: made })
         const id = newId().replaceAll("-", "")
         await store.apiKeys.create({}, { id, name: "n", tenant: caller.tenant, scopes: ["all"], created: made })
-        await store.audit.add(caller, [{ created: made, method: "m", code: "OK" }])
+        await store.audit.add({}, [{ ...caller, entry: { created: made, method: "m", code: "OK" } }])
         await store.caches.keep(caller, { process: "p", leaseMs: 1, confirmed: 0, version: 1, ms: 60_000 })
         await store.verificationTokens.create(caller, { identifier: "i", token: "t", expires: made })
         for (const id of ["a", "b", "c"]) {

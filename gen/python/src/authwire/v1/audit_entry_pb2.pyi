@@ -52,7 +52,8 @@ class AuditEntry(_message.Message):
     """Id of the call's trace, if it is known."""
     count: _builtins.int
     """If many calls with the same key were rejected with the same reason within a second: the number of those that have no
-    entry of their own. Then the entry has neither method nor user. Otherwise 0.
+    entry of their own. With the code `DATA_LOSS`: the number of calls whose entries could not be stored. Then the entry has
+    neither method nor user. Otherwise 0.
     """
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:

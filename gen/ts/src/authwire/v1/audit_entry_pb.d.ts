@@ -83,7 +83,8 @@ export declare type AuditEntry = Message<"authwire.v1.AuditEntry"> & {
 
   /**
    * If many calls with the same key were rejected with the same reason within a second: the number of those that have no
-   * entry of their own. Then the entry has neither method nor user. Otherwise 0.
+   * entry of their own. With the code `DATA_LOSS`: the number of calls whose entries could not be stored. Then the entry has
+   * neither method nor user. Otherwise 0.
    *
    * @generated from field: int64 count = 10;
    */
