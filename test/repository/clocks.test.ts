@@ -22,7 +22,6 @@ const wallClock: Record<string, string> = {
   "server/src/config/values.ts": "an expiry that is stored",
   "server/src/doctor/database.ts": "is compared with the clock of the database",
   "server/src/events/feed.ts": "the default of the clock of an observer",
-  "server/src/import/copy.ts": "the expiry of sessions and tokens, when they are counted",
   "server/src/import/peer/plan.ts": "a time that is stored",
   "server/src/logging/audit-log.ts": "a time that is shown and stored",
   "server/src/store/sql/bulk/addresses.ts": "a time that is stored",
