@@ -232,6 +232,14 @@ describeServers(
       )
     })
 
+    if (engine === "mysql")
+      test("a part of a password that is not escaped, which becomes the name of the database", async () => {
+        const given = `mysql://root:@127.0.0.1:${server.port}/hunter2@host/authwire`
+        const { stderr } = await run(["migrate", "status"], { AUTHWIRE_DATABASE_URL: given, AUTH_SECRET: testSecret })
+        expect(stderr).toMatch(/^authwire: cannot open .*: there is no such database \(ER_BAD_DB_ERROR\): create/)
+        expect(stderr).not.toContain("hunter2")
+      })
+
     if (engine === "postgres")
       test("a server that demands encryption", async () => {
         writeFileSync(

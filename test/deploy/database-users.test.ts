@@ -32,6 +32,12 @@ testOnAllServers(
     expect(refused.code).toBe(1)
     expect(await as(owner, "migrate", "up")).toMatchObject(done)
 
+    const reverted = await as(service, "migrate", "down")
+    expect(reverted.stderr).toMatch(
+      engine === "postgres"
+        ? /^authwire: migrate down: the user does not own the tables \(must be owner of table \w+, 42501\): run the command as/
+        : lacks(/DROP command denied to user .*, ER_TABLEACCESS_DENIED_ERROR/),
+    )
     // Another database, whose rows are imported.
     const source = await createDatabase("sqlite")
     later(source.drop)
@@ -72,5 +78,10 @@ testOnAllServers(
     await until(async () => /^Unavailable DATABASE_UNAVAILABLE/.test(await rejection(people.createUser({}))))
     const line = new RegExp(`"msg":"call failed: ${lacks(/.*denied.*/).source}`)
     await until(() => line.test(server.log()))
+
+    await database.query("DROP TABLE verification_tokens")
+    expect((await as(service, "cleanup")).stderr).toMatch(
+      /^authwire: cleanup: a table is missing \(.*verification_tokens.*, (ER_NO_SUCH_TABLE|42P01)\): run authwire migrate up; /,
+    )
   },
 )

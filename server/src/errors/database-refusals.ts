@@ -114,6 +114,11 @@ export const refusals: readonly Refusal[] = [
     remedy: "ALTER TABLE … DISABLE ROW LEVEL SECURITY, or ALTER ROLE … BYPASSRLS",
   },
   {
+    error: /^42501 must be owner/,
+    says: "the user does not own the tables",
+    remedy: "run the command as their owner: docs/deploying.md has the statements",
+  },
+  {
     error: /^(42501|ER_(DB|TABLE|COLUMN|PROC|SPECIFIC_)ACCESS_DENIED_ERROR) |the user needs SELECT on/,
     says: "the user lacks a right",
     remedy: grant,
