@@ -114,7 +114,7 @@ test("an export without secrets is refused: what it leaves out would be taken fo
 const user = { table: "users", id: "u", extra: {}, privateExtra: {} }
 const session = { table: "sessions", userId: "u", expires: date(1), extra: {} }
 
-test.each([
+const others: [object, string][] = [
   [{ table: "users", id: "u", extra: {} }, "line 2 has no secrets"],
   [{ table: "accounts", userId: "u" }, "line 2 has no secrets"],
   [{ table: "", _id: { $oid: "1" } }, "line 2 is not one of authwire export; for the files of mongoexport, name"],
@@ -126,12 +126,16 @@ test.each([
   [{ ...user, id: "v", email: "e".repeat(400) }, "email must be at most 320 characters"],
   [{ ...session, tokenSha256: "xyz" }, "tokenSha256 must be a SHA-256 in hexadecimal"],
   [session, "tokenSha256 must be a SHA-256 in hexadecimal"],
-])("a line that authwire export does not print is refused: %j", async (line, message) => {
-  const { url } = await emptyDatabase()
-  const counts = { users: 0, accounts: 0, sessions: 0, verificationTokens: 0, authenticators: 0 }
-  for (const { table } of [user, line]) if (table in counts) counts[table as keyof typeof counts]++
-  const lines = [user, line, { table: "end", ...counts }].map((one) => `${JSON.stringify(one)}\n`)
-  const { code, stdout, stderr } = await imported(url, lines.join(""), "--apply")
-  expect(stdout + stderr).toContain(message)
-  expect(code).toBe(1)
+]
+
+test("a line that authwire export does not print is refused", async () => {
+  const { url, query } = await emptyDatabase()
+  for (const [line, message] of others) {
+    const counts = { users: 0, accounts: 0, sessions: 0, verificationTokens: 0, authenticators: 0 }
+    for (const { table } of [user, line as typeof user]) if (table in counts) counts[table as keyof typeof counts]++
+    const lines = [user, line, { table: "end", ...counts }].map((one) => `${JSON.stringify(one)}\n`)
+    const { code, stdout, stderr } = await imported(url, lines.join(""), "--apply")
+    expect({ line, code, text: stdout + stderr }).toEqual({ line, code: 1, text: expect.stringContaining(message) })
+  }
+  expect(await query("SELECT COUNT(*) AS n FROM users")).toEqual([{ n: 0 }])
 })

@@ -133,6 +133,11 @@ describe("readConfiguration", () => {
       "--database-password-command: must not be combined with a password in",
     ],
     [
+      { databaseUrl: "postgres://u@h/x?port=1&password=p", databasePasswordFile: "x" },
+      {},
+      "--database-password-file: must not be combined with a password in",
+    ],
+    [
       { databaseUrl: "sqlite:x", databaseReadUrl: "mysql://h/x" },
       {},
       "--database-read-url: needs a MySQL or MariaDB server as",

@@ -113,6 +113,14 @@ test("a row that cannot be imported is named by its line, and a value of another
   expect(item?.label).toContain("row of users with line = 2")
 })
 
+test("a structure that is nested too deeply is a finding of its row", async () => {
+  const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
+  const line = `{"_id":{"$oid":"${ada.$oid}"},"email":"x@example.com","deep":${deep}}\n`
+  const [[item] = []] = await pagesOf(await sourceOf({ ...collections, "users.json": line }), "users")
+  expect(item).toMatchObject({ row: undefined, label: `user ${ada.$oid}` })
+  expect(item?.faults.map(({ detail }) => detail)).toEqual([expect.stringMatching(/^extra\.deep.*32 levels/)])
+})
+
 test("a mapping applies to collections as to tables", async () => {
   const { "users.json": people, ...others } = collections
   const files = { ...others, "people.json": people ?? "" }

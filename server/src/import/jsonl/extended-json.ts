@@ -35,8 +35,15 @@ const types: Readonly<Record<string, Read>> = {
   $numberDecimal: text,
 }
 
-/** Returns a value of Extended JSON: an ObjectId as its hexadecimal digits, a date as a Date, bytes as a Buffer. */
-export function extendedValue(json: unknown): unknown {
+/** The most levels of a document of MongoDB. A row is rejected with fewer. */
+const maxDepth = 100
+
+/**
+ * Returns a value of Extended JSON: an ObjectId as its hexadecimal digits, a date as a Date, bytes as a Buffer. What is nested
+ * too deeply is cut off.
+ */
+export function extendedValue(json: unknown, depth = 0): unknown {
+  const within = (value: unknown) => (depth < maxDepth ? inStructure(value, depth + 1) : null)
   if (Array.isArray(json)) return json.map(within)
   if (!isObject(json)) return json
   const [[name = "", value] = [], ...more] = Object.entries(json)
@@ -45,8 +52,8 @@ export function extendedValue(json: unknown): unknown {
 }
 
 /** Returns a value within a structure, as JSON. */
-function within(json: unknown): unknown {
-  const value = extendedValue(json)
+function inStructure(json: unknown, depth: number): unknown {
+  const value = extendedValue(json, depth)
   if (value instanceof Date) return value.toISOString()
   return Buffer.isBuffer(value) ? value.toString("base64") : value
 }

@@ -16,6 +16,7 @@ test.each([
   ["mysql://u:hunter2@h1,,h2/db", /an empty host name/],
   ["mysql://u:hunter2@h1,/db", /an empty host name/],
   ["mysql://u:hunter2@h1,h2/db?socket=/run/sock", /a socket/],
+  ["mysql://u:hunter2@h1,h2/db?ssl-mode=REQUIRED&socketPath=/run/sock", /a socket/],
 ])("%s is rejected, without quoting it", (url, message) => {
   expect(() => urlsOfHosts(url)).toThrow(TypeError)
   expect(() => urlsOfHosts(url)).toThrow(message)
