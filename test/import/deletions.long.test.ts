@@ -53,7 +53,8 @@ describe.each(databaseTargets())("authwire import --delete from %s", (target) =>
 
   test("does not take an empty source for one whose rows were all deleted", async () => {
     await without(">= 0")
-    const { stderr, code } = await authwire("--apply", "--delete")
+    const { stdout, stderr, code } = await authwire("--apply", "--delete")
+    expect(stdout).toMatch(/^note: the source shows no users: /m)
     expect(stderr).toContain("users (0 in the source, 30 in the tenant, 30 to delete)")
     expect(code).toBe(1)
     expect(await counts()).toEqual([30, 30, 30])

@@ -80,7 +80,7 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
     const doctor = await run(["doctor", "--from=kysely", `--mapping=${at.folder}/mapping.json`], environment())
     for (const { stdout, stderr, code } of [doctor, await authwire(), await authwire("--apply")]) {
       expect(stdout).toMatch(/^error +1 +users +taken: they need the e-mail address or the key of another user/m)
-      expect(stdout).toMatch(/^taken +user 1400 +the address belongs to user a\?\[2J\?b of the tenant$/m)
+      expect(stdout).toMatch(/^taken +user 1400 +the address belongs to user a\\u001b\[2J\\u000ab of the tenant$/m)
       expect(stdout).toMatch(/^taken +account of user 3 with github +the key belongs to user a/m)
       // That would delete the user.
       expect(stdout + stderr).not.toContain("--delete")

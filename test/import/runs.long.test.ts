@@ -201,7 +201,9 @@ describe.each(databaseTargets())("authwire import from %s", (target) => {
       )
       const { stdout, stderr, code } = await authwire("--apply")
       expect(stdout).toMatch(/^users +2000 +0 +0$/m)
-      expect(stderr).toMatch(/^authwire: import: full .*; rows that were written are kept, and the command can be run/)
+      expect(stderr).toMatch(
+        /^authwire: import: .*\(SQLITE_CONSTRAINT_TRIGGER\); rows that were written are kept, and the command can be run/,
+      )
       expect(code).toBe(1)
       expect(await count("users")).toBe(2000)
     })

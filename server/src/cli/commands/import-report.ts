@@ -16,6 +16,8 @@ export function checkReport(
     ["", "rows", "importable"],
     bulkNames.map((name) => [name, String(rows[name]), String(accepted[name])]),
   )
+  const empty =
+    rows.users === 0 ? ["the source shows no users: is it the application's, and may its user read all of it?"] : []
   const summaries = findings.summaries()
   const found = summaries.map(({ kind, table: name, count }) => {
     const { severity, meaning } = findingKinds[kind]
@@ -33,7 +35,7 @@ export function checkReport(
     ...(found.length === 0 ? [] : ["\n", table(["", "rows", "of", "what"], found)]),
     ...(examples.length === 0 ? [] : ["\n", table(["what", "row", "why"], examples)]),
     ...(conversions.length === 0 ? [] : ["\n", table(["values", "of", "conversion", "first"], conversions)]),
-    ...[...doubts, ...notes].map((note, index) => `${index === 0 ? "\n" : ""}note: ${note}\n`),
+    ...[...empty, ...doubts, ...notes].map((note, index) => `${index === 0 ? "\n" : ""}note: ${note}\n`),
   ].join("")
 }
 
