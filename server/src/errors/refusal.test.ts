@@ -47,6 +47,8 @@ test("of a StoreError, its cause; of an error that nobody knows, its message and
   expect(refusalOf(storeError(new StatementError("unavailable", "no room", "53100")))).toMatch(
     /^the disk is full \(no room, 53100\): free space/,
   )
+  expect(refusalOf(Object.assign(new Error(), { code: "EXOTIC" }))).toBe("it failed (EXOTIC)")
+  expect(refusalOf(unknown, { quotes: false })).toBe("it failed (XX999)")
   // As Node makes it for a name with several addresses.
   const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" })
   expect(refusalOf(refused)).toMatch(/^no server answers \(ECONNREFUSED\): is the database running/)

@@ -22,10 +22,11 @@ export interface RefusalOptions {
  */
 export function refusalOf(error: unknown, { otherwise, quotes = true, option }: RefusalOptions = {}): string {
   const { code = "", message } = told(error)
-  const { says = "", remedy = otherwise } = meaningOf(code, message) ?? {}
-  const details = [quotes ? message : "", message.includes(code) && quotes ? "" : code].filter((one) => one !== "")
-  const [first = "it failed", ...rest] = says === "" ? details : [says, ...details]
-  const text = `${first}${rest.length > 0 ? ` (${rest.join(", ")})` : ""}${remedy === undefined ? "" : `: ${remedy}`}`
+  const { says, remedy = otherwise } = meaningOf(code, message) ?? {}
+  const words = quotes ? message : ""
+  const what = says ?? (words || "it failed")
+  const details = [what === words ? "" : words, words.includes(code) ? "" : code].filter((one) => one !== "")
+  const text = `${what}${details.length > 0 ? ` (${details.join(", ")})` : ""}${remedy === undefined ? "" : `: ${remedy}`}`
   return option === undefined ? text : text.replaceAll("--database-url", option)
 }
 
