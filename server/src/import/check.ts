@@ -107,23 +107,23 @@ async function checkInto(
       findings.add(finding)
     }
     for (const item of items) {
-      const { row, key, label, faults } = item
+      const { row, key, label, faults, movedTo } = item
       findings.convert(name, item)
       for (const { kind, detail } of faults) add({ kind, table: name, row: label, detail })
-      if (row === undefined) {
-        skippedKeys.push(key)
-        continue
-      }
-      if ("userId" in row) {
-        const owner = digestOf(row.userId)
-        if (!hasUser(owner)) {
-          const isFolded = !digests.keys.users.has(owner) && digests.foldedIds.has(foldedDigest(row.userId))
+      const userId = row !== undefined && "userId" in row ? row.userId : movedTo
+      let isOrphan = false
+      if (userId !== undefined) {
+        const owner = digestOf(userId)
+        isOrphan = !hasUser(owner)
+        if (isOrphan) {
+          const isFolded = !digests.keys.users.has(owner) && digests.foldedIds.has(foldedDigest(userId))
           const kind = isFolded ? "folded-reference" : "orphan"
           add({ kind, table: name, row: label, detail: "userId names no user that can be imported" })
-          skippedKeys.push(key)
-          continue
-        }
-        owners.push(owner)
+        } else owners.push(owner)
+      }
+      if (row === undefined || isOrphan) {
+        skippedKeys.push(key)
+        continue
       }
       keys.push(key)
       if (name !== "users") continue

@@ -11,6 +11,8 @@ export interface Item<Row> {
   /** Identifies the row for people. It contains ids of users, but never an address or a token. */
   readonly label: string
   faults: Fault[]
+  /** The id of the user of whom the row has become a property. It is no row of its own then. */
+  movedTo?: string | undefined
   conversions: readonly Conversion[]
 }
 

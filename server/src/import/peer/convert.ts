@@ -41,11 +41,12 @@ export const convert: { readonly [N in BulkName]: Convert<BulkRows[N]> } = {
   accounts(raw, tenant, isSound) {
     const type = raw.required("type", raw.text("type"), "")
     const word = raw.wordFor("type")
-    if (word !== undefined) raw.setAside(word)
+    const userId = raw.required("userId", raw.text("userId"), "")
+    if (word !== undefined) raw.setAside(word, userId)
     else if (!accountTypes.includes(type))
       raw.fault("type", `must be one of ${accountTypes.join(", ")}: values in --mapping says what becomes of others`)
     const account: Account = {
-      userId: raw.required("userId", raw.text("userId"), ""),
+      userId,
       type: type as AccountType,
       provider: raw.required("provider", raw.text("provider"), ""),
       providerAccountId: raw.required("providerAccountId", raw.text("providerAccountId"), ""),

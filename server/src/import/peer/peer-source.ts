@@ -200,6 +200,7 @@ export async function peerSource(source: Source, { peer, mapping, tenant }: Peer
         return rowLabel(plan.table, plan.columns, cells.slice(plan.table.columns.length))
       },
       faults: raw.faults,
+      movedTo: raw.movedTo,
       conversions: raw.conversions,
     }
   }

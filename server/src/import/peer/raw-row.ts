@@ -17,6 +17,8 @@ export class RawRow {
   readonly faults: Fault[] = []
   /** The properties that could not be read. */
   readonly unreadable = new Set<string>()
+  /** The id of the user of whom the account has become a property. */
+  movedTo: string | undefined
   /** The values that have become values of another kind. */
   readonly conversions: Conversion[] = []
   readonly #columns: readonly ReadColumn[]
@@ -225,7 +227,8 @@ export class RawRow {
   }
 
   /** Records that an account is none, because the mapping has a word for its type. */
-  setAside(word: Decision): void {
+  setAside(word: Decision, userId: string): void {
+    if (word !== "ignore") this.movedTo = userId
     this.faults.push({ kind: "set-aside", detail: `type has the word ${word} in the mapping` })
   }
 

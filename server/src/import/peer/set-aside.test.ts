@@ -113,3 +113,18 @@ test("an account whose value JSON cannot hold is an error, and a column of the s
   const clash = await sourceOf({ credentials: "private" }, ", credentials text")
   await expect(clash.opened).rejects.toThrow("credentials is a column of the users, and cannot be in values")
 })
+
+test("who has only a password can sign in, and a property that would get lost is named", async () => {
+  const { database, opened } = await sourceOf({ credentials: "private", oauth2: "ignore" })
+  await database.query("UPDATE user SET email = NULL")
+  await database.query("UPDATE account SET userId = 'B' WHERE id = 2")
+  await database.query("UPDATE account SET userId = 'nobody' WHERE id = 3")
+  const checked = await check(await opened)
+  later(async () => checked.close())
+  expect(checked.findings.summaries().map(({ kind, examples }) => [kind, examples.map(({ row }) => row)])).toEqual([
+    ["folded-reference", ["account of user B with credentials"]],
+    ["set-aside", expect.any(Array)],
+    ["orphan", ["account of user nobody with ldap"]],
+    ["cannot-sign-in", ["user b", "user c"]],
+  ])
+})
