@@ -80,6 +80,7 @@ ${head}
 | the same, in all | connection of HTTP/2 | ${count(limits.unauthenticatedRequestsAtMost)} | closed; HTTP/2 refuses later requests |
 | requests to the metrics listener | connection | 1 | closed; a further one gets no answer |
 | streams of HTTP/2 | connection | ${count(limits.maxConcurrentStreams)} | refused by HTTP/2 |
+| streams before a call was admitted | connection | ${count(limits.unauthenticatedStreams)} | refused by HTTP/2 |
 | unary calls whose requests are read | connection | ${count(limits.streamsAtWork)} | further calls wait unread |
 
 ## Bytes of requests and responses

@@ -34,7 +34,14 @@ const shapesOf = (schema: object) =>
   )
 
 test("@authwire/proto/slim is the schema, without the options that only the service reads", () => {
-  const { scope: _, subject: __, audit_fields: ___, file_authwire_v1_permission: ____, ...rest } = shapesOf(whole)
+  const {
+    scope: _,
+    subject: __,
+    audit_fields: ___,
+    shares_limit_of: ____,
+    file_authwire_v1_permission: _____,
+    ...rest
+  } = shapesOf(whole)
   expect(Object.keys(rest).length).toBeGreaterThan(50)
   expect(shapesOf(slim)).toEqual(rest)
 })

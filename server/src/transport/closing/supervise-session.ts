@@ -79,6 +79,11 @@ export function superviseSession(
     destroyLater()
   }
 
+  // Sent before any answer, so that the client has it when its first streams end.
+  connection.onKnown = () => {
+    if (!session.closed && !session.destroyed) session.settings({ maxConcurrentStreams: limits.maxConcurrentStreams })
+  }
+
   const checkPing = () => {
     if (checked !== undefined) {
       checked++

@@ -65,7 +65,7 @@ export async function openHttpListener(
   const http2Server = http2.createServer(
     {
       settings: {
-        maxConcurrentStreams: limits.maxConcurrentStreams,
+        maxConcurrentStreams: limits.unauthenticatedStreams,
         maxHeaderListSize: limits.maxAuthorizeHeaderBytes,
       },
       Http2ServerResponse: http2Response(headers),

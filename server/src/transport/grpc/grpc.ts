@@ -18,7 +18,7 @@ import { streamRouter } from "./streams.js"
 const prefaceBytes = 24
 
 const http2Options = {
-  settings: { maxConcurrentStreams: limits.maxConcurrentStreams, maxHeaderListSize: limits.maxHeaderBytes },
+  settings: { maxConcurrentStreams: limits.unauthenticatedStreams, maxHeaderListSize: limits.maxHeaderBytes },
   // Node would count the answers that a client has not read and refuse its further streams. The connection's budgets
   // bound them instead.
   maxSessionMemory: Number.MAX_SAFE_INTEGER,

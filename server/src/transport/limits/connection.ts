@@ -73,6 +73,8 @@ export class Connection implements CallConnection {
   #turnedAway = 0
   /** Called when the client becomes unwelcome and at each further rejected request. Used for HTTP/2. */
   onReconnect: (() => void) | undefined
+  /** Called when the first call is admitted. Used for HTTP/2. */
+  onKnown: (() => void) | undefined
 
   readonly #keys: KeyBudgets | undefined
   /** The budget of connections in which this one counts since its first admitted call. */
@@ -120,8 +122,11 @@ export class Connection implements CallConnection {
    */
   admit(identity: Identity, stream: EventEmitter): void {
     const key = this.#keys?.of(identity)
-    if (!this.#isKnown && key !== undefined) this.#countFor(key)
-    this.#isKnown = true
+    if (!this.#isKnown) {
+      if (key !== undefined) this.#countFor(key)
+      this.#isKnown = true
+      this.onKnown?.()
+    }
     if (key !== undefined) takeUntilClosed(key.streams, "streams", stream)
   }
 

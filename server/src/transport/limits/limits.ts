@@ -10,6 +10,11 @@ export const limits = {
    * it processes their end, and would reset new streams of a client that keeps to the limit.
    */
   maxConcurrentStreams: 1_000,
+  /**
+   * The same before a call of the connection was admitted. HTTP/2 counts them while it reads frames, so that what a client sends at once
+   * is refused before any of it is handled. It is the number that RFC 9113 recommends as the least, and that clients assume at first.
+   */
+  unauthenticatedStreams: 100,
   /** Among them, unary calls whose requests are being read and answered. Further calls wait. */
   streamsAtWork: 100,
   /** Among them, streams that were answered while their clients still send. Further ones are closed at once. */

@@ -2,21 +2,11 @@
 // @generated from file authwire/v1/permission.proto (package authwire.v1, syntax proto3)
 /* eslint-disable */
 
-import { extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
+import { fileDesc } from "@bufbuild/protobuf/codegenv2";
 
 /**
  * Describes the file authwire/v1/permission.proto.
  */
 export const file_authwire_v1_permission = /*@__PURE__*/
-  fileDesc("ChxhdXRod2lyZS92MS9wZXJtaXNzaW9uLnByb3RvEgthdXRod2lyZS52MTpICg9zaGFyZXNfbGltaXRfb2YSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiHhwMgASgJUg1zaGFyZXNMaW1pdE9mQhMKD2Rldi5hdXRod2lyZS52MVABYgZwcm90bzM", [file_google_protobuf_descriptor]);
-
-/**
- * The method with which this one shares its rate limit, because both answer the same question: `UserService.GetUserByEmail`.
- * Not set: the method has a limit of its own.
- *
- * @generated from extension: string shares_limit_of = 50055;
- */
-export const shares_limit_of = /*@__PURE__*/
-  extDesc(file_authwire_v1_permission, 0);
+  fileDesc("ChxhdXRod2lyZS92MS9wZXJtaXNzaW9uLnByb3RvEgthdXRod2lyZS52MUITCg9kZXYuYXV0aHdpcmUudjFQAWIGcHJvdG8z");
 

@@ -1,0 +1,48 @@
+import { once } from "node:events"
+import http2 from "node:http2"
+import { getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
+import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
+import { endsAfterEach } from "@authwire/test-support/endings.js"
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+
+// What a client sends at once is read at once: limits that count finished calls come too late for it.
+describe.each(listeners)("many calls in the first bytes of a connection, at the %s listener", (listener) => {
+  let target: Target
+  beforeAll(async () => {
+    target = await startTarget()
+  })
+  afterAll(() => target.close())
+  const later = endsAfterEach()
+
+  /** Makes calls at the same time over a new connection, and returns how often each outcome occurred. */
+  async function outcomes(calls: number, key: string | undefined, assumed?: number): Promise<Record<string, number>> {
+    const options = assumed === undefined ? {} : { peerMaxConcurrentStreams: assumed }
+    const session = http2.connect(target.url(listener), options)
+    later(async () => session.destroy())
+    session.on("error", () => {})
+    const found: Record<string, number> = {}
+    const made = Array.from({ length: calls }, async () => {
+      const stream = session.request(header(paths.getUser, { key }))
+      let outcome: unknown
+      stream.on("response", (headers) => (outcome = headers["grpc-status"] ?? outcome))
+      stream.on("trailers", (headers) => (outcome = headers["grpc-status"] ?? outcome))
+      stream.on("error", () => {})
+      stream.resume().end(getUserRequest("nobody"))
+      await once(stream, "close").catch(() => {})
+      const name = stream.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM ? "refused" : `status ${outcome}`
+      found[name] = (found[name] ?? 0) + 1
+    })
+    await Promise.all(made)
+    return found
+  }
+
+  test("S-40: without a key, a hundred at most are handled", async () => {
+    const { refused = 0, ...handled } = await outcomes(1_000, undefined, 5_000)
+    expect(refused).toBe(900)
+    expect(Object.keys(handled).every((name) => /^status (16|undefined)$/.test(name))).toBe(true)
+  })
+
+  test("with a key, all are answered: a client waits until it may begin more", async () => {
+    expect(await outcomes(1_000, target.keys.all)).toEqual({ "status 5": 1_000 })
+  })
+})
