@@ -58,7 +58,7 @@ test("text that another program has put into SQLite is named, and ends no comman
   expect(from).toMatchObject({ code: 1, stderr: `authwire: --url: ${message}\n` })
   await own.query("DELETE FROM users WHERE id <> 'sound'")
   expect(await diagnosed(own, diagnoseTexts)).toEqual([
-    { state: "ok", what: "text", detail: "all of it is UTF-8 without U+0000" },
+    { state: "ok", what: "text", detail: "the newest 5000 rows of each table are UTF-8 without U+0000" },
   ])
   await own.drop()
 })
@@ -90,8 +90,8 @@ test("a TLS key file that other users can read is reported", async () => {
 // The variables are those of MySQL and MariaDB.
 const engine = ownServer(["mysql", "mariadb"])
 ;(engine === undefined ? describe.skip : describe)("settings of the database", () => {
-  test("small packets, commits that a crash loses, a read-only server, and a wrong clock", async () => {
-    const server = await startPrivateDatabase(engine)
+  test("small packets, few connections, commits that a crash loses, a log of statements, a read-only server, and a wrong clock", async () => {
+    const server = await startPrivateDatabase(engine, ["--log-bin=log", "--server-id=1"])
     if (server === null) throw new Error("no server")
     try {
       const own = await createDatabaseOn(server)
@@ -108,6 +108,18 @@ const engine = ownServer(["mysql", "mariadb"])
       expect(small.stdout).toMatch(/^wrong +max_allowed_packet +1048576: must be at least 4194304: /m)
       expect(small.code).toBe(1)
       await own.query("SET GLOBAL max_allowed_packet = 67108864")
+
+      await own.query("SET GLOBAL max_connections = 10")
+      await own.query("SET GLOBAL binlog_format = 'STATEMENT'")
+      const few = await doctor(env)
+      expect(few.stdout).toMatch(
+        /^wrong +connections +10 are allowed, and one process .* may open 12, .* of the server: raise its max_connections/m,
+      )
+      expect(few.stdout).toMatch(/^wrong +binlog_format +STATEMENT: must be ROW/m)
+      const more = await doctor(env, "--database-pool-size=8")
+      expect(more.stdout).toMatch(/^ok +connections +10 are allowed, and one process .* may open 10$/m)
+      await own.query("SET GLOBAL max_connections = 400")
+      await own.query("SET GLOBAL binlog_format = 'ROW'")
 
       // The clock of this process is ten minutes ahead; that of the database is the machine's.
       const ahead = "const now = Date.now; Date.now = () => now() + 600000"

@@ -49,6 +49,7 @@ export const databaseOptions = {
     value: integer(1, 1000),
     default: "10",
     help: "The maximum number of database connections for calls, per process. A tenant gets at most nine tenths. A fifth is reserved for reads, and at most a fifth is used for counts and for lists of users with thousands of sessions. Two more connections are used for health and API keys. (SQLite has one connection.)",
+    commands: ["serve", "doctor"],
   },
   databaseStatementTimeoutMs: {
     value: integer(10, 600_000),

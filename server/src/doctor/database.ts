@@ -4,24 +4,25 @@ import {
   type Database,
   type DatabaseFacts,
   migrationStatus,
+  reportingProcesses,
   tenantStore,
   unfinishedSignUps,
   unreadableTexts,
 } from "../store/sql/index.js"
 import type { Diagnosis } from "./finding.js"
+import { diagnoseConnections, diagnoseSpace } from "./resources.js"
 import { diagnoseRowSecurity } from "./row-security.js"
 import { diagnoseSessionPolicies } from "./session-policies.js"
+import { diagnoseRights, diagnoseRows, diagnoseSchema } from "./tables.js"
 
 const maxClockSkewMs = 1000
 /** The size of the largest row: three encrypted tokens of 128 KiB, and the other columns. */
 const minPacketBytes = 4 * 1024 * 1024
-/** The connections of one process with the default of `--database-pool-size`. */
-const minConnections = 12
 
 /** Checks an open database. Throws StoreError if it does not answer. */
 export async function diagnoseDatabase(
   database: Database,
-  { encryptionKeys }: { encryptionKeys: readonly Buffer[] },
+  { encryptionKeys, poolSize = 10 }: { encryptionKeys: readonly Buffer[]; poolSize?: number | undefined },
 ): Promise<Diagnosis[]> {
   const before = Date.now()
   const facts = await database.withQueryRunner(database.dialect.facts)
@@ -29,22 +30,46 @@ export async function diagnoseDatabase(
   const server = [
     diagnoseVersion(facts),
     ...diagnoseSettings(facts.settings),
+    ...diagnoseSpace(facts),
     diagnoseClock(facts.clock, before, after),
     ...(await diagnoseRowSecurity(database)),
   ]
   // The other checks read tables, which PostgreSQL refuses where a policy applies.
   if (server.some(({ state, what }) => state === "wrong" && what === "row-level security")) return server
-  const tables = await diagnoseMigrations(database)
-  const texts = tables.state === "wrong" ? [] : await diagnoseTexts(database)
+  const { hidden, diagnosis: rights } = await diagnoseRights(database)
+  // Somebody who may not read the table of migrations seems to have none.
+  if (hidden.has(String(database.dataSource.options.migrationsTableName))) return [...server, rights]
+  const migrations = await diagnoseMigrations(database)
+  const hasTables = migrations.state !== "wrong"
+  const schema = hasTables ? [await diagnoseSchema(database, hidden)] : []
+  const isWhole = hasTables && [rights, ...schema].every(({ state }) => state === "ok")
+  /** Makes a check that reads the tables. It is left out if it cannot be made for a reason that is already reported. */
+  const ofTables = async (check: () => Promise<Diagnosis[]>): Promise<Diagnosis[]> => {
+    if (!hasTables) return []
+    try {
+      return await check()
+    } catch (error) {
+      if (isWhole) throw error
+      return []
+    }
+  }
+  const texts = await ofTables(() => diagnoseTexts(database))
   // Text that the driver cannot read would end the process in the other checks.
-  const isReadable = tables.state !== "wrong" && texts.every(({ state }) => state === "ok")
+  const isReadable = texts.every(({ state }) => state === "ok")
+  const ofRows = async (check: () => Promise<Diagnosis[]>) => (isReadable ? ofTables(check) : [])
   return [
     ...server,
-    tables,
+    migrations,
+    rights,
+    ...schema,
+    ...(await ofTables(async () =>
+      diagnoseConnections(facts, { poolSize, processes: await reportingProcesses(database) }),
+    )),
+    ...(await ofTables(async () => [await diagnoseRows(database)])),
     ...texts,
-    ...(isReadable ? await diagnoseKeys(database, encryptionKeys) : []),
-    ...(isReadable ? [await diagnoseSignUps(database, facts.clock)] : []),
-    ...(isReadable ? [await diagnoseSessionPolicies(database)] : []),
+    ...(await ofRows(() => diagnoseKeys(database, encryptionKeys))),
+    ...(await ofRows(async () => [await diagnoseSignUps(database, facts.clock)])),
+    ...(await ofRows(async () => [await diagnoseSessionPolicies(database)])),
   ]
 }
 
@@ -72,9 +97,9 @@ const rules: Readonly<Record<string, Rule>> = {
     least: minPacketBytes,
     wrong: `must be at least ${minPacketBytes}: the largest rows do not fit`,
   },
-  max_connections: {
-    least: minConnections,
-    wrong: `must be at least ${minConnections}: --database-pool-size and 2 more for each process`,
+  binlog_format: {
+    not: "STATEMENT",
+    wrong: "must be ROW (or MIXED): the server rejects the writes of transactions that read committed rows",
   },
   transaction_read_only: { is: "off", wrong: "must be off: this server accepts no writes" },
   server_encoding: { is: "UTF8", wrong: "must be UTF8: other encodings cannot represent all characters" },
@@ -113,7 +138,12 @@ async function diagnoseMigrations(database: Database): Promise<Diagnosis> {
   const what = "migrations"
   const pending = all.filter(({ applied }) => !applied).map(({ name }) => name)
   if (pending.length > 0) {
-    return { state: "wrong", what, detail: `${pending.join(", ")} pending: run authwire migrate up` }
+    const isFirst = pending.length === all.length
+    const hasUsers = isFirst && (await database.withQueryRunner((runner) => runner.hasTable("users")))
+    const advice = hasUsers
+      ? "and yet there is a table users: of another application, or a backup was restored without authwire_migrations. Restore all of it, or use an empty database"
+      : "run authwire migrate up"
+    return { state: "wrong", what, detail: `${pending.join(", ")} pending: ${advice}` }
   }
   const unknown = all.filter(({ known }) => !known).map(({ name }) => name)
   if (unknown.length > 0) {
@@ -147,14 +177,18 @@ async function diagnoseKeys(database: Database, encryptionKeys: readonly Buffer[
 
 const maxExamples = 5
 
+/** How many rows of a table are examined, so that doctor ends soon. */
+const examined = 5000
+
 /** Looks for texts in SQLite that the service cannot read. Throws StoreError. */
 export async function diagnoseTexts(database: Database): Promise<Diagnosis[]> {
   if (database.dialect.checksText) return []
   const what = "text"
   const found: string[] = []
-  for await (const { table, column, rowid } of unreadableTexts(database))
+  for await (const { table, column, rowid } of unreadableTexts(database, examined))
     found.push(`${table}.${column} at rowid ${rowid}`)
-  if (found.length === 0) return [{ state: "ok", what, detail: "all of it is UTF-8 without U+0000" }]
+  if (found.length === 0)
+    return [{ state: "ok", what, detail: `the newest ${examined} rows of each table are UTF-8 without U+0000` }]
   const more = found.length > maxExamples ? ` and ${found.length - maxExamples} more` : ""
   const detail = `not UTF-8, or with U+0000: ${found.slice(0, maxExamples).join(", ")}${more}: correct it, because what is not UTF-8 is returned as U+FFFD, and U+0000 is not allowed in any field`
   return [{ state: "wrong", what, detail }]
@@ -171,7 +205,7 @@ export async function diagnoseSignUps(database: Database, now: number): Promise<
   const since = new Date(now - days * 86_400_000)
   try {
     for (const { name: tenant } of await tenantStore(database).list({})) {
-      const users = await unfinishedSignUps(database, { tenant, since, limit: shown + 1 })
+      const users = await unfinishedSignUps(database, { tenant, since, examined, limit: shown + 1 })
       const ids = users.slice(0, shown).map(({ id }) => id)
       if (users.length > shown) ids.push("and more")
       if (ids.length > 0) found.push(`tenant ${tenant}: ${ids.join(", ")}`)
@@ -180,7 +214,8 @@ export async function diagnoseSignUps(database: Database, now: number): Promise<
     if (!(error instanceof StoreError && error.reason === "STATEMENT_TIMEOUT")) throw error
     return { state: "warning", what, detail: "there are too many users to check within the statement timeout" }
   }
-  if (found.length === 0) return { state: "ok", what, detail: `none of the last ${days} days was interrupted` }
+  if (found.length === 0)
+    return { state: "ok", what, detail: `none of the last ${days} days, or of the newest ${examined}, was interrupted` }
   const advice =
     "no account, session, passkey or verified address. Unless your application created them, their sign-ups were interrupted," +
     " and their e-mail addresses stay taken: delete them with UserService.DeleteUser, and see --provisional-sign-up"

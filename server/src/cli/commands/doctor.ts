@@ -57,7 +57,10 @@ export async function doctor(configuration: Configuration<"doctor">, { print }: 
   async function diagnose(database: Database): Promise<Diagnosis[]> {
     try {
       return await withStartError("the database", () =>
-        diagnoseDatabase(database, { encryptionKeys: encryptionKeys(complete) }),
+        diagnoseDatabase(database, {
+          encryptionKeys: encryptionKeys(complete),
+          poolSize: complete.databasePoolSize,
+        }),
       )
     } catch (error) {
       if (!(error instanceof StartError)) throw error

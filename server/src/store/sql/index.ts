@@ -19,6 +19,8 @@ export {
 } from "./engine/url/url.js"
 export { eventStore } from "./events/events.js"
 export { expiredStore } from "./expired.js"
+export { examinedRows, lostRows, orphans, reportingProcesses } from "./inspection/lost-rows.js"
+export { schemaFaults } from "./inspection/schema-faults.js"
 export {
   type DatabaseServer,
   openDatabase,

@@ -1,8 +1,16 @@
+import { statfsSync } from "node:fs"
+import { dirname } from "node:path"
 import type { QueryRunner } from "typeorm"
 import { postgresTypes, serverTypes, sqliteTypes } from "../schema/column-types.js"
-import type { DatabaseFacts, Dialect } from "../schema/dialect.js"
+import type { ConnectionLimit, DatabaseFacts, Dialect } from "../schema/dialect.js"
+import * as created from "../schema/migrations/table-sql.js"
 import type { Engine } from "./engine.js"
+import { fileOf, rightsByFunctions, rightsByPlans, rightsOfFile } from "./rights.js"
 import { mariadbStretch, mysqlStretch, postgresStretch, sqliteStretch } from "./stretches.js"
+
+/** Returns the names of the triggers that these statements create. */
+const triggersIn = (statements: readonly string[]): string[] =>
+  statements.flatMap((statement) => /^CREATE TRIGGER (\w+)/.exec(statement)?.[1] ?? [])
 
 const sqlite: Dialect = {
   types: sqliteTypes,
@@ -20,12 +28,21 @@ const sqlite: Dialect = {
   findsRowsIn: false,
   checksText: false,
   migrations: "none",
+  currentSchema: undefined,
+  triggers: {
+    names: triggersIn(created.sqliteTypes.further),
+    query: "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+  },
+  missingRights: rightsOfFile,
   async facts(runner) {
     const [row] = await runner.query(
       "SELECT sqlite_version() AS version, strftime('%Y-%m-%dT%H:%M:%fZ', 'now') AS clock, journal_mode FROM pragma_journal_mode",
     )
     const settings = { journal_mode: String(row.journal_mode) }
-    return { version: `SQLite ${row.version}`, clock: Date.parse(row.clock), settings }
+    const file = fileOf(runner.dataSource)
+    const space = file === undefined ? undefined : statfsSync(dirname(file))
+    const freeBytes = space && space.bavail * space.bsize
+    return { version: `SQLite ${row.version}`, clock: Date.parse(row.clock), settings, limits: [], freeBytes }
   },
 }
 
@@ -49,18 +66,42 @@ const innodb: Omit<Dialect, "facts" | "within" | "sortsNulls"> = {
   byPrimaryKey: " FORCE INDEX (PRIMARY)",
   parameter: () => "?",
   migrations: "none",
+  currentSchema: "DATABASE()",
+  triggers: { names: [], query: "" },
+  missingRights: rightsByPlans,
+}
+
+/** Returns those of the limits that there are. */
+function limitsOf(found: Partial<Record<ConnectionLimit["of"], number>>): ConnectionLimit[] {
+  const all = Object.entries(found).map(([of, most]) => ({ of: of as ConnectionLimit["of"], most }))
+  return all.filter(({ most }) => most >= 0)
 }
 
 async function factsOfServer(runner: QueryRunner): Promise<DatabaseFacts> {
-  const names = ["innodb_flush_log_at_trx_commit", "max_allowed_packet", "max_connections", "read_only", "sync_binlog"]
-  const [row] = await runner.query("SELECT VERSION() AS version, ROUND(UNIX_TIMESTAMP(NOW(3)) * 1000) AS clock")
+  const names = [
+    "binlog_format",
+    "innodb_flush_log_at_trx_commit",
+    "log_bin",
+    "max_allowed_packet",
+    "read_only",
+    "sync_binlog",
+  ]
+  // The setting of the session is the limit of the user, if it has one.
+  const [row] = await runner.query(
+    `SELECT VERSION() AS version, ROUND(UNIX_TIMESTAMP(NOW(3)) * 1000) AS clock,
+       @@GLOBAL.max_connections AS ofServer, @@SESSION.max_user_connections AS ofUser`,
+  )
   const settings: { Variable_name: string; Value: string }[] = await runner.query(
     `SHOW GLOBAL VARIABLES WHERE Variable_name IN (${names.map((name) => `'${name}'`).join(", ")})`,
+  )
+  const { log_bin, binlog_format, ...others } = Object.fromEntries(
+    settings.map(({ Variable_name, Value }) => [Variable_name, Value]),
   )
   return {
     version: String(row.version),
     clock: Number(row.clock),
-    settings: Object.fromEntries(settings.map(({ Variable_name, Value }) => [Variable_name, Value])),
+    settings: { ...others, ...(log_bin === "ON" && binlog_format !== undefined && { binlog_format }) },
+    limits: limitsOf({ server: Number(row.ofServer), user: Number(row.ofUser) || -1 }),
   }
 }
 
@@ -90,10 +131,22 @@ const postgres: Dialect = {
   byPrimaryKey: "",
   parameter: (place) => `$${place}`,
   migrations: "each",
+  currentSchema: "current_schema()",
+  triggers: {
+    names: triggersIn(created.postgresTypes.further),
+    query: "SELECT tgname AS name FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'",
+  },
+  missingRights: rightsByFunctions,
   async facts(runner) {
-    const names = ["fsync", "max_connections", "server_encoding", "synchronous_commit", "transaction_read_only"]
+    const names = ["fsync", "server_encoding", "synchronous_commit", "transaction_read_only"]
+    // A superuser has no limit but that of the server.
     const [row] = await runner.query(
-      "SELECT current_setting('server_version') AS version, extract(epoch FROM clock_timestamp()) * 1000 AS clock",
+      `SELECT current_setting('server_version') AS version, extract(epoch FROM clock_timestamp()) * 1000 AS clock,
+         current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+           - coalesce(current_setting('reserved_connections', true)::int, 0) AS server,
+         CASE WHEN rolsuper THEN -1 ELSE rolconnlimit END AS "user",
+         CASE WHEN rolsuper THEN -1 ELSE datconnlimit END AS database
+       FROM pg_roles, pg_database WHERE rolname = current_user AND datname = current_database()`,
     )
     const settings: { name: string; setting: string }[] = await runner.query(
       "SELECT name, setting FROM pg_settings WHERE name = ANY($1) ORDER BY name",
@@ -104,6 +157,7 @@ const postgres: Dialect = {
       oldest: [15, 0],
       clock: Math.round(Number(row.clock)),
       settings: Object.fromEntries(settings.map(({ name, setting }) => [name, setting])),
+      limits: limitsOf({ server: row.server, user: row.user, database: row.database }),
     }
   },
 }

@@ -11,6 +11,22 @@ export interface DatabaseFacts {
   clock: number
   /** The relevant settings, as the database writes them. For SQLite only `journal_mode`. */
   settings: Readonly<Record<string, string>>
+  /** The limits of connections that hold for this user. */
+  limits: readonly ConnectionLimit[]
+  /** The free space for the database, in bytes, where it can be known. */
+  freeBytes?: number | undefined
+}
+
+/** How many connections there may be at the same time: of all users, of this one, or to the database. */
+export interface ConnectionLimit {
+  of: "server" | "user" | "database"
+  most: number
+}
+
+/** A right that the service uses and this user lacks, such as `DELETE` on `sessions`. */
+export interface MissingRight {
+  right: string
+  on: string
 }
 
 /** What to do when another transaction has locked a row. Where a transaction locks the whole database, none has. */
@@ -59,6 +75,12 @@ export interface Dialect {
   readonly checksText: boolean
   /** How migrations use transactions: one `each`, or `none` where the schema lock is one or each change is committed at once. */
   readonly migrations: "each" | "none"
+  /** The schema of the tables, as an expression for the views of the servers. SQLite has none. */
+  readonly currentSchema: string | undefined
+  /** The triggers of the tables, and the query for the names of those that the database has. */
+  readonly triggers: { readonly names: readonly string[]; readonly query: string }
   /** Reads the facts of a database. Changes nothing in it. */
   facts(runner: QueryRunner): Promise<DatabaseFacts>
+  /** Returns the rights that this user lacks on the tables that exist, or on the file. Changes nothing. */
+  missingRights(runner: QueryRunner): Promise<MissingRight[]>
 }
