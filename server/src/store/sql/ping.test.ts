@@ -1,9 +1,12 @@
+import { randomBytes } from "node:crypto"
 import { renameSync, rmSync, writeFileSync } from "node:fs"
-import { databaseTargets } from "@authwire/test-support/databases/databases.js"
+import { databaseTargets, describeServers } from "@authwire/test-support/databases/databases.js"
+import { createUser, dropUser } from "@authwire/test-support/databases/server-sql.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
-import { anyone, newUser } from "@authwire/test-support/store-contract/context.js"
+import { anyone, encryptionKeys, newUser } from "@authwire/test-support/store-contract/context.js"
 import { expect, test } from "@jest/globals"
+import { openSqlStore } from "./index.js"
 
 const later = endsAfterEach()
 const failure = (message: RegExp) => ({
@@ -33,6 +36,23 @@ test.each(databaseTargets())("pings of %s leave no row", async (target) => {
   await store.ping({})
   await store.ping({})
   expect(await database.query("SELECT * FROM idempotency_keys")).toEqual([])
+})
+
+describeServers("a ping of %s", (target) => {
+  test("fails while its user may not insert", async () => {
+    const { database } = await opened(target)
+    const name = `authwire_${randomBytes(6).toString("hex")}`
+    const url = await createUser(database, name, "password", "SELECT")
+    later(() => dropUser(database, name))
+    const grant = (right: string) =>
+      database.query(`GRANT ${right} ON idempotency_keys TO ${target === "postgres" ? name : `'${name}'@'%'`}`)
+    await grant("DELETE")
+    const store = await openSqlStore({ encryptionKeys, url })
+    later(store.close)
+    await expect(store.ping({})).rejects.toMatchObject(failure(/INSERT command denied|permission denied for table/))
+    await grant("INSERT")
+    await store.ping({})
+  })
 })
 
 test.each(databaseTargets())("a ping of %s fails while a column is missing that no list selects", async (target) => {
