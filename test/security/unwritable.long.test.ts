@@ -10,6 +10,7 @@ import {
   startPrivateDatabase,
   type TestDatabase,
 } from "@authwire/test-support/databases/databases.js"
+import { tableNames } from "@authwire/test-support/databases/declared-tables.js"
 import { migrate } from "@authwire/test-support/databases/migrate.js"
 import { createUser, endConnections } from "@authwire/test-support/databases/server-sql.js"
 import { type FillableDisk, hasMountNamespaces, mountDisk } from "@authwire/test-support/machine/small-disk.js"
@@ -45,12 +46,9 @@ const onAll = ["sqlite", ...servers] as const
 const nameOf = ({ url }: TestDatabase) => new URL(url).pathname.slice(1)
 const fileOf = ({ url }: TestDatabase) => url.slice("sqlite:".length)
 
-const insertRight = async ({ target, database }: Running, change: "GRANT" | "REVOKE") => {
-  const tables = target === "postgres" ? "ALL TABLES IN SCHEMA public" : `${nameOf(database)}.*`
+const grantsOf = async ({ query, target }: TestDatabase, right: string, how: "GRANT" | "REVOKE", tables: string[]) => {
   const role = target === "postgres" ? '"authwire"' : "'authwire'@'%'"
-  await database.query(`${change} INSERT ON ${tables} ${change === "GRANT" ? "TO" : "FROM"} ${role}`)
-  // A connection of MySQL knows its rights on the database from the time when it was opened.
-  await endConnections(database, "authwire")
+  for (const table of tables) await query(`${how} ${right} ON ${table} ${how === "GRANT" ? "TO" : "FROM"} ${role}`)
 }
 
 const readOnly = async ({ database }: Running, value: "on" | "off") => {
@@ -70,10 +68,18 @@ const causes: Cause[] = [
   {
     name: "the role may not insert",
     engines: servers,
-    begin: (on) => insertRight(on, "REVOKE"),
-    end: (on) => insertRight(on, "GRANT"),
+    begin: async ({ database }) => grantsOf(database, "INSERT", "REVOKE", await tableNames(database)),
+    end: async ({ database }) => grantsOf(database, "INSERT", "GRANT", await tableNames(database)),
     says: "the user lacks a right",
-    message: /INSERT command denied to user|permission denied for table/,
+    message: /INSERT command denied to user|permission denied for table|INSERT on/,
+  },
+  {
+    name: "the role may not insert into one table",
+    engines: servers,
+    begin: ({ database }) => grantsOf(database, "INSERT", "REVOKE", ["users"]),
+    end: ({ database }) => grantsOf(database, "INSERT", "GRANT", ["users"]),
+    says: "the user lacks a right",
+    message: /INSERT on users/,
   },
   {
     name: "a table is missing",
@@ -138,7 +144,9 @@ async function open(target: DatabaseTarget, ends: AsyncDisposableStack): Promise
     }
   } else mounted = disk(join(server.dataFolder, nameOf(database)))
   await migrate(database)
-  const url = await createUser(database, "authwire", "password")
+  const url = await createUser(database, "authwire", "password", "SELECT")
+  await grantsOf(database, "INSERT, UPDATE, DELETE", "GRANT", await tableNames(database))
+  if (target === "postgres") await database.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO "authwire"`)
   return { target, disk: mounted, database, url }
 }
 

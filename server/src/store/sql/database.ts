@@ -7,6 +7,7 @@ import type { DatabaseLoad, DatabaseObserver, Observation } from "./engine/obser
 import { PooledConnection } from "./engine/pooled-connection.js"
 import { type ServerLimitEvent, withinServerLimit } from "./engine/server-limit.js"
 import { fullDisk } from "./full-disk.js"
+import { missingRights } from "./missing-rights.js"
 import { type Aside, databasePing } from "./ping.js"
 import type { CoalesceOptions } from "./query/batch-loader.js"
 import type { Cell, Statement, Statements } from "./query/statement.js"
@@ -103,7 +104,12 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
   const reader = options.reader && withinServerLimit(options.reader, onServerLimit)
   const observation: Observation = { observer: options.observer, tracer: options.tracer }
   const disk = fullDisk()
-  const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation, onFailure: disk.saw })
+  const rights = missingRights(engine)
+  const onFailure = (error: unknown) => {
+    disk.saw(error)
+    rights.saw(error)
+  }
+  const units = unitsOfWork(engine, { queueLimit, backoff: retrying, observation, onFailure })
   const olderUnits = reader && unitsOfWork(reader, { queueLimit, backoff: retrying, observation })
   const { onUnreadable = () => {} } = options
   const allTables = tables(engine, entities(engine.dialect.types), onUnreadable)
@@ -186,7 +192,7 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
 
     now: time.now,
     clockOffsetMs: time.clockOffsetMs,
-    ping: databasePing({ engine, tables: allTables, aside, time, disk }),
+    ping: databasePing({ engine, tables: allTables, aside, time, disk, rights }),
 
     close() {
       units.close()

@@ -7,6 +7,7 @@ import { databaseClock } from "./clock.js"
 import type { DatabaseTime } from "./database-time.js"
 import type { Engine, SqlEngine } from "./engine/engine.js"
 import type { FullDisk } from "./full-disk.js"
+import type { MissingRights } from "./missing-rights.js"
 import type { Cell, Statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
 import type { Tables } from "./schema/tables.js"
@@ -37,8 +38,9 @@ export function databasePing(deps: {
   aside: Aside
   time: DatabaseTime
   disk: Pick<FullDisk, "check">
+  rights: Pick<MissingRights, "check">
 }): (waiter: Waiter) => Promise<void> {
-  const { engine, tables, aside, time, disk } = deps
+  const { engine, tables, aside, time, disk, rights } = deps
   const readClock = databaseClock({ dialect: engine.dialect, tables })
   const { idempotencyKeys } = tables
   // No tenant has this name.
@@ -61,6 +63,7 @@ export function databasePing(deps: {
         nextWrite = performance.now() + writeEveryMs
       }
       await aside(shape, undefined)
+      await rights.check()
     } catch (cause) {
       // On SQLite any writer locks the whole database. On the other engines this means that the whole table is locked.
       if (failsBy(cause, "locked") && !engine.locksRows) return

@@ -34,7 +34,7 @@ export interface UnitOptions {
   queueLimit: number
   backoff: Backoff
   observation?: Observation
-  /** Called for each failure of a statement of a unit. */
+  /** Called for each failure of a statement of a call. */
   onFailure?: ((error: unknown) => void) | undefined
 }
 
@@ -122,7 +122,7 @@ export function unitsOfWork(
         try {
           return await once(hasMetLock)
         } catch (error) {
-          onFailure?.(error)
+          if ("tenant" in waiter) onFailure?.(error)
           hasMetLock ||= failsBy(error, "conflict") || failsBy(error, "locked")
           throw engine.hasOtherMembers ? movedIfPossible(error, isRepeatable) : error
         }
