@@ -23,6 +23,7 @@ function connect(closesAfterMs = idleMs) {
   const session = Object.assign(new EventEmitter(), {
     closed: false,
     goaway: jest.fn(),
+    settings: jest.fn(),
     // The client answers at once.
     ping: (answered: (error: null) => void) => answered(null),
     close: jest.fn(() => {
