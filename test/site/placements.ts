@@ -60,7 +60,13 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/extending-sessions.md": [compiled, commands],
   "docs/gateways.md": [commands],
   "docs/introspection.md": [programs, commands],
-  "docs/moving.md": [commands, commands, by("server/src/import/peer/mapping.test.ts"), commands],
+  "docs/moving.md": [
+    commands,
+    commands,
+    by("server/src/import/peer/mapping.test.ts"),
+    notRun("needs MongoDB; test/import/adapters.long.test.ts imports files of the same form"),
+    commands,
+  ],
   "docs/next-auth-4.md": [
     nextAuth4,
     notRun("a property of the reader's configuration; test/next-auth-4/adapter.long.test.ts has the same settings"),

@@ -95,7 +95,7 @@ export const commandOptions = {
   },
   deleteAll: {
     value: tenant(),
-    help: "The name of the tenant, so that --delete may delete more than a tenth of the rows of a table, or all of them, and by a source that may not show every row: a view or a replica. Rows that have expired are not counted.",
+    help: "The name of the tenant, so that --delete may delete more than a tenth of the rows of a table, and for a view or a replica. Expired rows are not counted.",
     commands: ["import"],
   },
   report: {

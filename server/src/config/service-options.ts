@@ -26,7 +26,7 @@ export const serviceOptions = {
   rateLimitOverrides: {
     value: rates(),
     default: "VerificationTokenService.UseVerificationToken=200,UserService.GetUserByEmail=1000",
-    help: "Rate limits of single methods, which replace --rate-limit: SERVICE.METHOD=N, separated by commas. The default limits the methods that allow guessing: of tokens, and of who has an account. A method that answers the same question shares the limit: ListUsers and CountUsers that of GetUserByEmail. A given value replaces the whole default.",
+    help: "Rate limits of single methods, which replace --rate-limit: SERVICE.METHOD=N, separated by commas. The default limits the methods that allow guessing: of tokens, and of who has an account. ListUsers and CountUsers share that of GetUserByEmail. A given value replaces the whole default.",
   },
   tokenCacheSize: {
     value: integer(0, 1_000_000),
