@@ -11,7 +11,8 @@ const listOf = (found: readonly string[]): string =>
 export async function diagnoseRights({ withQueryRunner, dialect }: Database) {
   const what = "rights"
   const missing = await withQueryRunner(dialect.missingRights)
-  const hidden = new Set(missing.filter(({ right }) => right === "SELECT").map(({ on }) => on))
+  // MariaDB shows no foreign keys to a user who may only read.
+  const hidden = new Set(missing.map(({ on }) => on))
   const grants = missing.map(({ right, on }) => `${right} on ${on}`)
   const diagnosis: Diagnosis =
     grants.length === 0
@@ -28,7 +29,8 @@ export async function diagnoseRights({ withQueryRunner, dialect }: Database) {
 export async function diagnoseSchema(database: Database, hidden: ReadonlySet<string>): Promise<Diagnosis> {
   const what = "tables"
   const faults = await schemaFaults(database, hidden)
-  if (faults.length === 0) return { state: "ok", what, detail: "they are those of the migrations" }
+  const those = hidden.size === 0 ? "they" : "those for which this user has all rights"
+  if (faults.length === 0) return { state: "ok", what, detail: `${those} are those of the migrations` }
   const advice =
     "somebody has changed the tables, or a backup was not restored completely." +
     " Restore it into an empty database, or change the tables so that they are as authwire migrate up makes them"

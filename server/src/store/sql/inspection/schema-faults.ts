@@ -8,7 +8,7 @@ type Column = EntityMetadata["columns"][number]
  * their types, collations and defaults, keys, indexes, and triggers. What others have added is a fault only if no row could be inserted.
  * Changes nothing.
  *
- * @param hidden The tables that this user may not read, about which nothing is said.
+ * @param hidden The tables that this user may not see as a whole, about which nothing is said.
  */
 export function schemaFaults({ dataSource, dialect, withQueryRunner }: Database, hidden: ReadonlySet<string>) {
   return withQueryRunner(async (runner): Promise<string[]> => {
