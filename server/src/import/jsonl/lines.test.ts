@@ -32,6 +32,8 @@ test("lines have their number, and can be read from the place after each of them
   expect(all[1]?.object.long).toBe(long)
   for (const [index, place] of all.entries()) expect(await objectsOf(path, place)).toEqual(all.slice(index + 1))
   expect(await objectsOf(fileOf(""))).toEqual([])
+  // Editors of Windows begin a file with a byte-order mark.
+  expect(await objectsOf(fileOf('\ufeff{"n":1}\n'))).toMatchObject([{ object: { n: 1 } }])
 })
 
 test.each([

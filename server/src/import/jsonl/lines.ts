@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer"
 import { createReadStream } from "node:fs"
 import { StartError, systemCodeOf } from "../../errors/start-error.js"
 import { isObject, parsedJson } from "../../util/json.js"
+import { utf8 } from "../../util/utf8.js"
 
 /** The maximum size of a line, in bytes: that of a document of MongoDB. */
 const maxLineBytes = 16 * 1024 * 1024
@@ -36,7 +37,7 @@ export async function* linesOf(path: string, { line, byte }: Place = start): Asy
     byte += text.length + terminator
     if (text.every((one) => one === 0x20 || one === 0x0d)) return undefined
     if (!isUtf8(text)) throw lineError(path, line, "is not valid UTF-8")
-    const object = parsedJson(text.toString("utf8"))
+    const object = parsedJson(utf8.decode(text))
     if (!isObject(object))
       throw lineError(path, line, "is not a JSON object (mongoexport: without --jsonArray and --pretty)")
     return { line, byte, object, size: text.length }
