@@ -39,7 +39,7 @@ export function createLog({
 
 const hooks: NonNullable<LoggerOptions["hooks"]> = {
   logMethod(given, method) {
-    const [facts, message] = given as unknown as [{ err?: unknown } | string, string]
+    const [facts, message = "failed"] = given as unknown as [{ err?: unknown } | string, string?]
     const refusal = typeof facts === "object" ? refusalOfStore(facts.err) : undefined
     if (refusal === undefined || message.endsWith(refusal)) method.apply(this, given)
     else method.call(this, facts as never, `${message}: ${refusal}` as never)
