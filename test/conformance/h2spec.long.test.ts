@@ -12,8 +12,13 @@ import { afterAll, describe, expect, test } from "@jest/globals"
 const folder = mkdtempSync(join(tmpdir(), "h2spec-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
+interface Result {
+  cases: string[]
+  failed: string[]
+}
+
 /** Returns the names of the cases that h2spec runs against the server at this port, and of those that fail. */
-async function check(name: string, port: string): Promise<{ cases: string[]; failed: string[] }> {
+async function check(name: string, port: string): Promise<Result> {
   const file = join(folder, `${name}.xml`)
   const args = ["--host", "127.0.0.1", "--port", port, "--junit-report", file]
   // It ends with 1 if a case fails.
@@ -24,6 +29,17 @@ async function check(name: string, port: string): Promise<{ cases: string[]; fai
   const named = all.map(([, section, title, result = ""]) => ({ name: `${section}: ${title}`, result }))
   const failed = named.filter(({ result }) => /<(?:error|failure)>/.test(result))
   return { cases: named.map((one) => one.name), failed: failed.map((one) => one.name) }
+}
+
+/**
+ * Runs h2spec several times at once. Some cases send one frame after another and depend on whether Node's answer to the
+ * first comes between them: they fail now and then, also in Node alone. A fault of the listener fails every time.
+ */
+async function checks(name: string, port: string): Promise<{ cases: string[]; ever: string[]; always: string[] }> {
+  const results = await Promise.all(Array.from({ length: 5 }, (_, run) => check(`${name}-${run}`, port)))
+  const [{ cases, failed }] = results as [Result, ...Result[]]
+  const always = failed.filter((one) => results.every((result) => result.failed.includes(one)))
+  return { cases, ever: results.flatMap((result) => result.failed), always }
 }
 
 /** Starts a server that consists of Node's HTTP/2 alone. */
@@ -62,15 +78,15 @@ withH2spec("h2spec fails where Node's HTTP/2 fails by itself, and nowhere else:"
       const bare = await bareServer(answer)
       const { grpcUrl, httpUrl } = authwire.server
       const { port } = new URL(listener === "grpc" ? grpcUrl : httpUrl)
-      const [ours, node] = await Promise.all([check(listener, port), check(`${listener}-bare`, bare.port)])
+      const [ours, node] = await Promise.all([checks(listener, port), checks(`${listener}-bare`, bare.port)])
       bare.close()
       console.info(
-        `${listener}: ${ours.failed.length} of ${ours.cases.length} fail, ${node.failed.length} in Node alone`,
+        `${listener}: ${ours.always.length} of ${ours.cases.length} fail, ${node.always.length} in Node alone`,
       )
       expect(ours.cases.length).toBeGreaterThan(140)
       expect(node.cases).toEqual(ours.cases)
-      expect(ours.failed.filter((name) => !node.failed.includes(name))).toEqual(own)
-      expect(node.failed).toContain("http2/5.1.1: Sends stream identifier that is numerically smaller than previous")
+      expect(ours.always.filter((name) => !node.ever.includes(name))).toEqual(own)
+      expect(node.always).toContain("http2/5.1.1: Sends stream identifier that is numerically smaller than previous")
     },
     120_000,
   )
