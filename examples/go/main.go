@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("example", flag.ExitOnError)
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	cookie := flags.String("cookie", "authjs.session-token", "")
-	listen := flags.String("listen", "127.0.0.1:8090", "")
+	listen := flags.String("listen", "127.0.0.1:8091", "")
 	command := ""
 	if len(args) > 0 {
 		command, args = args[0], args[1:]

@@ -9,6 +9,7 @@ import { hasNextExample, hasNextjs } from "./applications/nextjs.ts"
 import { hasSite } from "./applications/site.ts"
 import { createRunFolder, createServerProcess, findServer, mysqlPrograms, serverEngines } from "./databases/servers.ts"
 import teardown from "./global-teardown.js"
+import { takenPorts } from "./machine/default-ports.ts"
 import { hasDeployTools, hasReleaseTools, hasSystemdAnalyze } from "./machine/deploy.ts"
 import { findEnvoy } from "./machine/gateways.ts"
 import { missingLanguages } from "./machine/languages.ts"
@@ -68,6 +69,8 @@ function leftOutOfLongTests() {
   return leftOut
 }
 
+const leftOutByPort = (port) => `left out: what runs beside \`make run\` (end what listens on port ${port})`
+
 /**
  * Finds or starts the database servers for the tests, and passes them to the workers in environment variables:
  *
@@ -95,7 +98,7 @@ export default async function setup() {
   leftOut.push(...missingLanguages(hasTool, isLong ? ["Java", "Rust"] : ["Go", "Python"]))
   if (findProgram("pgbouncer") === undefined) leftOut.push("left out: a pooler of PostgreSQL (install pgbouncer)")
   if (!hasMountNamespaces()) leftOut.push("left out: a full disk (needs root and unshare of util-linux)")
-  if (isLong) leftOut.push(...leftOutOfLongTests())
+  if (isLong) leftOut.push(...leftOutOfLongTests(), ...(await takenPorts()).map(leftOutByPort))
   if (process.env.AUTHWIRE_TEST_REQUIRE === "all" && leftOut.length > 0) throw new Error(leftOut.join("\n"))
   // CI does not require the following.
   if (!process.env.AUTHWIRE_TEST_CLUSTER_URL) {

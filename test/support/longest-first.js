@@ -6,7 +6,7 @@ import { statSync } from "node:fs"
  */
 const longest = [
   "test/import/adapters.long",
-  "test/site/languages.long",
+  "test/site/beside-make-run.long",
   "test/session-cache/guarantee.test",
   "test/site/pages.long",
   "test/import/runs.long",

@@ -58,7 +58,7 @@ def arguments() -> argparse.Namespace:
     command.add_argument("token")
     command = commands.add_parser("serve", help="answer GET /me with who is signed in")
     command.add_argument("--cookie", default="authjs.session-token", help="name of the session cookie")
-    command.add_argument("--listen", default="127.0.0.1:8090", metavar="ADDRESS")
+    command.add_argument("--listen", default="127.0.0.1:8092", metavar="ADDRESS")
     command = commands.add_parser("user", help="create a user, or find the one with this address")
     command.add_argument("email")
     command = commands.add_parser("vectors", help="run the test vectors of token/vectors.json")

@@ -103,7 +103,7 @@ async fn main() -> ExitCode {
 async fn run() -> Result<ExitCode, Box<dyn Error>> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let cookie = option(&mut words, "--cookie", "authjs.session-token");
-    let listen = option(&mut words, "--listen", "127.0.0.1:8090");
+    let listen = option(&mut words, "--listen", "127.0.0.1:8094");
     let url = std::env::var("AUTHWIRE_URL").unwrap_or_else(|_| "http://127.0.0.1:50051".into());
     let authwire = Authwire::new(url, std::env::var("AUTHWIRE_TLS_CA").ok())?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process"
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -68,6 +68,10 @@ export function folderWithCheckout(): string {
   const folder = mkdtempSync(join(tmpdir(), "authwire-page-"))
   const checkout = join(folder, "authwire")
   mkdirSync(checkout)
-  for (const name of readdirSync(root)) if (name !== ".authwire") symlinkSync(join(root, name), join(checkout, name))
+  for (const name of readdirSync(root)) {
+    // Maven does not follow a link to the schema.
+    if (name === "proto") cpSync(join(root, name), join(checkout, name), { recursive: true })
+    else if (name !== ".authwire") symlinkSync(join(root, name), join(checkout, name))
+  }
   return folder
 }

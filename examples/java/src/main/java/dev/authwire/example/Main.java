@@ -33,7 +33,7 @@ public final class Main {
   public static void main(String[] args) throws Exception {
     List<String> words = new ArrayList<>(List.of(args));
     String cookie = option(words, "--cookie", "authjs.session-token");
-    String listen = option(words, "--listen", "127.0.0.1:8090");
+    String listen = option(words, "--listen", "127.0.0.1:8093");
     String url = System.getenv().getOrDefault("AUTHWIRE_URL", "http://127.0.0.1:50051");
     String command = words.isEmpty() ? "" : words.remove(0);
     if (!List.of("decode", "serve", "user", "vectors").contains(command)
