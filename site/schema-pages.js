@@ -15,16 +15,35 @@ const rules = registry.getExtension("buf.validate.field")
 export function writeSchemaPages(folder) {
   mkdirSync(folder, { recursive: true })
   const files = [...registry.files].filter(({ name }) => name.startsWith("authwire/v1/"))
-  const items = files.map((file) => {
-    const name = baseOf(file)
-    writeFileSync(join(folder, `${name}.md`), pageOf(file))
-    return { text: titleOf(file), link: `/api/${name}` }
+  for (const file of files) writeFileSync(join(folder, `${baseOf(file)}.md`), pageOf(file))
+  const services = files.filter(({ services }) => services.length > 0)
+  const others = files.filter((file) => !services.includes(file))
+  const group = (text, members) => ({
+    text,
+    items: members
+      .map((file) => ({ text: titleOf(file), link: `/api/${baseOf(file)}` }))
+      .sort((a, b) => compare(a.text, b.text)),
   })
-  // Services first, because readers usually look for them.
-  items.sort(
-    (a, b) => Number(b.link.endsWith("_service")) - Number(a.link.endsWith("_service")) || compare(a.text, b.text),
+  writeFileSync(
+    join(folder, "sidebar.json"),
+    JSON.stringify([group("Services", services), group("Messages and errors", others)]),
   )
-  writeFileSync(join(folder, "sidebar.json"), JSON.stringify(items))
+  writeFileSync(join(folder, "index.md"), indexOf(services))
+}
+
+/** Returns the page of all services with their methods. */
+function indexOf(services) {
+  const parts = services.flatMap((file) =>
+    file.services.map((service, at) => {
+      const [about] = commentsOf(file)([6, at]).split(/(?<=\.)\s/)
+      const methods = service.methods.map(({ name }) => `[${name}](./${baseOf(file)}.md#${name.toLowerCase()})`)
+      return `## [${service.name}](./${baseOf(file)}.md)\n\n${about}\n\n${methods.join(" · ")}`
+    }),
+  )
+  const links = "See also [errors](/docs/errors) and [limits](/docs/limits)."
+  const typescript =
+    "In TypeScript: [@authwire/client](/reference/client/), [@authwire/client/edge](/reference/client-edge/), [@authwire/token](/reference/token/)."
+  return `# API\n\nAll services and their methods. Each can be called with gRPC, gRPC-Web and Connect.\n\n${links} ${typescript}\n\n${parts.sort(compare).join("\n\n")}\n`
 }
 
 function compare(a, b) {
@@ -41,12 +60,20 @@ function titleOf(file) {
 
 function pageOf(file) {
   const comments = commentsOf(file)
+  // A message that one method alone takes or returns stands below it.
+  const owners = Map.groupBy(
+    file.services.flatMap(({ methods }) => methods.flatMap((method) => [method.input, method.output])),
+    (message) => message,
+  )
+  const isOwn = (message) => message.file === file && owners.get(message)?.length === 1
+  const own = (message) =>
+    isOwn(message) ? messageParts(message, [4, file.messages.indexOf(message)], comments, "###") : []
   const parts = [
     `# ${titleOf(file)}`,
     `\`${file.name}.proto\``,
-    ...file.services.flatMap((service, at) => serviceParts(service, [6, at], comments)),
-    ...file.messages.flatMap((message, at) => messageParts(message, [4, at], comments)),
-    ...file.enums.flatMap((one, at) => enumParts(one, [5, at], comments)),
+    ...file.services.flatMap((service, at) => serviceParts(service, [6, at], comments, own)),
+    ...file.messages.flatMap((message, at) => (isOwn(message) ? [] : messageParts(message, [4, at], comments, "##"))),
+    ...file.enums.flatMap((one, at) => enumParts(one, [5, at], comments, "##")),
     ...file.extensions.map((one, at) => `## ${one.name}\n\n${comments([7, at])}`),
   ]
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`
@@ -77,7 +104,7 @@ function plain(text) {
     .replaceAll(/^([A-Z][A-Z_]+) \(/gm, "- $1 (")
 }
 
-function serviceParts(service, path, comments) {
+function serviceParts(service, path, comments, own) {
   return [
     comments(path),
     ...service.methods.flatMap((method, at) => [
@@ -89,6 +116,8 @@ function serviceParts(service, path, comments) {
         ...(hasOption(method, scope) ? [`- Scope: \`${getOption(method, scope)}\``] : []),
         `- ${idempotency(method)}`,
       ].join("\n"),
+      ...own(method.input),
+      ...own(method.output),
     ]),
   ]
 }
@@ -99,7 +128,7 @@ function idempotency({ idempotency: level }) {
   return "Not idempotent: a repeated call may have another effect."
 }
 
-function messageParts(message, path, comments, parent = "") {
+function messageParts(message, path, comments, level, parent = "") {
   const name = `${parent}${message.name}`
   const row = (field, at) => {
     // Two columns, so that the description is wide enough to be read.
@@ -108,17 +137,17 @@ function messageParts(message, path, comments, parent = "") {
   }
   const table = ["| field | description |", "| --- | --- |", ...message.fields.map(row)]
   return [
-    `## ${name}`,
+    `${level} ${name}`,
     comments(path),
     message.fields.length === 0 ? "No fields." : table.join("\n"),
-    ...message.nestedMessages.flatMap((one, at) => messageParts(one, [...path, 3, at], comments, `${name}.`)),
-    ...message.nestedEnums.flatMap((one, at) => enumParts(one, [...path, 4, at], comments)),
+    ...message.nestedMessages.flatMap((one, at) => messageParts(one, [...path, 3, at], comments, level, `${name}.`)),
+    ...message.nestedEnums.flatMap((one, at) => enumParts(one, [...path, 4, at], comments, level)),
   ]
 }
 
-function enumParts(one, path, comments) {
+function enumParts(one, path, comments, level) {
   const rows = one.values.map((value, at) => `| \`${value.name}\` | ${cell(comments([...path, 2, at]))} |`)
-  return [`## ${one.name}`, comments(path), ["| value | description |", "| --- | --- |", ...rows].join("\n")]
+  return [`${level} ${one.name}`, comments(path), ["| value | description |", "| --- | --- |", ...rows].join("\n")]
 }
 
 function cell(text) {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs"
 import { defineConfig } from "vitepress"
+import { searchWeight, searchWords } from "../search.ts"
 import { sections, titleOf } from "../sections.js"
 import { base, versionSwitch } from "../versions.ts"
 
@@ -13,6 +14,16 @@ const slugify = (heading) =>
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
     .replaceAll(/\s/g, "-")
+
+/** The pages of a section, which are the whole sidebar of each of them: the other sections are in the bar at the top. */
+const group = ({ text, pages }) => [{ text, items: pages.map((page) => ({ text: titleOf(page), link: pathOf(page) })) }]
+
+/** Adds the words that readers look for to the title of a page, in the index of the search only. */
+function withSearchWords(source, env, markdown) {
+  const html = markdown.render(source, env)
+  const words = searchWords[env.relativePath]
+  return words === undefined ? html : html.replace("</h1>", `</h1><p>${words}</p>`)
+}
 
 export default defineConfig({
   title: "Authwire",
@@ -29,22 +40,32 @@ export default defineConfig({
   },
   themeConfig: {
     logo: { src: "/logo.svg", alt: "", width: 24, height: 24 },
-    search: { provider: "local" },
+    // Two levels, because groups of options and methods with their messages have parts.
+    outline: [2, 3],
+    search: {
+      provider: "local",
+      options: {
+        _render: withSearchWords,
+        miniSearch: { searchOptions: { boostDocument: searchWeight } },
+      },
+    },
     socialLinks: [{ icon: "github", link: "https://github.com/authwire/authwire" }],
     nav: [
-      { text: "Start", link: "/docs/start/nextjs" },
-      { text: "Tasks", link: "/docs/sessions" },
-      { text: "Run", link: "/docs/deploying" },
-      { text: "Reference", link: "/docs/configuration" },
-      ...versionSwitch(),
-    ],
-    sidebar: [
       ...sections.map(({ text, pages }) => ({
         text,
-        items: pages.map((page) => ({ text: titleOf(page), link: pathOf(page) })),
+        link: pathOf(pages[0]),
+        activeMatch: `^/(?:${pages.map((page) => pathOf(page).slice(1)).join("|")})$`,
       })),
-      { text: "Schema", collapsed: true, items: generated("api/sidebar.json") },
-      { text: "TypeScript", collapsed: true, items: generated("reference/typedoc-sidebar.json") },
+      { text: "API", link: "/api/", activeMatch: "^/(?:api|reference)/" },
+      ...versionSwitch(),
     ],
+    sidebar: {
+      ...Object.fromEntries(sections.flatMap((section) => section.pages.map((page) => [`/${page}`, group(section)]))),
+      "/api/": [{ text: "API", link: "/api/" }, ...generated("api/sidebar.json")],
+      "/reference/": [
+        { text: "API", link: "/api/" },
+        { text: "TypeScript", items: generated("reference/typedoc-sidebar.json") },
+      ],
+    },
   },
 })

@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib"
 import { type Browser, hasChromium, launchChromium, type Page } from "@authwire/test-support/applications/chromium.js"
 import { hasSite, site } from "@authwire/test-support/applications/site.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { searchWeight } from "../../site/search.ts"
 
 // The site as readers get it, as that of a release. One file, because another test must not build it at the same time.
 const dist = join(process.env.AUTHWIRE_TEST_RUN_FOLDER as string, "site")
@@ -19,6 +20,7 @@ const pages = [
   "/docs/configuration",
   "/docs/performance",
   "/SECURITY",
+  "/api/",
   "/api/session_service",
   "/reference/client/functions/AuthwireAdapter",
 ]
@@ -79,7 +81,12 @@ withSite("the search of the site", () => {
     index = MiniSearch.loadJSON((await import(file)).default, {
       fields: ["title", "titles", "text"],
       storeFields: ["title", "titles"],
-      searchOptions: { fuzzy: 0.2, prefix: true, boost: { title: 4, text: 2, titles: 1 } },
+      searchOptions: {
+        fuzzy: 0.2,
+        prefix: true,
+        boost: { title: 4, text: 2, titles: 1 },
+        boostDocument: searchWeight,
+      },
     })
   })
 
@@ -91,6 +98,20 @@ withSite("the search of the site", () => {
   ])("%s leads to the page of errors", (words, anchor) => {
     const first = index.search(words).slice(0, 5)
     expect(first.map(({ id }) => id)).toContain(`${base}docs/errors.html#${anchor}`)
+  })
+
+  test.each([
+    ["logout", "docs/sessions"],
+    ["GDPR", "docs/administration"],
+    ["redis", "docs/session-cache"],
+    ["block user", "docs/disabling-users"],
+    ["api key", "docs/security"],
+    ["tls", "docs/security"],
+    ["introspect", "docs/introspection"],
+    ["webhook", "docs/events"],
+  ])("%s leads to %s", (words, page) => {
+    const first = index.search(words).slice(0, 2)
+    expect(first.map(({ id }) => id.split("#")[0])).toContain(`${base}${page}.html`)
   })
 })
 
@@ -113,7 +134,7 @@ withBrowser("the pages of the site", () => {
         // The first page of another version.
         if (pathname === "/") return route.fulfill({ body: "" })
         const path = pathname.startsWith(base) ? pathname.slice(base.length) : "none"
-        const name = join(dist, path || "index.html")
+        const name = join(dist, path.replace(/(^|\/)$/, "$1index.html"))
         const file = existsSync(name) && extname(name) !== "" ? name : `${name}.html`
         if (!existsSync(file)) {
           failed.push(pathname)
