@@ -2,6 +2,13 @@ import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { createAuthwireClient } from "@authwire/client"
 import { UserService } from "@authwire/proto"
+import { getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
+import {
+  type AttackConnection,
+  type AttackStream,
+  attackConnection,
+  endOf,
+} from "@authwire/test-support/attack/streams.js"
 import { frame, openBarePipeline } from "@authwire/test-support/connections/bare-pipeline.js"
 import { createDatabase, serviceDatabase, type TestDatabase } from "@authwire/test-support/databases/databases.js"
 import { type Later, withEndings } from "@authwire/test-support/endings.js"
@@ -13,6 +20,8 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 import { ask, bearer, open } from "./access/asking.js"
 import { type OpenStream, openFollow, openWatch } from "./access/streams.js"
+
+type Begun = { connection: AttackConnection; call: AttackStream }
 
 const { getUser, createUser, deleteUser } = UserService.method
 
@@ -65,15 +74,26 @@ describe("keys", () => {
   })
 
   test.concurrent(
-    "S-16: a key that is revoked stops working on every server permanently, and ends its streams; other keys continue",
+    "S-16: a key that is revoked stops working on every server permanently, and ends its streams and the calls that wait; other keys continue",
     withEndings(async (later) => {
       const [key, other] = [await createKey(database, "all"), await createKey(database, "all")]
       const pipelines = servers.flatMap(({ grpcUrl, httpUrl }) => [open(grpcUrl, key), open(httpUrl, key)])
       const others = servers.map(({ grpcUrl }) => open(grpcUrl, other))
       const [streams, otherStreams] = [await openStreams(later, key), await openStreams(later, other)]
+      // Calls that are admitted, and wait for their requests.
+      const begun = [key, other].map(({ text }) =>
+        servers.flatMap(({ grpcUrl, httpUrl }) =>
+          [grpcUrl, httpUrl].map((url) => {
+            const connection = attackConnection(url)
+            later(async () => connection.close())
+            return { connection, call: connection.open(header(paths.getUser, { key: text })) }
+          }),
+        ),
+      ) as [Begun[], Begun[]]
       const everywhere = () =>
         Promise.all([...pipelines.map((one) => one.ask()), ...servers.map((server) => ask(server, key))])
       expect(new Set(await everywhere())).toEqual(new Set(["USER_NOT_FOUND"]))
+      for (const { connection } of begun.flat()) await connection.seen()
       await revokeKey(database, key)
       let outcomes: string[] = []
       await until(async () => {
@@ -90,6 +110,11 @@ describe("keys", () => {
         return performance.now() > end
       })
       await haveEnded(streams)
+      for (const { call } of begun[0]) expect(await endOf(call)).toBe("16 NO_ERROR")
+      for (const { call } of begun[1]) {
+        call.stream.end(getUserRequest("nobody"))
+        expect(await endOf(call)).toBe("5 NO_ERROR")
+      }
       expect(reasonsOf(streams)).toEqual(Array(4).fill("API_KEY_INVALID"))
       expect(reasonsOf(otherStreams)).toEqual(Array(4).fill(undefined))
       expect(await Promise.all(others.map((one) => one.ask()))).toEqual(["USER_NOT_FOUND", "USER_NOT_FOUND"])

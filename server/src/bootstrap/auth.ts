@@ -5,7 +5,7 @@ import { parseStaticKeys } from "../auth/static-keys.js"
 import type { Configuration } from "../config/configuration.js"
 import { refusalOf } from "../errors/refusal.js"
 import { StartError } from "../errors/start-error.js"
-import type { Interceptor } from "../rpc/interceptor.js"
+import type { Access } from "../rpc/interceptor.js"
 import { access } from "../rpc/interceptors/auth.js"
 import type { Store } from "../store/store.js"
 import { isLoopback } from "../util/address.js"
@@ -20,7 +20,7 @@ const flag = "--api-keys-file"
 export async function openAccess(
   configuration: Configuration,
   { store, log }: { store: Store; log: Logger },
-): Promise<{ interceptor: Interceptor; stop(): void }> {
+): Promise<{ interceptor: Access; stop(): void }> {
   const keyring = await openKeyring({ apiKeys: store.apiKeys, log, clock: elapsedTime(), now: store.now })
   const { apiKeys, apiKeysFile: path } = configuration
   const give = (keys: StaticKeys) => keyring.setStaticKeys(keys.map((key) => new Key(key)))

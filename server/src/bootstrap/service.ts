@@ -37,7 +37,7 @@ import { concurrencyLimit } from "../overload/concurrency-limit.js"
 import { rejectionPause } from "../overload/pause.js"
 import { pipelineService } from "../pipeline/service.js"
 import type { AccessTokens } from "../provider-tokens/access-tokens.js"
-import type { Interceptor, Observer } from "../rpc/interceptor.js"
+import type { Access, Observer } from "../rpc/interceptor.js"
 import type { Audit } from "../rpc/interceptors/audit.js"
 import { awaitCaches } from "../rpc/interceptors/await-caches.js"
 import { idempotency } from "../rpc/interceptors/idempotency.js"
@@ -94,7 +94,7 @@ export interface ServiceOptions {
   /** A clock for durations, in milliseconds. */
   clock: () => number
   /** Authenticates and authorizes calls. */
-  access: Interceptor
+  access: Access
   audit: Audit | undefined
   instruments: Instruments
   /** Returns the secrets that encrypt and decrypt the tokens of a tenant, the newest first. */

@@ -10,21 +10,36 @@ import { Call, type CallOptions } from "./call.js"
 interface Entry {
   readonly endsAtOnce: boolean
   abort: AbortController | undefined
+  call?: Call | undefined
 }
 
 /** The time that calls have to end after the grace period, in milliseconds. */
 const endMs = 1_000
+
+/**
+ * The interval at which active calls are checked again, in milliseconds. A cached key is valid for 4.5 seconds, and a call
+ * has to end within 5 seconds after its key is revoked.
+ */
+const recheckMs = 400
 
 /** The calls that have begun and not ended. */
 export class ActiveCalls {
   readonly #maxDeadlineMs: number
   readonly #running = new Set<Entry>()
   readonly #drain = new AbortController()
+  readonly #recheck: (call: Call) => void
   #drained: (() => void) | undefined
+  /** Runs while there are calls. */
+  #rechecking: NodeJS.Timeout | undefined
 
-  /** @param maxDeadlineMs The longest deadline of a unary call, whatever its caller asks for. */
-  constructor(maxDeadlineMs: number) {
+  /**
+   * @param maxDeadlineMs The longest deadline of a unary call, whatever its caller asks for.
+   * @param recheck Called for each call at regular intervals while it lasts, so that what has admitted it still holds when a
+   *   call that has waited is answered. Default: nothing.
+   */
+  constructor(maxDeadlineMs: number, recheck: (call: Call) => void = () => {}) {
     this.#maxDeadlineMs = maxDeadlineMs
+    this.#recheck = recheck
     setMaxListeners(0, this.draining)
   }
 
@@ -61,9 +76,19 @@ export class ActiveCalls {
       this.#running.delete(entry)
       // See Entry.
       entry.abort = undefined
+      entry.call = undefined
       if (this.#running.size === 0) this.#drained?.()
     }
-    return new Call(method, options, { deadline, abort, onEnd })
+    entry.call = new Call(method, options, { deadline, abort, onEnd })
+    this.#rechecking ??= setInterval(() => this.#recheckAll(), recheckMs).unref()
+    return entry.call
+  }
+
+  #recheckAll(): void {
+    for (const { call } of this.#running) if (call !== undefined) this.#recheck(call)
+    if (this.#running.size > 0) return
+    clearInterval(this.#rechecking)
+    this.#rechecking = undefined
   }
 
   /**

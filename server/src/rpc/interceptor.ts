@@ -30,6 +30,12 @@ export interface Interceptor {
   stream?(method: DescMethod, next: Stream): Stream
 }
 
+/** Authenticates and authorizes calls. */
+export interface Access extends Interceptor {
+  /** Checks an admitted call again, and aborts it if it would no longer be admitted. Runs while the call lasts. */
+  recheck?(call: Call): void
+}
+
 /** Admits a call or throws. It decides synchronously and returns undefined, unless it needs a lookup. */
 export type Admission = (call: Call) => Promise<void> | undefined
 

@@ -6,7 +6,7 @@ import type { Owner } from "../util/owner.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
 import { streamHandler, unaryHandler } from "./handlers.js"
-import { fullName, type Interceptor, type Observer, type Stream } from "./interceptor.js"
+import { type Access, fullName, type Interceptor, type Observer, type Stream } from "./interceptor.js"
 import { admission, type Read, runStream, runUnary } from "./running.js"
 
 /** One method, as the listeners serve it. */
@@ -48,8 +48,7 @@ interface RouterOptions {
   /** Creates a service whose streams carry calls of the other services. */
   pipeline?: (inside: Inside) => Registration
   observer: Observer
-  /** Authenticates and authorizes calls. */
-  access: Interceptor
+  access: Access
   /** The other interceptors, outermost first. */
   interceptors: readonly Interceptor[]
   /** The longest deadline of a unary call, in milliseconds. It caps the deadline that the caller asks for. */
@@ -83,7 +82,7 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf, pauseAfter } = options
   const interceptors = [access, ...options.interceptors]
-  const active = new ActiveCalls(maxDeadlineMs)
+  const active = new ActiveCalls(maxDeadlineMs, access.recheck)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({
     desc,

@@ -283,7 +283,7 @@ export interface TokenRefreshStore {
    * token and expiry of `read`. Returns the current account, and whether the lease was acquired. Of any number of
    * concurrent calls one acquires it. `unreleasedMs` is set if it was acquired after the lease of another holder had
    * expired without being released: the time since then in milliseconds. The other holder may still have the provider's
-   * answer and try to store it. Returns null if the user no longer has the account.
+   * answer and try to store it. Returns null if the user no longer has the account. Throws USER_DISABLED.
    */
   begin(
     caller: Caller,
@@ -348,7 +348,7 @@ export interface SessionStore {
    * Reads the session and its user as getWithUser does. Then sets the expiry to `maxAge` from now if an extension is
    * due, which is from `expires` - `maxAge` + `updateAge` on. Of any number of concurrent calls, on any number of
    * processes, one extends the session; the others return it as it is then. Never restores a session, never makes an
-   * expiry earlier, and writes nothing if no extension is due. The returned user is the one whose session was extended.
+   * expiry earlier, and writes nothing if no extension is due. The session and its user are returned as they are after that.
    *
    * Not a part of `Store.once`: throws a TypeError if the caller has a transaction.
    */

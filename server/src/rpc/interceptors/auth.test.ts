@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { PipelineService, UserService } from "@authwire/proto"
-import { createFileRegistry, fromBinary } from "@bufbuild/protobuf"
+import { EventService, PipelineService, UserService } from "@authwire/proto"
+import { until } from "@authwire/test-support/until.js"
+import { create, createFileRegistry, fromBinary } from "@bufbuild/protobuf"
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
 import { describe, expect, jest, test } from "@jest/globals"
 import { pino } from "pino"
@@ -11,6 +12,7 @@ import { openKeyring } from "../../auth/keyring.js"
 import { Failure } from "../../errors/failure.js"
 import { ActiveCalls } from "../active-calls.js"
 import type { Call, CallConnection, CallOptions } from "../call.js"
+import { createRouter, type Method, register } from "../router.js"
 import { access } from "./auth.js"
 
 const { getUser, createUser } = UserService.method
@@ -24,6 +26,8 @@ const both = {
   certificateName: "DNS:app.internal",
   expires: new Date("2100-01-01T00:00:00Z"),
 }
+/** The same with the scope of every method that the tests call. */
+const granted = { ...both, scopes: ["users:read", "events:watch"] }
 const onlyCertificate = {
   ...both,
   id: newKey().id,
@@ -156,6 +160,88 @@ describe("a connection", () => {
     )
     expect(await enter(unknown, [])).toBe("DATABASE_UNAVAILABLE")
     expect(countUnauthenticated).not.toHaveBeenCalled()
+  })
+})
+
+describe("S-16: a call whose key is revoked, or loses its scope, while the call waits", () => {
+  /** A call that has passed its admission. `release` ends its wait. */
+  async function waiting(kind: "its request" | "its handler" | "its reader") {
+    const { keyring } = await setUp(Date.now(), [granted])
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const { promise: reached, resolve: reach } = Promise.withResolvers<void>()
+    const router = createRouter({
+      services: [
+        register(UserService, {
+          ...Object.fromEntries(UserService.methods.map(({ localName }) => [localName, async () => ({})])),
+          async getUser() {
+            reach()
+            await released
+            return { user: { id: "old" } }
+          },
+        } as never),
+        register(EventService, {
+          async *watch() {
+            for (let n = 0; ; n++) yield { cursor: `${n}` }
+          },
+        }),
+      ],
+      observer: { clock: () => 0, recorderOf: () => () => {}, rejected() {} },
+      access: access({ keyring, now: Date.now }),
+      interceptors: [],
+      maxDeadlineMs: 60_000,
+      limitOf: () => undefined,
+      pauseAfter: async () => {},
+    })
+    const [users, events] = router.services.map(({ methods }) => methods)
+    const method = (kind === "its reader" ? events?.[0] : users?.find(({ desc }) => desc === getUser)) as Method
+    const header = (name: string) => (name === "authorization" ? `Bearer ${formatKey(parts)}` : undefined)
+    const call = method.begin({ transport: "test", timeoutMs: undefined, header })
+    const request = create(method.desc.input)
+    const read = async () => {
+      reach()
+      await released
+      return request
+    }
+    if (kind !== "its reader") {
+      const answer = method.unary(kind === "its request" ? read : () => request, call)
+      await reached
+      return { keyring, release, call, ended: outcome(answer) }
+    }
+    const requests = (async function* () {
+      yield request
+    })()
+    const stream = method.stream(requests, call)[Symbol.asyncIterator]()
+    await stream.next()
+    // Its reader takes the next answer only then.
+    return { keyring, release, call, ended: outcome(released.then(() => stream.next())) }
+  }
+  const outcome = async (answer: Promise<unknown>) => (await Promise.allSettled([answer]))[0]
+
+  const changes: [change: string, keys: object[], reason: string][] = [
+    ["is revoked", [], "API_KEY_INVALID"],
+    ["loses its scope", [{ scopes: ["sessions:read"] }], "SCOPE_MISSING"],
+    ["is another tenant's", [{ tenant: "other" }], "API_KEY_INVALID"],
+  ]
+  test.each(
+    (["its request", "its handler", "its reader"] as const).flatMap((kind) =>
+      changes.map(([change, keys, reason]) => [kind, change, keys, reason] as const),
+    ),
+  )("for %s, gets no answer: %s", async (kind, _, keys, reason) => {
+    const { keyring, release, call, ended } = await waiting(kind)
+    keyring.setStaticKeys(keys.map((key) => new Key({ ...granted, ...key })))
+    await until(() => call.signal.aborted)
+    release()
+    expect(await ended).toMatchObject({ status: "rejected", reason: { reason } })
+    call.end()
+  })
+
+  test("is answered if its key is still valid, with the scopes that the key has now", async () => {
+    const { keyring, release, call, ended } = await waiting("its handler")
+    keyring.setStaticKeys([new Key({ ...granted, scopes: ["users:read", "sessions:read"] })])
+    await until(() => call.identity?.hasScope("sessions:read") === true)
+    release()
+    expect(await ended).toMatchObject({ value: { user: { id: "old" } } })
+    call.end()
   })
 })
 

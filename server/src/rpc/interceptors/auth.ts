@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf"
 import { claimsKey, parseKey } from "../../auth/api-key.js"
 import type { Identity } from "../../auth/identity.js"
 import { Key } from "../../auth/key.js"
@@ -5,8 +6,9 @@ import type { Keyring } from "../../auth/keyring.js"
 import { anyScope, requireScope, scopeMissing, scopeOf } from "../../auth/scopes.js"
 import { Failure, type Reason } from "../../errors/failure.js"
 import { orAborted } from "../../util/abort.js"
+import { oncePer } from "../../util/once-per.js"
 import type { Call } from "../call.js"
-import type { Interceptor } from "../interceptor.js"
+import type { Access } from "../interceptor.js"
 
 export interface AccessOptions {
   keyring: Keyring
@@ -15,12 +17,6 @@ export interface AccessOptions {
   /** The time in milliseconds since 1970. */
   now: () => number
 }
-
-/**
- * The interval at which the key of an open stream is checked again, in milliseconds. A cached key is valid for 4.5
- * seconds, and a stream has to end within 5 seconds after its key is revoked.
- */
-const recheckMs = 400
 
 /**
  * The failures of an authentication that a connection counts. With OVERLOADED the key was not looked up, because there
@@ -40,14 +36,15 @@ const keylessIdentity: Identity = { keyId: undefined, tenant: "default", hasScop
 
 /**
  * Authenticates a call by its API key or by its client's certificate, and admits it if the key has the scope of the
- * method. Methods that require no scope, those of health and reflection, are open. A stream ends with the same errors
- * when its key would no longer admit it. A stream that carries calls goes on, but its calls are rejected.
+ * method. Methods that require no scope, those of health and reflection, are open.
  *
  * Throws API_KEY_MISSING, API_KEY_INVALID (with the same message and after the same work for a key that is unknown,
  * wrong, revoked or expired), SCOPE_MISSING, and DATABASE_UNAVAILABLE when the validity of the key cannot be
- * determined.
+ * determined. A call
+ * that lasts ends with the same errors when its key would no longer admit it. A stream that carries calls goes on, but its
+ * calls are rejected.
  */
-export function access(options: AccessOptions): Interceptor {
+export function access(options: AccessOptions): Access {
   const { keyring, keyless = false, now } = options
 
   const valid = (key: Key | undefined, fits: boolean): Key => {
@@ -126,38 +123,22 @@ export function access(options: AccessOptions): Interceptor {
         return orAborted(found, call.signal).then((one) => authorize(call, one))
       }
     },
-    stream(method, next) {
-      const scope = scopeOf(method)
+    recheck(call) {
+      const { identity, method } = call
+      if (!(identity instanceof Key)) return
+      const scope = requiredScope(method)
       // A stream that carries calls goes on, because each of its calls is checked.
-      if (scope === undefined || scope === anyScope) return next
-      return async function* (requests, call) {
-        const { identity } = call
-        const unfollow = identity instanceof Key ? follow(call, identity, scope) : undefined
-        try {
-          yield* next(requests, call)
-        } finally {
-          unfollow?.()
-        }
-      }
-    },
-  }
-
-  /** Ends an open stream when its key would no longer admit it, or would admit it to another tenant. */
-  function follow(call: Call, identity: Key, scope: string): () => void {
-    let isChecking = false
-    const check = async () => {
-      if (isChecking) return
-      isChecking = true
-      try {
+      if (scope === anyScope && method.methodKind !== "unary") return
+      const check = async () => {
         const key = await recheck(identity)
         valid(key, key.tenant === identity.tenant)
-        requireScope(key, scope)
-      } catch (error) {
-        call.abort(error)
+        if (scope !== anyScope) requireScope(key, scope)
+        call.identity = key
       }
-      isChecking = false
-    }
-    const timer = setInterval(check, recheckMs).unref()
-    return () => clearInterval(timer)
+      check().catch((error: unknown) => call.abort(error))
+    },
   }
 }
+
+/** The scope of a method that only calls with an identity have. */
+const requiredScope = oncePer((method: DescMethod) => scopeOf(method) ?? anyScope)

@@ -135,6 +135,39 @@ describe.each(databaseTargets())("between two statements of a call, on %s", (tar
     expect(await store.sessions.getWithUser(anyone, given.sessionToken)).toBeNull()
   })
 
+  test.each([
+    [
+      "changes the user: access returns the user as it is then",
+      (id: string) => other.users.update(anyone, id, { name: "new" }),
+    ],
+    ["disables the user: access returns null", (id: string) => other.users.disable(anyone, id, {})],
+    [
+      // Its sessions are deleted afterwards, so that one of them may still be extended.
+      "has marked the user as disabled: access returns null",
+      (id: string) =>
+        store.database.withQueryRunner((runner) =>
+          runner.query(`UPDATE users SET disabled = '2000-01-01 00:00:00' WHERE id = '${id}'`),
+        ),
+    ],
+  ] as const)("another process %s", async (expected, change) => {
+    const user = await store.users.create(anyone, newUser({ name: "old" }))
+    const given = newSession(user.id, Date.now() + 3_600_000)
+    await store.sessions.create(anyone, given)
+    const accessed = await during(
+      (reach) => ({
+        async write(...of) {
+          // The session was read, and its extension waits.
+          await reach()
+          return store.database.write(...of)
+        },
+      }),
+      ({ sessions }) => sessions.access(anyone, given.sessionToken, { maxAge: 7_200_000, updateAge: 0 }),
+      () => change(user.id),
+    )
+    if (expected.endsWith("null")) expect(accessed).toBeNull()
+    else expect(accessed).toMatchObject({ extended: true, user: { name: "new" } })
+  })
+
   /** Does something else when the first write is over. */
   const after = (reach: () => Promise<void>): Partial<Database> => ({
     async write(...given) {

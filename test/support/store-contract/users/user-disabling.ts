@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import type { Store } from "../../../../server/src/store/store.js"
-import type { Disabled, Session } from "../../../../server/src/store/types.js"
+import type { Account, Disabled, Session } from "../../../../server/src/store/types.js"
 import {
   type ContractContext,
   day,
@@ -93,6 +93,17 @@ export function userDisablingContract(context: ContractContext): void {
       await expect(call(context.other, caller)).rejects.toMatchObject(disabledError)
       await context.store.users.enable(caller, "u")
       expect(await call(context.other, caller)).not.toBeNull()
+    })
+
+    test("a refresh of its tokens that has waited does not begin, and has no lease", async () => {
+      const { caller, account } = await signedIn()
+      const { store, other } = context
+      const read = (await store.accounts.get(caller, account)) as Account
+      await store.users.disable(caller, "u", {})
+      const begun = () => other.tokenRefreshes.begin(caller, read, { holder: "waited", ms: day })
+      await expect(begun()).rejects.toMatchObject(disabledError)
+      await store.users.enable(caller, "u")
+      expect(await begun()).toMatchObject({ taken: true, unreleasedMs: undefined })
     })
 
     test("an account that is linked already is not linked again, and a session is not given to the user", async () => {

@@ -23,6 +23,7 @@ interface Found {
   updated: number
   refresh: Refresh
   now: number
+  isEnabled: boolean
 }
 
 const idle: Refresh = {}
@@ -92,7 +93,8 @@ export function tokenRefreshStore(
     }
     const now = cellOf("refreshUntil", columns.length) as unknown as Date
     const account = sealed.open(accounts.row(cells), tenant)
-    return { account, updated: updated?.getTime() ?? 0, refresh, now: now.getTime() }
+    const isEnabled = Number(cells.at(-1)) === 1
+    return { account, updated: updated?.getTime() ?? 0, refresh, now: now.getTime(), isEnabled }
   }
 
   /** Returns the failure that is recorded for the current refresh token, whether its pause is over or not. */
@@ -153,12 +155,13 @@ export function tokenRefreshStore(
       const [cells] = rows
       const found = cells && foundOf(caller, cells)
       if (found === undefined || found.account.userId !== userId) return null
-      if (Number(cells?.at(-1)) === 0) throw userDisabled()
+      if (!found.isEnabled) throw userDisabled()
       return refreshableOf(found)
     },
 
     begin: (caller, read, { holder, ms }) =>
       locked(caller, read, async (sql, found): Promise<Begun> => {
+        if (!found.isEnabled) throw userDisabled()
         const { account, now } = found
         const { refreshHolder, refreshUntil = new Date(now) } = found.refresh
         const isMine = refreshHolder === holder

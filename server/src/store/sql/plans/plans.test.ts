@@ -183,13 +183,14 @@ describe.each(databaseTargets())("plans on %s", (target) => {
     for (const one of planned.recorded) expect(byTable(await planned.plans.of(one))).toEqual(plan)
   })
 
-  test("sessions.access with an extension runs one more statement, which finds its row by the key", async () => {
+  test("sessions.access with an extension runs one more statement, which finds its row by the key, and then reads again", async () => {
     planned.recorded.length = 0
     const extension = { maxAge: 2 * 86_400_000, updateAge: 3_600_000 }
     expect(await planned.recordingStore().sessions.access(anyone, session.sessionToken, extension)).toMatchObject({
       extended: true,
     })
-    expect(planned.recorded).toHaveLength(2)
+    expect(planned.recorded).toHaveLength(3)
+    expect(planned.recorded[2]).toEqual(planned.recorded[0])
     const update = planned.recorded[1] as Ran
     expect(update[0]).toMatch(/^UPDATE/)
     for (const { key } of await planned.plans.of(update)) expect(key).toBe("PRIMARY")

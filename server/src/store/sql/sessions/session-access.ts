@@ -63,12 +63,10 @@ export function sessionAccess(
     const [expires, due] = [new Date(now + longest), new Date(now + dueMs)]
     const row = { ...keyOf(caller, sessionToken), userId: session.userId, expires, now: new Date(now), due }
     const event = eventOf(caller, "session.updated", idsOf(session))
-    if ((await database.write(caller, [sessions.nameOf(row)], (sql) => sql.write(extend, row, event))) === 1) {
-      const extended = latest !== undefined && latest < expires ? latest : expires
-      return { session: { ...session, expires: extended }, user, extended: true }
-    }
-    // Another call has extended, changed or deleted it since it was read.
+    const extended =
+      (await database.write(caller, [sessions.nameOf(row)], (sql) => sql.write(extend, row, event))) === 1
+    // While the call waited, others may have changed, extended or deleted the session, and changed or disabled its user.
     const present = await find(caller, sessionToken)
-    return present && { session: present.session, user: present.user, extended: false }
+    return present && { session: present.session, user: present.user, extended }
   }
 }
