@@ -6,7 +6,7 @@ import { unavailableResponse } from "./sessions/unavailable-response.js"
 export { AuthwireError } from "./errors/error.js"
 export type { SessionOptions } from "./sessions/throw-outages.js"
 export { SessionUnavailable } from "./sessions/unavailable.js"
-export { unavailableResponse } from "./sessions/unavailable-response.js"
+export { type UnansweredRequest, unavailableResponse } from "./sessions/unavailable-response.js"
 
 /** Options of withAuthwire. */
 export interface NextjsOptions extends SessionOptions {

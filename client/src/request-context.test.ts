@@ -28,6 +28,15 @@ test("everything that a request starts has its context, and other code has none"
   expect(await found).toEqual({ ip: "::1", userAgent: "UA", provider: "github" })
 })
 
+test.each([
+  ["https://shop.example/api/auth/callback/github?code=x", "github"],
+  ["https://shop.example/api/auth/callback/azure-ad", "azure-ad"],
+  ["https://shop.example/?next=/callback/github/x", undefined],
+  ["https://shop.example/api/auth/signin/github", undefined],
+])("%s is the callback of the provider %p", (url, provider) => {
+  expect(withRequestContext(new Request(url), requestContext)?.provider).toBe(provider)
+})
+
 test("a request of Node has the address of its connection", async () => {
   const { promise, resolve } = Promise.withResolvers<unknown>()
   const server = createServer((request, response) => {

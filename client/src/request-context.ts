@@ -19,7 +19,8 @@ const storage = new AsyncLocalStorage<SessionContext>()
 
 /**
  * Runs a function with the context of a request. `requestContext` returns this context in the function and in
- * everything that the function starts.
+ * everything that the function starts: the address and the header `user-agent` of the request and, if it is the callback of
+ * a sign-in (`…/callback/PROVIDER`), the provider.
  *
  * @param request - A request of Node (`http`, Express) or of the Fetch API.
  * @param options - The number of trusted proxies, and context values that take precedence over those of the request.
@@ -40,7 +41,8 @@ export function withRequestContext<T>(
   const { headers } = request
   const header = (name: string) => (isWeb(headers) ? headers.get(name) : String(headers[name] ?? ""))
   const ip = forwarded(header("x-forwarded-for"), trustedProxies) ?? addressOf(request)
-  return storage.run({ ip, userAgent: header("user-agent"), ...known }, fn)
+  const provider = /\/callback\/([\w.-]{1,255})(?:\?|$)/.exec(request.url ?? "")?.[1]
+  return storage.run({ ip, userAgent: header("user-agent"), provider, ...known }, fn)
 }
 
 /** Returns the context of the current request; undefined outside of one. For the adapter's option `context`. */

@@ -29,10 +29,15 @@ const refusals = ["USER_DISABLED", "SESSION_LIMIT_REACHED"]
  * such an error.
  */
 export function denyRefused(error: Error): boolean {
-  // The error of a class that is imported here would be one of another copy of @auth/core than that of the application.
-  if (!("type" in error) || error.type !== "AdapterError") return false
+  if (!isAdapterError(error)) return false
   const cause = (error.cause as { err?: unknown } | undefined)?.err
   if (!(cause instanceof AuthwireError && refusals.includes(cause.reason ?? ""))) return false
   Object.assign(error, { type: "AccessDenied", name: "AccessDenied" })
   return true
+}
+
+/** Whether Auth.js has made an error of a failed call of the adapter. */
+export function isAdapterError(error: Error): boolean {
+  // The error of a class that is imported here would be one of another copy of @auth/core than that of the application.
+  return "type" in error && error.type === "AdapterError"
 }

@@ -5,9 +5,9 @@ import { wrongOption } from "../errors/error.js"
 import { type Bounded, sessionDeadline } from "./deadline.js"
 import { type FailedReads, failedReads } from "./failed-reads.js"
 import { logError } from "./log.js"
-import { denyRefused, rejectingDisabled } from "./refused-sign-ins.js"
+import { denyRefused, isAdapterError, rejectingDisabled } from "./refused-sign-ins.js"
 import { storeTokens, type TokenConfig } from "./store-tokens.js"
-import { SessionUnavailable, toSessionUnavailable } from "./unavailable.js"
+import { SessionUnavailable, toInterruptedSignIn, toSessionUnavailable } from "./unavailable.js"
 
 /** Options for the timeout of session calls. */
 export interface SessionOptions {
@@ -29,7 +29,8 @@ const maxTimeoutMs = 2 ** 31 - 1
  * Returns an Auth.js configuration that reports outages as errors. By default Auth.js logs a failure of the adapter, or
  * of RemoteJwt, while it reads a session, and continues as if no user were signed in. It even removes the cookie of a
  * JWT session. With the returned configuration Auth.js throws SessionUnavailable instead and sets no cookie. A sign-in
- * during which the current session cannot be read also fails, because it would create a second user.
+ * during which the current session cannot be read also fails, because it would create a second user. So does a sign-in that
+ * an outage interrupts: by itself Auth.js reports an error of the configuration.
  *
  * This includes failed calls of the adapter and of typed clients in the callbacks `jwt` and `session`, except if the
  * service itself has answered about its data, for example that a user does not exist, or has rejected a token.
@@ -62,6 +63,7 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
     throw wrongOption("sessionTimeoutMs", `must be a number of milliseconds from 1 to ${maxTimeoutMs}`)
   const bounded = sessionDeadline(sessionTimeoutMs)
   const failures = failedReads()
+  const occurred = new WeakSet<Error>()
   return <Config extends SessionConfig>(given: Config): Config => {
     const config = storeTokens(given)
     const { adapter, jwt, logger } = config
@@ -84,8 +86,12 @@ export function outageThrower({ sessionTimeoutMs = 2_000 }: SessionOptions = {})
             failures.remove(unavailable.cause)
             throw unavailable
           }
-          // Auth.js throws it afterwards, and then logs it again.
+          // Auth.js logs an error of the adapter where it occurs, and again if the request ends by it.
+          const ends = !isAdapterError(error) || occurred.has(error)
+          occurred.add(error)
           if (denyRefused(error)) return
+          const interrupted = ends ? toInterruptedSignIn(error) : undefined
+          if (interrupted !== undefined) throw interrupted
           log.call(this, error)
           if (error instanceof SessionUnavailable) throw error
         },

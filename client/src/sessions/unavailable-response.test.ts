@@ -21,6 +21,16 @@ describe("the response during an outage", () => {
   })
 
   test.each([
+    ["https://shop.example/api/auth/callback/github?code=used&state=s", "GET", '<a href="/api/auth/signin">'],
+    ["https://shop.example/api/auth/callback/email?token=t", "GET", '<a href="">'],
+    ["/auth/callback/credentials", "POST", '<a href="/auth/signin">'],
+  ])("leads back from %s, %s", async (url, method, link) => {
+    const text = await unavailableResponse(error(1_000), { url, method, headers: { accept: "text/html" } }).text()
+    expect(text).toContain(link)
+    expect(text).not.toContain("refresh")
+  })
+
+  test.each([
     [1_000, 5],
     [30_000, 30],
   ])("reloads the page after at least five seconds: %p ms, %p s", async (retryAfterMs, seconds) => {

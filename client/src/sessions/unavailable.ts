@@ -1,12 +1,15 @@
 import type { ErrorReason } from "@authwire/proto/slim"
 import { ConnectError } from "@connectrpc/connect"
-import { AuthwireError, callError } from "../errors/error.js"
+import { AuthwireError, callError, type StatusName } from "../errors/error.js"
 
 /** The retry delay if the service gives none, in seconds. */
 const defaultRetryAfterSeconds = 2
 
 /** The types of the errors that Auth.js logs when it cannot read a session. */
 const readErrors = new Set<unknown>(["SessionTokenError", "JWTSessionError"])
+
+/** The types of the errors by which a sign-in ends if a call, or a callback of the application, fails in it. */
+const signInErrors = new Set<unknown>(["AdapterError", "CallbackRouteError", "AccessDenied"])
 
 /** The maximum number of nested errors to search, because the causes of errors may form a cycle. */
 const maxCauses = 20
@@ -46,6 +49,28 @@ export function toSessionUnavailable(error: unknown): SessionUnavailable | undef
   return outage && new SessionUnavailable(outage)
 }
 
+/**
+ * The same for an error by which a sign-in ends, if a call failed for a time: the same sign-in can succeed in a moment. Returns
+ * undefined for other failures, such as a wrong API key, which Auth.js rightly reports as those of the configuration.
+ */
+export function toInterruptedSignIn(error: unknown): SessionUnavailable | undefined {
+  if (!(error instanceof Error && "type" in error && signInErrors.has(error.type))) return undefined
+  const outage = outageIn(error)
+  return outage && passes(outage) ? new SessionUnavailable(outage) : undefined
+}
+
+const passingCodes: ReadonlySet<StatusName> = new Set([
+  "UNAVAILABLE",
+  "DEADLINE_EXCEEDED",
+  "ABORTED",
+  "CANCELLED",
+] as const)
+
+/** Whether a failure ends by itself. */
+function passes({ code, retryAfterMs }: AuthwireError): boolean {
+  return retryAfterMs !== undefined || passingCodes.has(code)
+}
+
 /** Returns the failed call that an error was caused by, if it is an outage (see isOutage). */
 export function outageIn(error: unknown): AuthwireError | undefined {
   let cause = error
@@ -77,6 +102,7 @@ function innerCause({ cause }: Error): unknown {
 const preconditionsOfData: ReadonlySet<string> = new Set<keyof typeof ErrorReason>([
   "COUNTER_REGRESSION",
   "USER_DISABLED",
+  "SESSION_LIMIT_REACHED",
   "REFRESH_TOKEN_MISSING",
   "REFRESH_REFUSED",
 ])

@@ -68,7 +68,7 @@ const failure: ErrorRequestHandler = (error, _request, response, next) => {
   if (response.headersSent) return next(error)
   if (outage) response.set("Retry-After", String(error.retryAfterSeconds))
   const text = outage
-    ? "The service that knows who is signed in does not answer. Nobody has been signed out."
+    ? "The service that knows who is signed in does not answer. Nobody has been signed in or out."
     : "Something went wrong on our side. The log of the application says what."
   const body = html`<section class="bad"><p id="error">${text}</p></section><p><a href="/">Try again</a></p>`
   sendPage(response, outage ? 503 : 500, "Please try again", body)
