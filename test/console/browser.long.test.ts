@@ -2,6 +2,7 @@ import { hasChromium } from "@authwire/test-support/applications/chromium.js"
 import { keepScreenshot, writesScreenshots } from "@authwire/test-support/applications/screenshots.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { staticKey } from "@authwire/test-support/processes/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { beforeAll, describe, expect, test } from "@jest/globals"
 import { callThroughProxy, consoleBrowser, findings, hostile, looks } from "./console-browser.js"
 
@@ -151,13 +152,16 @@ withChromium("the console in a browser", () => {
     await page.getByRole("heading", { name: "Ada Byron" }).waitFor()
     expect(await authwire.client.adapter.getUser(ada)).toMatchObject({ name: "Ada Byron" })
 
-    await page.getByRole("button", { name: "Block" }).click()
+    await page.getByRole("button", { name: "Disable" }).click()
     await page.getByLabel("Reason").fill("a stolen device")
-    await page.getByRole("dialog").getByRole("button", { name: "Block" }).click()
-    await page.getByText("The user is blocked. Signed out 1 sessions.").waitFor()
+    await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click()
+    await page.getByText("The user is disabled, and signed out of 1 session.").waitFor()
+    // Without a reload the session and its buttons are gone.
+    await page.getByText("The user is not signed in with a session in the database.").waitFor()
+    expect(await page.getByRole("button", { name: "Sign out" }).count()).toBe(0)
     await page.getByText("a stolen device").waitFor()
     expect((await authwire.client.users.getUser({ id: ada })).user?.disabled?.reason).toBe("a stolen device")
-    await page.getByRole("button", { name: "Unblock" }).click()
+    await page.getByRole("button", { name: "Enable" }).click()
     await page.getByText("a stolen device").waitFor({ state: "hidden" })
 
     await page.getByRole("button", { name: "Remove" }).click()
@@ -207,6 +211,31 @@ withChromium("the console in a browser", () => {
     await close()
   })
 
+  test("keeps its navigation while the service does not answer, also if it is loaded then", async () => {
+    const other = await authwire.another()
+    const { page, close } = await browser.open(other.httpUrl, keys.full.text)
+    await page.waitForSelector(".figures")
+    await other.stop()
+    await page.reload()
+    await page.getByText("not ready").first().waitFor()
+    await page.getByRole("link", { name: "Users" }).click()
+    await page.getByRole("heading", { name: "Users" }).waitFor()
+    await page.getByText("The service does not answer").waitFor()
+    await close()
+  })
+
+  test("relative times tick, and what no user has is said in the words of the service", async () => {
+    const { page, url, close } = await open(keys.full.text)
+    await page.goto(`${url}/users`)
+    const time = page.locator("time").first()
+    await time.waitFor()
+    const shown = await time.textContent()
+    await until(async () => (await time.textContent()) !== shown)
+    await page.goto(`${url}/users/nobody`)
+    await page.getByText("No such user.").waitFor()
+    await close()
+  })
+
   test("says what to do with a key that the service does not accept", async () => {
     const { page, close } = await open("awk_0000000000000000_unknown")
     await page.getByText("Start the console again with a valid key.").waitFor()
@@ -227,8 +256,11 @@ withChromium("the console in a browser", () => {
     }
     for (const [path = "", text = ""] of views) {
       await page.goto(url + path)
-      await page.getByText(text).waitFor()
+      await page.getByText(text).first().waitFor()
       expect([path, await findings(page)]).toEqual([path, []])
+      // On a phone a cell has the name of its column before it, unless it is the title of its card.
+      const label = "getComputedStyle(document.querySelector('td[data-label]'), '::before').content"
+      if (path === "/users") expect(await page.evaluate(label)).toBe(options.viewport.width < 400 ? '"Id"' : "none")
     }
     expect(faults).toEqual([])
     await close()

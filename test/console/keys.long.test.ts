@@ -45,7 +45,7 @@ withChromium("keys on the console", () => {
     expect(await page.getByRole("button", { name: "Create", exact: true }).isDisabled()).toBe(true)
     await page.getByLabel("Name").focus()
     await page.keyboard.type("support")
-    await page.getByLabel("For how many days").fill("9")
+    await page.getByLabel("Expires after this many days").fill("9")
     await page.getByLabel("users:read").focus()
     await page.keyboard.press("Space")
     // The response of the first attempt is lost. The second one returns the key that it has created.

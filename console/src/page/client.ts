@@ -52,8 +52,8 @@ export function explain(error: unknown): string {
     return "The service does not accept the API key. Start the console again with a valid key."
   if (code === Code.PermissionDenied) return `The API key may not do this: ${rawMessage}.`
   if (code === Code.Unavailable) return `The service does not answer: ${rawMessage}. The console tries again.`
-  if (code === Code.NotFound) return `There is none: ${rawMessage}.`
-  return `${rawMessage || "The call failed"}.`
+  const said = rawMessage || "the call failed"
+  return `${said.charAt(0).toUpperCase()}${said.slice(1)}.`
 }
 
 /** Whether nothing was written because somebody else has changed the same thing since it was read. */

@@ -1,11 +1,12 @@
 import { type JSX, render } from "preact"
 import { useEffect } from "preact/hooks"
 import { LocationProvider, useLocation } from "preact-iso"
-import { apiKeys } from "./client.ts"
+import { apiKeys, isTemporary } from "./client.ts"
 import { useLoaded } from "./loading.ts"
 import { Failed, Nothing, Notices } from "./parts/feedback.tsx"
 import { Header } from "./parts/header.tsx"
-import { Access, useCan } from "./permissions.ts"
+import { Clock } from "./parts/time.tsx"
+import { Access, remember, remembered, useCan } from "./permissions.ts"
 import { Audit } from "./views/audit.tsx"
 import { Keys } from "./views/keys.tsx"
 import { Live } from "./views/live.tsx"
@@ -17,7 +18,12 @@ import { Users } from "./views/users.tsx"
 
 function App() {
   const key = useLoaded((signal) => apiKeys.getCurrentApiKey({}, { signal }), [])
-  if (key.answer === undefined) {
+  useEffect(() => {
+    if (key.answer !== undefined) remember(key.answer)
+  }, [key.answer])
+  const isOutage = key.answer === undefined && key.error !== undefined && isTemporary(key.error)
+  const access = key.answer ?? (isOutage ? remembered() : undefined)
+  if (access === undefined) {
     return (
       <main>
         {key.error === undefined ? <p role="status">Loading…</p> : <Failed error={key.error} retry={key.reload} />}
@@ -25,11 +31,13 @@ function App() {
     )
   }
   return (
-    <Access.Provider value={key.answer}>
+    <Access.Provider value={access}>
       <LocationProvider>
         <Header />
         <main>
-          <View />
+          <Clock>
+            <View />
+          </Clock>
         </main>
         <Notices />
       </LocationProvider>

@@ -2,12 +2,23 @@ import type { GetCurrentApiKeyResponse } from "@authwire/proto"
 import { createContext } from "preact"
 import { useContext } from "preact/hooks"
 
+type KeyAccess = Pick<GetCurrentApiKeyResponse, "id" | "tenant" | "scopes">
+
 /** What the console's API key allows. */
-export const Access = createContext<Pick<GetCurrentApiKeyResponse, "id" | "tenant" | "scopes">>({
-  id: "",
-  tenant: "",
-  scopes: [],
-})
+export const Access = createContext<KeyAccess>({ id: "", tenant: "", scopes: [] })
+
+const storageName = "authwire-console-access"
+
+/** Keeps for this tab what the key allows, so that a page that is loaded in an outage has its navigation. */
+export function remember({ id, tenant, scopes }: KeyAccess): void {
+  sessionStorage.setItem(storageName, JSON.stringify({ id, tenant, scopes }))
+}
+
+/** Returns what was kept; undefined if this tab has not seen the service yet. It decides only what is shown. */
+export function remembered(): KeyAccess | undefined {
+  const kept = sessionStorage.getItem(storageName)
+  return kept === null ? undefined : JSON.parse(kept)
+}
 
 /** Returns whether the key has a scope. A control that needs another one is not there. */
 export function useCan(): (scope: string) => boolean {

@@ -1,14 +1,23 @@
+import type { User } from "@authwire/proto"
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt"
 import Bowser from "bowser"
 
-const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
+const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
+const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" })
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" })
 const numbers = new Intl.NumberFormat()
 
 export const number = (value: number | bigint) => numbers.format(value)
 
-/** A moment in the viewer's zone, to the minute. */
+/** A number of things, such as `1 session` or `30 sessions`. */
+export const counted = (value: number | bigint, one: string) =>
+  `${number(value)} ${one}${Number(value) === 1 ? "" : "s"}`
+
+/** A moment in the viewer's zone, to the second. */
 export const moment = (time: Timestamp) => dates.format(timestampDate(time))
+
+/** A day in the viewer's zone, such as `Nov 29`. `ms` is a moment of it, in milliseconds since 1970. */
+export const dayOf = (ms: number) => days.format(ms)
 
 /** The exact moment, for a tooltip. */
 export const exact = (time: Timestamp) => timestampDate(time).toISOString()
@@ -19,9 +28,9 @@ const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["minute", 60_000],
 ]
 
-/** How long ago a moment was, or how far ahead it is, such as `3 hours ago`. */
-export function ago(time: Timestamp): string {
-  const difference = timestampDate(time).getTime() - Date.now()
+/** How long before `now` a moment was, or how far after it, such as `3 hours ago`. `now` is in milliseconds since 1970. */
+export function ago(time: Timestamp, now = Date.now()): string {
+  const difference = timestampDate(time).getTime() - now
   const [unit, size] = units.find(([, size]) => Math.abs(difference) >= size) ?? ["second", 1000]
   return relative.format(Math.trunc(difference / size), unit)
 }
@@ -50,4 +59,9 @@ export function plainLines(value: string): string {
 /** The beginning of a text that may be very long. */
 export function shortened(value: string): string {
   return value.length <= 100 ? value : `${value.slice(0, 100)}…`
+}
+
+/** What a user is called: by name, otherwise by address, otherwise by id. */
+export function nameOf({ name, email, id }: Pick<User, "name" | "email" | "id">): string {
+  return shortened(name || email || id)
 }

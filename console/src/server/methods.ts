@@ -5,7 +5,9 @@ export const methods: ReadonlySet<string> = new Set(
     TenantService: ["ListTenants", "CreateTenant"],
     UserService: [
       "GetUser",
+      "CreateUser",
       "GetUserByEmail",
+      "BatchGetUsers",
       "ListUsers",
       "CountUsers",
       "UpdateUser",

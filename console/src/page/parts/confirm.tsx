@@ -14,13 +14,15 @@ export interface Action {
   typed?: string
   /** Does it, and returns what it has done. */
   run: () => Promise<string>
-  /** Called after it is done. */
-  onDone: () => void
+  /** Called after it is done. Default: nothing. */
+  onDone?: () => void
 }
 
 /** What each part of the page about a user gets. */
 export interface PartProps {
   userId: string
+  /** The number of actions that were done on the page, after each of which its lists are read again. */
+  changes: number
   /** Asks before an action is done. */
   ask: (action: Action) => void
 }
@@ -40,7 +42,7 @@ export function Confirm({ action, close }: { action: Action; close: () => void }
     try {
       notify(await action.run())
       close()
-      action.onDone()
+      action.onDone?.()
     } catch (thrown) {
       setError(thrown)
       setRunning(false)

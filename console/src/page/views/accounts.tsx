@@ -1,16 +1,21 @@
+import type { Account } from "@authwire/proto"
 import { accounts } from "../client.ts"
 import { useLoaded } from "../loading.ts"
 import type { PartProps } from "../parts/confirm.tsx"
 import { Failed, Nothing } from "../parts/feedback.tsx"
+import { type Column, Table } from "../parts/table.tsx"
 import { Time } from "../parts/time.tsx"
 import { useCan } from "../permissions.ts"
 import { plain } from "../text.ts"
 
 /** The accounts at providers that a user signs in with. */
-export function Accounts({ userId, ask }: PartProps) {
+export function Accounts({ userId, changes, ask }: PartProps) {
   const can = useCan()
-  const list = useLoaded((signal) => accounts.listAccountsByUser({ userId, pageSize: 100 }, { signal }), [userId])
-  const unlink = (provider: string, providerAccountId: string) =>
+  const list = useLoaded(
+    (signal) => accounts.listAccountsByUser({ userId, pageSize: 100 }, { signal }),
+    [userId, changes],
+  )
+  const unlink = ({ provider, providerAccountId }: Account) =>
     ask({
       title: "Unlink this account?",
       label: "Unlink",
@@ -24,47 +29,35 @@ export function Accounts({ userId, ask }: PartProps) {
         await accounts.unlinkAccount({ provider, providerAccountId })
         return `Unlinked ${plain(provider)}.`
       },
-      onDone: list.reload,
     })
   const found = list.answer?.accounts ?? []
+  const columns: Column<Account>[] = [
+    { name: "Provider", cell: ({ provider }) => plain(provider) },
+    { name: "Account", class: "cut", cell: ({ providerAccountId }) => plain(providerAccountId) },
+    { name: "Linked", cell: ({ createTime }) => <Time at={createTime} /> },
+    { name: "Token", cell: ({ expiresAt }) => tokenState(expiresAt) },
+  ]
+  if (can("accounts:write"))
+    columns.push({
+      name: "Actions",
+      isUnnamed: true,
+      cell: (account) => (
+        <button type="button" onClick={() => unlink(account)}>
+          Unlink
+        </button>
+      ),
+    })
   return (
     <section aria-labelledby="accounts">
       <h2 id="accounts">Accounts</h2>
       {list.error !== undefined && <Failed error={list.error} retry={list.reload} />}
       {list.answer && found.length === 0 && <Nothing>No account is linked.</Nothing>}
       {found.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Provider</th>
-              <th scope="col">Account</th>
-              <th scope="col">Linked</th>
-              <th scope="col">Token</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.map(({ provider, providerAccountId, createTime, expiresAt }) => (
-              <tr key={`${provider} ${providerAccountId}`}>
-                <td>{plain(provider)}</td>
-                <td class="cut">{plain(providerAccountId)}</td>
-                <td>
-                  <Time at={createTime} />
-                </td>
-                <td>{tokenState(expiresAt)}</td>
-                <td>
-                  {can("accounts:write") && (
-                    <button type="button" onClick={() => unlink(provider, providerAccountId)}>
-                      Unlink
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          columns={columns}
+          rows={found}
+          keyOf={({ provider, providerAccountId }) => `${provider} ${providerAccountId}`}
+        />
       )}
     </section>
   )

@@ -1,7 +1,7 @@
 import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { fewAtOnce } from "../few-at-once.ts"
 import { useLoaded } from "../loading.ts"
-import { Bars } from "../parts/chart.tsx"
+import { Chart } from "../parts/chart.tsx"
 import { Failed } from "../parts/feedback.tsx"
 import { number } from "../text.ts"
 
@@ -14,42 +14,38 @@ interface Between {
 
 /** What is counted. It must not change between two renderings. */
 export interface Counted {
-  /** What is created, such as "Sign-ups". */
-  label: string
+  /** What is created, such as `sign-up`. */
+  one: string
+  /** The names of the chart and of the number of today. */
+  names: { chart: string; today: string }
   total: { name: string; count: (signal: AbortSignal) => Promise<number> }
   count: (between: Between, signal: AbortSignal) => Promise<number>
 }
 
 /** A number in all, and how many were created today, lately, and on each of the last days in the viewer's zone. */
 export function ByDay({ counted }: { counted: Counted }) {
-  const { label, total } = counted
+  const { one, names, total } = counted
   // By itself, because the number in all may take long.
   const inAll = useLoaded(total.count, [counted])
   const counts = useLoaded((signal) => countsByDay(counted, signal), [counted])
-  if (counts.answer === undefined) {
-    return counts.error === undefined ? (
-      <p role="status">Loading…</p>
-    ) : (
-      <Failed error={counts.error} retry={counts.reload} />
-    )
-  }
-  const { starts, created } = counts.answer
-  const last = (count: number) => created.slice(-count).reduce((sum, one) => sum + one, 0)
+  const last = (count: number) => counts.answer?.values.slice(-count).reduce((sum, value) => sum + value, 0)
+  const isLoading = counts.error === undefined
   return (
     <>
       <dl class="figures">
         <Figure name={total.name} value={inAll.answer} isLoading={inAll.error === undefined} />
-        <Figure name={`${label} today`} value={last(1)} />
-        <Figure name="in 7 days" value={last(7)} />
-        <Figure name="in 30 days" value={last(days)} />
+        <Figure name={names.today} value={last(1)} isLoading={isLoading} />
+        <Figure name="in 7 days" value={last(7)} isLoading={isLoading} />
+        <Figure name="in 30 days" value={last(days)} isLoading={isLoading} />
       </dl>
-      <h2>{label} by day</h2>
-      <Bars label={label} days={starts.map((start) => start / 1000)} values={created} />
+      <h2>{names.chart}</h2>
+      {counts.error !== undefined && <Failed error={counts.error} retry={counts.reload} />}
+      <Chart one={one} bars={counts.answer} />
     </>
   )
 }
 
-function Figure({ name, value, isLoading = false }: { name: string; value: number | undefined; isLoading?: boolean }) {
+function Figure({ name, value, isLoading }: { name: string; value: number | undefined; isLoading: boolean }) {
   return (
     <div>
       <dt>{name}</dt>
@@ -68,5 +64,6 @@ async function countsByDay({ count }: Counted, signal: AbortSignal) {
     createdSince: timestampFromMs(start),
     createdBefore: timestampFromMs(starts[index + 1] ?? end),
   }))
-  return { starts, created: await fewAtOnce(between, (one) => count(one, signal)) }
+  const values = await fewAtOnce(between, (one) => count(one, signal))
+  return { days: starts.map((start) => start / 1000), values }
 }

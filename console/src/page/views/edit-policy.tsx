@@ -16,12 +16,15 @@ const fieldsOf = ({ maxAge, idleTimeout, maxSessions, atLimit }: SessionPolicy) 
 type Fields = ReturnType<typeof fieldsOf>
 type Rule = keyof Fields
 
-const labels: Record<Rule, string> = {
-  max_age: "Absolute lifetime, such as 90d",
-  idle_timeout: "Idle timeout, such as 12h",
+/** What the console calls the rules. The keys are their names in the API. */
+export const ruleNames = {
+  max_age: "Absolute lifetime",
+  idle_timeout: "Idle timeout",
   max_sessions: "Most sessions of a user",
   at_limit: "At this limit",
-}
+} as const satisfies Record<Rule, string>
+
+const examples = { max_age: ", such as 90d", idle_timeout: ", such as 12h", max_sessions: "" } as const
 
 const texts = ["max_age", "idle_timeout", "max_sessions"] as const
 
@@ -76,12 +79,12 @@ export function EditPolicy(props: { policy: SessionPolicy; close: () => void; on
         <p>An empty field is no limit. The rules apply to existing sessions from their next use on.</p>
         {texts.map((rule) => (
           <label key={rule}>
-            {labels[rule]}
+            {ruleNames[rule] + examples[rule]}
             <input value={fields[rule]} onInput={(event) => set(rule, event.currentTarget.value)} autocomplete="off" />
           </label>
         ))}
         <label>
-          {labels.at_limit}
+          {ruleNames.at_limit}
           <select value={fields.at_limit} onChange={(event) => set("at_limit", event.currentTarget.value)}>
             <option>end the oldest</option>
             <option>reject the sign-in</option>
@@ -92,8 +95,8 @@ export function EditPolicy(props: { policy: SessionPolicy; close: () => void; on
           <pre class="difference">
             {changed.map((rule) => (
               <span key={rule}>
-                <span class="removed">{`- ${rule}: ${before[rule] || "no limit"}\n`}</span>
-                <span class="added">{`+ ${rule}: ${fields[rule].trim() || "no limit"}\n`}</span>
+                <span class="removed">{`- ${ruleNames[rule]}: ${before[rule] || "no limit"}\n`}</span>
+                <span class="added">{`+ ${ruleNames[rule]}: ${fields[rule].trim() || "no limit"}\n`}</span>
               </span>
             ))}
           </pre>
@@ -118,12 +121,12 @@ function problemOf(fields: Fields): string {
   const least = { max_age: 60, idle_timeout: 300 } as const
   for (const [rule, seconds] of Object.entries(least) as [keyof typeof least, number][]) {
     const given = secondsOf(fields[rule])
-    if (given === undefined) return `${rule} must be a duration such as 90d, 12h or 30m.`
+    if (given === undefined) return `${ruleNames[rule]} must be a duration such as 90d, 12h or 30m.`
     if (given !== null && (given < seconds || given > 3_153_600_000))
-      return `${rule} must be from ${durationText(seconds)} to 36500d.`
+      return `${ruleNames[rule]} must be from ${durationText(seconds)} to 36500d.`
   }
   const count = fields.max_sessions.trim()
   if (count !== "" && !(/^\d{1,4}$/.test(count) && Number(count) >= 1 && Number(count) <= 1000))
-    return "max_sessions must be from 1 to 1000."
+    return `${ruleNames.max_sessions} must be from 1 to 1000.`
   return ""
 }

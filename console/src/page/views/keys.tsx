@@ -6,6 +6,7 @@ import { useLoaded } from "../loading.ts"
 import { type Action, Confirm } from "../parts/confirm.tsx"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Pages, usePages } from "../parts/pages.tsx"
+import { type Column, Table } from "../parts/table.tsx"
 import { Time } from "../parts/time.tsx"
 import { Access, useCan } from "../permissions.ts"
 import { plain } from "../text.ts"
@@ -36,9 +37,56 @@ export function Keys() {
       ),
       run: async () => {
         const { apiKey } = await apiKeys.revokeApiKey({ id })
-        return apiKey ? `Revoked ${plain(name)}.` : "There is no such key any more."
+        return apiKey ? `Revoked ${plain(name)}.` : "No such key."
       },
       onDone: page.reload,
+    })
+  const idOf = ({ id }: ApiKey) => <code>{plain(id)}</code>
+  const columns: Column<ApiKey>[] = [
+    {
+      name: "Key",
+      class: "cut",
+      cell: (key) => (
+        <>
+          {plain(key.name)}
+          {key.id === own && <div class="muted">the key of this console</div>}
+          <div>
+            {can("audit:read") ? (
+              <a href={`/audit?key=${encodeURIComponent(key.id)}`} title="What was done with it">
+                {idOf(key)}
+              </a>
+            ) : (
+              idOf(key)
+            )}
+          </div>
+          {key.certificateName !== undefined && <div class="muted">{plain(key.certificateName)}</div>}
+        </>
+      ),
+    },
+    { name: "Scopes", cell: ({ scopes }) => plain(scopes.join(", ")) },
+    { name: "Created", cell: ({ createTime }) => <Time at={createTime} /> },
+    {
+      name: "Expires",
+      cell: ({ revokeTime, expireTime }) =>
+        revokeTime === undefined ? (
+          <Time at={expireTime} />
+        ) : (
+          <>
+            revoked <Time at={revokeTime} />
+          </>
+        ),
+    },
+  ]
+  if (can("keys:write"))
+    columns.push({
+      name: "Actions",
+      isUnnamed: true,
+      cell: (key) =>
+        !isOver(key) && (
+          <button type="button" class="dangerous" onClick={() => revoke(key)}>
+            Revoke
+          </button>
+        ),
     })
   return (
     <>
@@ -58,29 +106,7 @@ export function Keys() {
       {page.answer === undefined && page.error === undefined && <p role="status">Loading…</p>}
       {page.answer && found.length === 0 && <Nothing>The database has no key of this tenant.</Nothing>}
       {found.length > 0 && (
-        <table aria-busy={page.isLoading}>
-          <thead>
-            <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Scopes</th>
-              <th scope="col">Created</th>
-              <th scope="col">Ends</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.map((key) => (
-              <KeyRow
-                key={key.id}
-                apiKey={key}
-                isOwn={key.id === own}
-                revoke={can("keys:write") ? revoke : undefined}
-              />
-            ))}
-          </tbody>
-        </table>
+        <Table columns={columns} rows={found} keyOf={({ id }) => id} isMuted={isOver} isBusy={page.isLoading} />
       )}
       <Pages pages={pages} next={page.answer?.nextPageToken} />
       {isCreating && <NewKey close={() => setCreating(false)} onDone={page.reload} />}
@@ -89,49 +115,9 @@ export function Keys() {
   )
 }
 
-function KeyRow(props: { apiKey: ApiKey; isOwn: boolean; revoke: ((key: ApiKey) => void) | undefined }) {
-  const { apiKey: key, isOwn, revoke } = props
-  const can = useCan()
-  const isOver =
-    key.revokeTime !== undefined || (key.expireTime !== undefined && timestampMs(key.expireTime) < Date.now())
-  return (
-    <tr class={isOver ? "muted" : ""}>
-      <td class="cut">
-        {plain(key.name)}
-        {isOwn && <div class="muted">the key of this console</div>}
-        <div>
-          {can("audit:read") ? (
-            <a href={`/audit?key=${encodeURIComponent(key.id)}`} title="What was done with it">
-              <code>{plain(key.id)}</code>
-            </a>
-          ) : (
-            <code>{plain(key.id)}</code>
-          )}
-        </div>
-        {key.certificateName !== undefined && <div class="muted">{plain(key.certificateName)}</div>}
-      </td>
-      <td>{plain(key.scopes.join(", "))}</td>
-      <td>
-        <Time at={key.createTime} />
-      </td>
-      <td>
-        {key.revokeTime === undefined ? (
-          <Time at={key.expireTime} />
-        ) : (
-          <>
-            revoked <Time at={key.revokeTime} />
-          </>
-        )}
-      </td>
-      <td>
-        {revoke && !isOver && (
-          <button type="button" class="dangerous" onClick={() => revoke(key)}>
-            Revoke
-          </button>
-        )}
-      </td>
-    </tr>
-  )
+/** Whether a key is not valid any more. */
+function isOver({ revokeTime, expireTime }: ApiKey): boolean {
+  return revokeTime !== undefined || (expireTime !== undefined && timestampMs(expireTime) < Date.now())
 }
 
 const createdMs = ({ createTime }: ApiKey) => (createTime === undefined ? 0 : timestampMs(createTime))

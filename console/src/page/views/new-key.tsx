@@ -20,7 +20,7 @@ export function NewKey({ close, onDone }: { close: () => void; onDone: () => voi
     <KeyDialog title="Create a key" create={create} close={close} onDone={onDone}>
       <TextField label="Name" value={name} maxLength={255} onInput={setName} />
       <label>
-        For how many days (empty: until it is revoked)
+        Expires after this many days (empty: never)
         <input type="number" min="1" max="36500" value={days} onInput={(event) => setDays(event.currentTarget.value)} />
       </label>
     </KeyDialog>

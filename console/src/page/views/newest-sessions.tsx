@@ -1,11 +1,17 @@
 import type { Session } from "@authwire/proto"
 import { sessions } from "../client.ts"
 import { upTo, useLoaded } from "../loading.ts"
+import { useNames } from "../names.ts"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Shares } from "../parts/shares.tsx"
-import { device, number } from "../text.ts"
+import { type Column, Table } from "../parts/table.tsx"
+import { UserLink } from "../parts/user-link.tsx"
+import { counted, device } from "../text.ts"
+import { sessionColumns } from "./sessions.tsx"
 
-/** How people have signed in lately: the newest sessions, ended ones too, by provider, and by browser and system. */
+const listed = 5
+
+/** The newest sessions, ended ones too: some of them, and many by provider, and by browser and system. */
 export function NewestSessions() {
   const page = useLoaded(
     (signal) =>
@@ -16,6 +22,12 @@ export function NewestSessions() {
     [],
   )
   const found = page.answer?.items ?? []
+  const newest = found.slice(0, listed)
+  const nameOf = useNames(newest.map(({ userId }) => userId))
+  const columns: Column<Session>[] = [
+    { name: "User", cell: ({ userId }) => <UserLink id={userId} name={nameOf(userId)} /> },
+    ...sessionColumns,
+  ]
   return (
     <>
       <h2>Newest sessions</h2>
@@ -23,8 +35,12 @@ export function NewestSessions() {
       {page.answer && found.length === 0 && <Nothing>There is no database session.</Nothing>}
       {found.length > 0 && (
         <>
+          <Table columns={columns} rows={newest} keyOf={({ id }) => id} />
+          <h2>How people sign in</h2>
           <p class="muted">
-            {page.answer?.hasMore ? `The newest ${number(found.length)}.` : `${number(found.length)} in all.`}
+            {page.answer?.hasMore
+              ? `Of the newest ${counted(found.length, "session")}.`
+              : `${counted(found.length, "session")} in all.`}
           </p>
           <div class="columns">
             <section>

@@ -24,9 +24,9 @@ export function Overview() {
       )}
       {can("sessions:read") && (
         <>
-          <ByDay counted={signIns} />
+          <ByDay counted={keptSessions} />
           <p class="muted">
-            Sign-ins whose session still exists: it ends with a sign-out, and some time after it expires.
+            Only sessions that still exist: a sign-out deletes one, and so does the cleanup some time after it expires.
           </p>
           <NewestSessions />
         </>
@@ -38,14 +38,16 @@ export function Overview() {
 }
 
 const signUps: Counted = {
-  label: "Sign-ups",
+  one: "sign-up",
+  names: { chart: "Sign-ups by day", today: "Sign-ups today" },
   total: { name: "Users", count: async (signal) => (await users.countUsers({}, { signal })).count },
   count: async (between, signal) => (await users.countUsers(between, { signal })).count,
 }
 
 /** A session that has been deleted, because the user has signed out, is not counted any more. */
-const signIns: Counted = {
-  label: "Sign-ins",
+const keptSessions: Counted = {
+  one: "session",
+  names: { chart: "Sessions by the day of their sign-in", today: "Signed in today" },
   total: {
     name: "Active sessions",
     count: async (signal) => (await sessions.countSessions({ active: true }, { signal })).count,
@@ -53,7 +55,7 @@ const signIns: Counted = {
   count: async (between, signal) => (await sessions.countSessions(between, { signal })).count,
 }
 
-/** The calls that failed in the last day, by reason: of users who are blocked, of wrong keys, of limits. */
+/** The calls that failed in the last day, by reason: of users who are disabled, of wrong keys, of limits. */
 function Rejected() {
   const page = useLoaded((signal) => {
     const since = timestampFromMs(Date.now() - dayMs)

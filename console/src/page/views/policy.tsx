@@ -7,7 +7,7 @@ import { type Action, Confirm } from "../parts/confirm.tsx"
 import { Failed } from "../parts/feedback.tsx"
 import { Access, useCan } from "../permissions.ts"
 import { plain } from "../text.ts"
-import { EditPolicy } from "./edit-policy.tsx"
+import { EditPolicy, ruleNames } from "./edit-policy.tsx"
 import { Fact } from "./user.tsx"
 
 /** The session policy of the tenant, and the end of all its sessions. */
@@ -90,8 +90,8 @@ function rulesOf({ maxAge, idleTimeout, maxSessions, atLimit }: SessionPolicy): 
   const after = (duration: typeof maxAge) => (duration ? durationText(Number(duration.seconds)) : "no limit")
   const atMost = atLimit === Limit.REJECT_NEW ? "a further sign-in is rejected" : "the oldest ends"
   return [
-    ["Absolute lifetime", after(maxAge)],
-    ["Idle timeout", after(idleTimeout)],
-    ["Sessions of a user", maxSessions === undefined ? "no limit" : `at most ${maxSessions}; ${atMost}`],
+    [ruleNames.max_age, after(maxAge)],
+    [ruleNames.idle_timeout, after(idleTimeout)],
+    [ruleNames.max_sessions, maxSessions === undefined ? "no limit" : `${maxSessions}; ${atMost}`],
   ]
 }

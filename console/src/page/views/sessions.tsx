@@ -4,16 +4,17 @@ import { sessions } from "../client.ts"
 import { useLoaded } from "../loading.ts"
 import type { PartProps } from "../parts/confirm.tsx"
 import { Failed, Nothing } from "../parts/feedback.tsx"
+import { type Column, Table } from "../parts/table.tsx"
 import { Time } from "../parts/time.tsx"
 import { useCan } from "../permissions.ts"
-import { device, number, plain } from "../text.ts"
+import { counted, device, plain } from "../text.ts"
 
 /** Where a user is signed in, the newest sessions first. */
-export function Sessions({ userId, ask }: PartProps) {
+export function Sessions({ userId, changes, ask }: PartProps) {
   const can = useCan()
   const list = useLoaded(
     (signal) => sessions.listSessions({ userId, active: true, pageSize: 100 }, { signal }),
-    [userId],
+    [userId, changes],
   )
   const signOut = ({ id, userAgent }: Session) =>
     ask({
@@ -24,7 +25,6 @@ export function Sessions({ userId, ask }: PartProps) {
         const { session } = await sessions.revokeSession({ id, userId })
         return session ? "The session is signed out." : "The session had ended before."
       },
-      onDone: list.reload,
     })
   const signOutAll = () =>
     ask({
@@ -32,10 +32,20 @@ export function Sessions({ userId, ask }: PartProps) {
       label: "Sign out everywhere",
       isDangerous: true,
       about: <p>All sessions of the user end. The user can sign in again.</p>,
-      run: async () => `Signed out ${number((await sessions.revokeUserSessions({ userId })).revoked)} sessions.`,
-      onDone: list.reload,
+      run: async () => `Signed out of ${counted((await sessions.revokeUserSessions({ userId })).revoked, "session")}.`,
     })
   const found = list.answer?.sessions ?? []
+  const columns = [...sessionColumns]
+  if (can("sessions:write"))
+    columns.push({
+      name: "Actions",
+      isUnnamed: true,
+      cell: (session) => (
+        <button type="button" onClick={() => signOut(session)}>
+          Sign out
+        </button>
+      ),
+    })
   return (
     <section aria-labelledby="sessions">
       <h2 id="sessions">Sessions</h2>
@@ -43,54 +53,7 @@ export function Sessions({ userId, ask }: PartProps) {
       {list.answer && found.length === 0 && (
         <Nothing>The user is not signed in with a session in the database.</Nothing>
       )}
-      {found.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Device</th>
-              <th scope="col">From</th>
-              <th scope="col">Signed in</th>
-              <th scope="col">Last seen</th>
-              <th scope="col">Expires</th>
-              <th scope="col">
-                <span class="hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.map((session) => (
-              <tr key={session.id} class={isPast(session) ? "muted" : ""}>
-                <td title={session.userAgent}>
-                  {plain(device(session.userAgent))}
-                  {session.impersonator !== undefined && (
-                    <div class="mark">impersonated by {plain(session.impersonator)}</div>
-                  )}
-                </td>
-                <td>
-                  {plain(session.ip ?? "unknown")}
-                  <div class="muted">{plain(session.provider ?? session.authMethod ?? "")}</div>
-                </td>
-                <td>
-                  <Time at={session.createTime} />
-                </td>
-                <td>
-                  <Time at={session.lastSeenTime} />
-                </td>
-                <td>
-                  <Time at={session.expires} />
-                </td>
-                <td>
-                  {can("sessions:write") && (
-                    <button type="button" onClick={() => signOut(session)}>
-                      Sign out
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      {found.length > 0 && <Table columns={columns} rows={found} keyOf={({ id }) => id} isMuted={isPast} />}
       {list.answer?.nextPageToken && <p class="muted">These are the newest. There are more.</p>}
       {found.length > 0 && can("sessions:write") && (
         <p class="buttons">
@@ -102,6 +65,31 @@ export function Sessions({ userId, ask }: PartProps) {
     </section>
   )
 }
+
+/** What a table says about a session. */
+export const sessionColumns: readonly Column<Session>[] = [
+  {
+    name: "Device",
+    cell: ({ userAgent, impersonator }) => (
+      <>
+        <span title={userAgent}>{plain(device(userAgent))}</span>
+        {impersonator !== undefined && <div class="mark">impersonated by {plain(impersonator)}</div>}
+      </>
+    ),
+  },
+  {
+    name: "From",
+    cell: ({ ip, provider, authMethod }) => (
+      <>
+        {plain(ip ?? "unknown")}
+        <div class="muted">{plain(provider ?? authMethod ?? "")}</div>
+      </>
+    ),
+  },
+  { name: "Signed in", cell: ({ createTime }) => <Time at={createTime} /> },
+  { name: "Last seen", cell: ({ lastSeenTime }) => <Time at={lastSeenTime} /> },
+  { name: "Expires", cell: ({ expires }) => <Time at={expires} /> },
+]
 
 function isPast({ expires }: Session): boolean {
   return expires !== undefined && timestampMs(expires) < Date.now()

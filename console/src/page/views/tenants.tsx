@@ -1,12 +1,19 @@
+import type { Tenant } from "@authwire/proto"
 import { useContext, useState } from "preact/hooks"
 import { tenants } from "../client.ts"
 import { useLoaded } from "../loading.ts"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Pages, usePages } from "../parts/pages.tsx"
+import { type Column, Table } from "../parts/table.tsx"
 import { Time } from "../parts/time.tsx"
 import { Access, useCan } from "../permissions.ts"
 import { plain } from "../text.ts"
 import { NewTenant } from "./new-tenant.tsx"
+
+const columns: readonly Column<Tenant>[] = [
+  { name: "Tenant", class: "cut", cell: ({ name }) => plain(name) },
+  { name: "Created", cell: ({ createTime }) => <Time at={createTime} /> },
+]
 
 /** The tenants of the service. */
 export function Tenants() {
@@ -36,26 +43,7 @@ export function Tenants() {
       {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
       {page.answer === undefined && page.error === undefined && <p role="status">Loading…</p>}
       {page.answer && found.length === 0 && <Nothing>There are no more tenants.</Nothing>}
-      {found.length > 0 && (
-        <table aria-busy={page.isLoading}>
-          <thead>
-            <tr>
-              <th scope="col">Tenant</th>
-              <th scope="col">Created</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.map(({ name, createTime }) => (
-              <tr key={name}>
-                <td class="cut">{plain(name)}</td>
-                <td>
-                  <Time at={createTime} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      {found.length > 0 && <Table columns={columns} rows={found} keyOf={({ name }) => name} isBusy={page.isLoading} />}
       <Pages pages={pages} next={page.answer?.nextPageToken} />
       {isCreating && <NewTenant close={() => setCreating(false)} onDone={page.reload} />}
     </>

@@ -3,7 +3,7 @@ import { userFilter, userFilters } from "./user-filters.ts"
 
 test("each list has at most one filter, as its index serves it", () => {
   for (const { filter } of Object.values(userFilters)) expect(Object.keys(filter()).length).toBeLessThanOrEqual(1)
-  expect(userFilter("blocked")).toEqual({ disabled: true })
+  expect(userFilter("disabled")).toEqual({ disabled: true })
   expect(userFilter("provider:github")).toEqual({ provider: "github" })
 })
 

@@ -9,8 +9,8 @@ const since = (days: number) => timestampFromMs(Date.now() - days * 86_400_000)
 /** The lists of users, by their name in the address. Each is one filter that an index serves. */
 export const userFilters: Readonly<Record<string, { label: string; filter: () => UserFilter }>> = {
   all: { label: "All users", filter: () => ({}) },
-  blocked: { label: "Blocked", filter: () => ({ disabled: true }) },
-  allowed: { label: "Not blocked", filter: () => ({ disabled: false }) },
+  disabled: { label: "Disabled", filter: () => ({ disabled: true }) },
+  enabled: { label: "Enabled", filter: () => ({ disabled: false }) },
   "new-7": { label: "Created in 7 days", filter: () => ({ createdSince: since(7) }) },
   "new-30": { label: "Created in 30 days", filter: () => ({ createdSince: since(30) }) },
   "seen-1": { label: "Seen since yesterday", filter: () => ({ lastSeenSince: since(1) }) },

@@ -8,14 +8,13 @@ import { type Action, Confirm } from "../parts/confirm.tsx"
 import { Failed } from "../parts/feedback.tsx"
 import { Time } from "../parts/time.tsx"
 import { useCan } from "../permissions.ts"
-import { plain, plainLines } from "../text.ts"
+import { nameOf, plain, plainLines } from "../text.ts"
 import { Accounts } from "./accounts.tsx"
 import { AuditOfUser } from "./audit.tsx"
-import { Block } from "./block.tsx"
+import { Disable } from "./disable.tsx"
 import { Edit } from "./edit.tsx"
 import { Passkeys } from "./passkeys.tsx"
 import { Sessions } from "./sessions.tsx"
-import { nameOf } from "./users.tsx"
 
 /** One user: who it is, where the user is signed in, and what can be done about it. */
 export function User({ id }: { id: string }) {
@@ -31,16 +30,13 @@ export function User({ id }: { id: string }) {
   const one = user.answer
   const changed = () => {
     user.reload()
-    setChanges(changes + 1)
+    setChanges((count) => count + 1)
   }
   const part = {
     userId: id,
+    changes,
     ask(asked: Action) {
-      const onDone = () => {
-        asked.onDone()
-        changed()
-      }
-      setAction({ ...asked, onDone })
+      setAction({ onDone: changed, ...asked })
     },
   }
   const remove: Action = {
@@ -58,7 +54,7 @@ export function User({ id }: { id: string }) {
   return (
     <>
       <p>
-        <a href="/users">Users</a> /
+        <a href="/users">← All users</a>
       </p>
       <h1 tabIndex={-1} class="cut">
         {plain(nameOf(one))}
@@ -80,7 +76,7 @@ export function User({ id }: { id: string }) {
       </dl>
       {one.disabled && (
         <p class="mark">
-          Blocked since <Time at={one.disabled.disableTime} />
+          Disabled since <Time at={one.disabled.disableTime} />
           {one.disabled.endTime && (
             <>
               , until <Time at={one.disabled.endTime} />
@@ -91,16 +87,16 @@ export function User({ id }: { id: string }) {
       )}
       <div class="buttons">
         {can("users:write") && (
-          <>
-            <button type="button" onClick={() => setEditing(true)}>
-              Edit
-            </button>
-            <button type="button" class="dangerous" onClick={() => setAction(remove)}>
-              Delete
-            </button>
-          </>
+          <button type="button" onClick={() => setEditing(true)}>
+            Edit
+          </button>
         )}
-        <Block user={one} onDone={changed} />
+        <Disable user={one} onDone={changed} />
+        {can("users:write") && (
+          <button type="button" class="dangerous" onClick={() => setAction(remove)}>
+            Delete
+          </button>
+        )}
       </div>
       {can("sessions:read") && <Sessions {...part} />}
       {can("users:read") && <Accounts {...part} />}

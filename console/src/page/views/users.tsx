@@ -5,12 +5,28 @@ import { users } from "../client.ts"
 import { useLoaded } from "../loading.ts"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Pages, usePages } from "../parts/pages.tsx"
+import { type Column, Table } from "../parts/table.tsx"
 import { Time } from "../parts/time.tsx"
-import { plain, shortened } from "../text.ts"
+import { nameOf, plain } from "../text.ts"
 import { UserFilters } from "./user-filter-field.tsx"
 import { type UserFilter, userFilter } from "./user-filters.ts"
 
 const pageSize = 50
+
+const columns: readonly Column<User>[] = [
+  {
+    name: "User",
+    cell: (user) => (
+      <>
+        <a href={`/users/${encodeURIComponent(user.id)}`}>{plain(nameOf(user))}</a>
+        {user.email !== undefined && user.name && <div class="muted cut">{plain(user.email)}</div>}
+        {user.disabled && <div class="mark">disabled</div>}
+      </>
+    ),
+  },
+  { name: "Id", class: "id cut", cell: ({ id }) => plain(id) },
+  { name: "Created", cell: ({ createTime }) => <Time at={createTime} never="not known" /> },
+]
 
 /**
  * Search for users, and lists of them page by page. The address holds the search or the list, so that it can be shared. A
@@ -88,29 +104,7 @@ export function Users() {
         <Nothing>{nothing(search === "" && show === "all", pages.isFirst && page.answer.nextPageToken === "")}</Nothing>
       )}
       {found.length > 0 && (
-        <table aria-busy={page.isLoading}>
-          <thead>
-            <tr>
-              <th scope="col">User</th>
-              <th scope="col">Id</th>
-              <th scope="col">Created</th>
-            </tr>
-          </thead>
-          <tbody ref={body}>
-            {found.map((user) => (
-              <tr key={user.id}>
-                <td>
-                  <a href={`/users/${encodeURIComponent(user.id)}`}>{plain(nameOf(user))}</a>
-                  {user.email !== undefined && user.name && <div class="muted cut">{plain(user.email)}</div>}
-                </td>
-                <td class="id cut">{plain(user.id)}</td>
-                <td>
-                  <Time at={user.createTime} never="" />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table columns={columns} rows={found} keyOf={({ id }) => id} isBusy={page.isLoading} body={body} />
       )}
       <Pages pages={pages} next={page.answer?.nextPageToken} />
     </>
@@ -123,10 +117,6 @@ function nothing(isOfAll: boolean, isOnly: boolean): string {
   return isOfAll
     ? "No user has signed in yet. Sign in with your application, and the user appears here."
     : "No user matches."
-}
-
-export function nameOf(user: User): string {
-  return shortened(user.name || user.email || user.id)
 }
 
 /** Returns a page of a list, or with a search, of the users whose address or name begins with it, or whose id it is. */

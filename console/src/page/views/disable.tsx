@@ -4,20 +4,20 @@ import { useEffect, useRef, useState } from "preact/hooks"
 import { explain, users } from "../client.ts"
 import { notify } from "../parts/feedback.tsx"
 import { useCan } from "../permissions.ts"
-import { number } from "../text.ts"
+import { counted } from "../text.ts"
 
 const dayMs = 86_400_000
 
-/** Blocks a user, for a time or until further notice, or ends that. */
-export function Block({ user, onDone }: { user: User; onDone: () => void }) {
+/** Disables a user, for a time or until further notice, or enables the user again. */
+export function Disable({ user, onDone }: { user: User; onDone: () => void }) {
   const can = useCan()
   const [isAsking, setAsking] = useState(false)
   const [error, setError] = useState("")
   if (!can("users:disable")) return null
-  const unblock = () =>
+  const enable = () =>
     users.enableUser({ id: user.id }).then(
       () => {
-        notify("The user can sign in again.")
+        notify("The user is enabled, and can sign in again.")
         onDone()
       },
       (thrown) => setError(explain(thrown)),
@@ -25,27 +25,27 @@ export function Block({ user, onDone }: { user: User; onDone: () => void }) {
   return (
     <>
       {user.disabled ? (
-        <button type="button" onClick={unblock}>
-          Unblock
+        <button type="button" onClick={enable}>
+          Enable
         </button>
       ) : (
         <button type="button" class="dangerous" onClick={() => setAsking(true)}>
-          Block
+          Disable
         </button>
       )}
       {error !== "" && <p role="alert">{error}</p>}
-      {isAsking && <BlockDialog id={user.id} close={() => setAsking(false)} onDone={onDone} />}
+      {isAsking && <DisableDialog id={user.id} close={() => setAsking(false)} onDone={onDone} />}
     </>
   )
 }
 
-function BlockDialog({ id, close, onDone }: { id: string; close: () => void; onDone: () => void }) {
+function DisableDialog({ id, close, onDone }: { id: string; close: () => void; onDone: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [reason, setReason] = useState("")
   const [days, setDays] = useState("")
   const [error, setError] = useState("")
   useEffect(() => dialog.current?.showModal(), [])
-  const block = async (event: Event) => {
+  const disable = async (event: Event) => {
     event.preventDefault()
     try {
       const { revokedSessions } = await users.disableUser({
@@ -53,7 +53,7 @@ function BlockDialog({ id, close, onDone }: { id: string; close: () => void; onD
         ...(reason !== "" && { reason }),
         ...(days !== "" && { endTime: timestampFromMs(Date.now() + Number(days) * dayMs) }),
       })
-      notify(`The user is blocked. Signed out ${number(revokedSessions)} sessions.`)
+      notify(`The user is disabled, and signed out of ${counted(revokedSessions, "session")}.`)
       close()
       onDone()
     } catch (thrown) {
@@ -61,16 +61,16 @@ function BlockDialog({ id, close, onDone }: { id: string; close: () => void; onD
     }
   }
   return (
-    <dialog ref={dialog} onClose={close} aria-labelledby="block-title">
-      <form onSubmit={block}>
-        <h2 id="block-title">Block this user?</h2>
+    <dialog ref={dialog} onClose={close} aria-labelledby="disable-title">
+      <form onSubmit={disable}>
+        <h2 id="disable-title">Disable this user?</h2>
         <p>All sessions of the user end, and the user cannot sign in.</p>
         <label>
           Reason, for operators
           <input value={reason} maxLength={500} onInput={(event) => setReason(event.currentTarget.value)} />
         </label>
         <label>
-          For how many days (empty: until somebody unblocks the user)
+          For how many days (empty: until somebody enables the user)
           <input
             type="number"
             min="1"
@@ -85,7 +85,7 @@ function BlockDialog({ id, close, onDone }: { id: string; close: () => void; onD
             Cancel
           </button>
           <button type="submit" class="dangerous">
-            Block
+            Disable
           </button>
         </p>
       </form>
