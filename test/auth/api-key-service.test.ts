@@ -114,6 +114,19 @@ describe("ApiKeyService", () => {
     expect(await idsOf(keys.operator)).not.toContain(theirs.apiKey?.id)
   })
 
+  test("every key is told the presets, whose scopes are scopes of the schema", async () => {
+    const { presets } = await as(keys.support).getCurrentApiKey({})
+    expect(presets.map(({ name }) => name)).toEqual(["application", "backend", "gateway", "operator"])
+    for (const { name, description, scopes } of presets) {
+      expect(description).toMatch(/^[A-Z].*\.$/)
+      // CreateApiKey takes no other scopes.
+      expect(await as(keys.operator).createApiKey({ name, scopes })).toMatchObject({ apiKey: { scopes } })
+      const made = await createKey(authwire.database, name)
+      const listed = (await as(keys.application).listApiKeys({})).apiKeys.find(({ id }) => id === made.id)
+      expect(listed?.scopes).toEqual(scopes)
+    }
+  })
+
   test.each([
     ["a scope that does not exist", { scopes: ["users:read", "users:all"] }, /^scopes\[1\]: must be one of all, /],
     ["no scope", { scopes: [] }, /scopes/],

@@ -49,6 +49,7 @@ describe("--audit-store=database", () => {
   /** Returns an entry in the form of a line. */
   const lineOf = (entry: AuditEntry) => ({
     key: entry.keyId,
+    key_name: entry.keyName,
     method: entry.method,
     subject: entry.userId,
     ...entry.fields,
@@ -107,7 +108,9 @@ describe("--audit-store=database", () => {
     const { code, stdout, stderr } = await run(["audit", "--user=twice"], env)
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
     expect(stdout).toMatch(
-      new RegExp(`^time +key +method +user +result +more\n\\S+Z +${all.id} +UserService/CreateUser +twice +OK\n`),
+      new RegExp(
+        `^time +key +key name +method +user +result +more\n\\S+Z +${all.id} +of the tests +UserService/CreateUser +twice +OK\n`,
+      ),
     )
     const json = await run(["audit", "--method=UserService.CreateUser", "--within=1h", "--limit=1", "--json"], env)
     expect(JSON.parse(json.stdout)).toMatchObject({ method: "authwire.v1.UserService/CreateUser", code: "OK" })

@@ -30,7 +30,8 @@ describe("the audit log: the user and the sessions that begin and end", () => {
     await call({ headers: { "x-request-id": id } })
     const found = () => audited.lines().filter(({ request_id }) => request_id === id)
     await until(() => found().length >= told.length)
-    const common = { time: expect.any(String), event: "audit", key: audited.all.id, tenant: "default", code: "OK" }
+    const key = { key: audited.all.id, key_name: audited.all.entry.name, tenant: "default" }
+    const common = { time: expect.any(String), event: "audit", ...key, code: "OK" }
     const name = `authwire.v1.${method}`
     expect(found()).toEqual(told.map((one) => ({ ...common, method: name, request_id: id, ...one })))
   }

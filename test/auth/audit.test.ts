@@ -128,6 +128,7 @@ describe("the audit log", () => {
         time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
         event: "audit",
         key: all.id,
+        key_name: all.entry.name,
         tenant: "default",
         method: `${method.parent.typeName}/${method.name}`,
         ...(expected[method.name] === undefined ? {} : { subject: expected[method.name] }),
@@ -185,7 +186,8 @@ describe("the audit log", () => {
     const { decode } = TokenService.method
     await until(async () => (await unary.call(server, decode, {}, bearer(revoked.text))).reason === "API_KEY_INVALID")
     const invalid = { code: "UNAUTHENTICATED", reason: "API_KEY_INVALID" }
-    const missing = { code: "PERMISSION_DENIED", reason: "SCOPE_MISSING", key: mayRead.id, tenant: "default" }
+    const key = { key: mayRead.id, key_name: mayRead.entry.name, tenant: "default" }
+    const missing = { code: "PERMISSION_DENIED", reason: "SCOPE_MISSING", ...key }
     const tries: [Record<string, string>, object][] = [
       [{}, { code: "UNAUTHENTICATED", reason: "API_KEY_MISSING" }],
       [bearer("hunter2"), invalid],
@@ -221,6 +223,7 @@ describe("the audit log", () => {
       time: expect.any(String),
       event: "audit",
       key: mayRead.id,
+      key_name: mayRead.entry.name,
       tenant: "default",
       code: "PERMISSION_DENIED",
       reason: "SCOPE_MISSING",

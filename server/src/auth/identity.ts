@@ -4,6 +4,8 @@ import type { Owner } from "../util/owner.js"
 export interface Identity extends Owner {
   /** Returns whether the caller may call methods that require this scope. */
   hasScope(scope: string): boolean
+  /** The display name of the key. Undefined without a key. */
+  readonly keyName?: string | undefined
   /** When the key ends. Undefined: never. */
   readonly expires?: Date | undefined
 }

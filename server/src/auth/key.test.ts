@@ -5,6 +5,7 @@ import { Key } from "./key.js"
 
 const stored = {
   id: "a",
+  name: "the shop",
   tenant: "default",
   scopes: ["sessions:read"],
   secretHash: hashSecret("secret"),

@@ -23,6 +23,7 @@ const digest = Buffer.alloc(32)
 /** A key that calls are checked against, and the identity of its holder. Immutable. */
 export class Key implements Identity {
   readonly keyId: string
+  readonly keyName: string
   readonly tenant: string
   readonly certificateName: string | undefined
   /** In milliseconds since 1970. A key of the configuration has no such time, and counts as newer than all others. */
@@ -34,10 +35,13 @@ export class Key implements Identity {
 
   /** @param scopes The set of the key's scopes. Many keys have the same one. */
   constructor(
-    key: Pick<ApiKey, "id" | "tenant" | "scopes" | "secretHash" | "certificateName" | "expires"> & { created?: Date },
+    key: Pick<ApiKey, "id" | "name" | "tenant" | "scopes" | "secretHash" | "certificateName" | "expires"> & {
+      created?: Date
+    },
     scopes: ReadonlySet<string> = new Set(key.scopes),
   ) {
     this.keyId = key.id
+    this.keyName = key.name
     this.tenant = key.tenant
     this.certificateName = key.certificateName
     this.created = key.created?.getTime() ?? Number.MAX_VALUE
@@ -64,6 +68,7 @@ export class Key implements Identity {
   equals(other: Key): boolean {
     return (
       this.admitsSameCaller(other) &&
+      this.keyName === other.keyName &&
       this.tenant === other.tenant &&
       this.created === other.created &&
       this.#expires === other.#expires &&

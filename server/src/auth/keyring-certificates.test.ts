@@ -5,7 +5,7 @@ import { Key } from "./key.js"
 const at = useKeyring()
 
 describe("a certificate", () => {
-  const ofStatic = new Key({ id: "static", tenant: "default", scopes: ["all"], certificateName })
+  const ofStatic = new Key({ id: "static", name: "n", tenant: "default", scopes: ["all"], certificateName })
 
   test("has the key with its name, even if that is not in memory any more", async () => {
     await at.open()

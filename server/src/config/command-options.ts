@@ -1,3 +1,4 @@
+import { scopePresets } from "../auth/scope-presets.js"
 import { importSources } from "./import-sources.js"
 import type { OptionDefinition } from "./option.js"
 import {
@@ -14,6 +15,9 @@ import {
   text,
 } from "./values.js"
 
+/** The presets of scopes, each with its sentence. */
+const presets = scopePresets.map(({ name, description }) => `${name}: ${description}`).join(" ")
+
 /** Options of single commands: `keys create`, `import`, `export`, `doctor` and `events tail`. */
 export const commandOptions = {
   name: {
@@ -25,7 +29,7 @@ export const commandOptions = {
   scopes: {
     value: scopes(),
     isRequired: true,
-    help: "The scopes of the new key, separated by commas. The schema states the scope of each method. all: every scope but users:private, keys:write, session-policy:write, tenants:read and tenants:write.",
+    help: `The scopes of the new key, separated by commas. all: every scope but users:private, keys:write, session-policy:write, tenants:read and tenants:write. Presets: ${presets}`,
     commands: ["keys create"],
   },
   tenant: {

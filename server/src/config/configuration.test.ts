@@ -188,7 +188,7 @@ describe("readConfiguration", () => {
     [{ scopes: undefined }, "--scopes: must be one or more of these"],
     [
       { scopes: "users:read,nope" },
-      `--scopes: must be one or more of these, separated by commas: all, ${scopes.join(", ")}`,
+      `--scopes: must be one or more of these, separated by commas: application, backend, gateway, operator, all, ${scopes.join(", ")}`,
     ],
     [{ expires: "2020-01-01" }, "--expires: must lie in the future"],
     [{ expires: "soon" }, "--expires: must be a duration from now, such"],

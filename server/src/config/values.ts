@@ -1,5 +1,6 @@
 import { z } from "zod"
 import { certificateNameForm, isKeyName, parseDate, tenantName } from "../auth/key-fields.js"
+import { scopePresets, withoutPresets } from "../auth/scope-presets.js"
 import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { eventKinds } from "../store/event-kinds.js"
 import type { EventKind } from "../store/types.js"
@@ -137,11 +138,12 @@ export const scopes = () =>
   readBySchema(async () => {
     const { areScopes, scopes } = await import("../auth/scopes.js")
     return (text: string | undefined) => {
-      const list = [...new Set((text ?? "").split(",").map((one) => one.trim()))]
+      const list = withoutPresets((text ?? "").split(",").map((one) => one.trim()))
       if (areScopes(list)) return list
-      throw new InvalidValueError(`must be one or more of these, separated by commas: ${["all", ...scopes].join(", ")}`)
+      const names = [...scopePresets.map(({ name }) => name), "all", ...scopes]
+      throw new InvalidValueError(`must be one or more of these, separated by commas: ${names.join(", ")}`)
     }
-  }).register(shown, { placeholder: "a,b|all" })
+  }).register(shown, { placeholder: "a,b|all|PRESET" })
 
 export const tenant = () =>
   matching(

@@ -39,8 +39,16 @@ function openLines({ auditLog, auditLogFailure }: AuditLogOptions, log: Logger):
     get isBlocked() {
       return rejects && lines.isBlocked
     },
-    write({ created, method, keyId, subject, fields, code, reason, requestId, traceId, count }, tenant, isWrite) {
-      const who = { key: keyId, tenant, method: method === "" ? undefined : method, subject, ...fields }
+    write(entry, tenant, isWrite) {
+      const { created, method, keyId, keyName, subject, fields, code, reason, requestId, traceId, count } = entry
+      const who = {
+        key: keyId,
+        key_name: keyName,
+        tenant,
+        method: method === "" ? undefined : method,
+        subject,
+        ...fields,
+      }
       const outcome = { code, reason, request_id: requestId, trace_id: traceId, count }
       const line = lineOf({ time: created, event: "audit", ...who, ...outcome })
       if (rejects && isWrite) lines.keep(line)

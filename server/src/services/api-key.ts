@@ -1,5 +1,6 @@
 import type { ApiKeyService } from "@authwire/proto"
 import { formatKey, hashSecret, newKey } from "../auth/api-key.js"
+import { scopePresets } from "../auth/scope-presets.js"
 import { areScopes, requireScope, scopes } from "../auth/scopes.js"
 import { invalidField } from "../errors/failure.js"
 import type { Call, Implementation } from "../rpc/call.js"
@@ -12,7 +13,9 @@ import { toDate, toPage } from "./wire/values.js"
 export function apiKeyService({ apiKeys, now }: Pick<Store, "apiKeys" | "now">): Implementation<typeof ApiKeyService> {
   return {
     async getCurrentApiKey(_, { tenant }, { identity, owner }) {
-      return { id: owner.keyId ?? "", tenant, scopes: ["all", ...scopes].filter((scope) => identity?.hasScope(scope)) }
+      const held = ["all", ...scopes].filter((scope) => identity?.hasScope(scope))
+      const presets = scopePresets.map((preset) => ({ ...preset, scopes: [...preset.scopes] }))
+      return { id: owner.keyId ?? "", tenant, scopes: held, presets }
     },
     async listApiKeys(request, caller) {
       const { items, nextToken } = await apiKeys.page(caller, toPage(request))

@@ -72,6 +72,8 @@ export interface UserFilter extends CountFilter {
   lastSeenSince?: Date | undefined
   /** true: only users that are disabled now; false: only those that are not. */
   disabled?: boolean | undefined
+  /** true: the newest come first. Only for lists that are ordered by a time. */
+  newestFirst?: true | undefined
 }
 
 /** A request for one page of a list. */
@@ -339,6 +341,8 @@ export interface AuditEntry {
   method: string
   /** The id of the caller's API key. */
   keyId?: string | undefined
+  /** Its display name at the time of the call. */
+  keyName?: string | undefined
   /** The user that the call is about, in the form in which the audit shows it. */
   subject?: string | undefined
   /** The name of the gRPC status. */

@@ -4,6 +4,8 @@ import { run } from "./server.js"
 /** An API key of a database, created with the command. */
 export interface TestKey {
   readonly id: string
+  /** Its display name. */
+  readonly name: string
   /** The key as callers send it. */
   readonly text: string
 }
@@ -19,8 +21,9 @@ export async function command(database: Database, ...args: string[]): Promise<st
 
 /** Creates a key. `more` are further options of the command. */
 export async function createKey(database: Database, scopes: string, ...more: string[]): Promise<TestKey> {
-  const text = (await command(database, "keys", "create", "--name=of the tests", `--scopes=${scopes}`, ...more)).trim()
-  return { id: text.split("_")[1] as string, text }
+  const name = "of the tests"
+  const text = (await command(database, "keys", "create", `--name=${name}`, `--scopes=${scopes}`, ...more)).trim()
+  return { id: text.split("_")[1] as string, name, text }
 }
 
 /** Revokes a key. */

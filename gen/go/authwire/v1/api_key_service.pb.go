@@ -169,7 +169,9 @@ type GetCurrentApiKeyResponse struct {
 	// The tenant whose data the key can read and change.
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// The scopes of the methods that the key may call, each by its own name, and `all` if the key has that.
-	Scopes        []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	Scopes []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// The presets of this version: sets of scopes for what keys are usually made for, whatever the caller's key allows.
+	Presets       []*ScopePreset `protobuf:"bytes,4,rep,name=presets,proto3" json:"presets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -225,6 +227,77 @@ func (x *GetCurrentApiKeyResponse) GetScopes() []string {
 	return nil
 }
 
+func (x *GetCurrentApiKeyResponse) GetPresets() []*ScopePreset {
+	if x != nil {
+		return x.Presets
+	}
+	return nil
+}
+
+// A set of scopes for what keys are usually made for.
+type ScopePreset struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name, such as `backend`, which `authwire keys create --scopes` takes too. CreateApiKey takes the scopes.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What the holder of such a key does, as a sentence.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// The scopes.
+	Scopes        []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScopePreset) Reset() {
+	*x = ScopePreset{}
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScopePreset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScopePreset) ProtoMessage() {}
+
+func (x *ScopePreset) ProtoReflect() protoreflect.Message {
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScopePreset.ProtoReflect.Descriptor instead.
+func (*ScopePreset) Descriptor() ([]byte, []int) {
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ScopePreset) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ScopePreset) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *ScopePreset) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
 // Request of ApiKeyService.ListApiKeys.
 type ListApiKeysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -239,7 +312,7 @@ type ListApiKeysRequest struct {
 
 func (x *ListApiKeysRequest) Reset() {
 	*x = ListApiKeysRequest{}
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[3]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -251,7 +324,7 @@ func (x *ListApiKeysRequest) String() string {
 func (*ListApiKeysRequest) ProtoMessage() {}
 
 func (x *ListApiKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[3]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -264,7 +337,7 @@ func (x *ListApiKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListApiKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListApiKeysRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{3}
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListApiKeysRequest) GetPageSize() int32 {
@@ -294,7 +367,7 @@ type ListApiKeysResponse struct {
 
 func (x *ListApiKeysResponse) Reset() {
 	*x = ListApiKeysResponse{}
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[4]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -306,7 +379,7 @@ func (x *ListApiKeysResponse) String() string {
 func (*ListApiKeysResponse) ProtoMessage() {}
 
 func (x *ListApiKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[4]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -319,7 +392,7 @@ func (x *ListApiKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListApiKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListApiKeysResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{4}
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListApiKeysResponse) GetApiKeys() []*ApiKey {
@@ -351,7 +424,7 @@ type CreateApiKeyRequest struct {
 
 func (x *CreateApiKeyRequest) Reset() {
 	*x = CreateApiKeyRequest{}
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[5]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -363,7 +436,7 @@ func (x *CreateApiKeyRequest) String() string {
 func (*CreateApiKeyRequest) ProtoMessage() {}
 
 func (x *CreateApiKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[5]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -376,7 +449,7 @@ func (x *CreateApiKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateApiKeyRequest.ProtoReflect.Descriptor instead.
 func (*CreateApiKeyRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{5}
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CreateApiKeyRequest) GetName() string {
@@ -413,7 +486,7 @@ type CreateApiKeyResponse struct {
 
 func (x *CreateApiKeyResponse) Reset() {
 	*x = CreateApiKeyResponse{}
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[6]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -425,7 +498,7 @@ func (x *CreateApiKeyResponse) String() string {
 func (*CreateApiKeyResponse) ProtoMessage() {}
 
 func (x *CreateApiKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[6]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -438,7 +511,7 @@ func (x *CreateApiKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateApiKeyResponse.ProtoReflect.Descriptor instead.
 func (*CreateApiKeyResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{6}
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CreateApiKeyResponse) GetApiKey() *ApiKey {
@@ -466,7 +539,7 @@ type RevokeApiKeyRequest struct {
 
 func (x *RevokeApiKeyRequest) Reset() {
 	*x = RevokeApiKeyRequest{}
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[7]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -478,7 +551,7 @@ func (x *RevokeApiKeyRequest) String() string {
 func (*RevokeApiKeyRequest) ProtoMessage() {}
 
 func (x *RevokeApiKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[7]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -491,7 +564,7 @@ func (x *RevokeApiKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeApiKeyRequest.ProtoReflect.Descriptor instead.
 func (*RevokeApiKeyRequest) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{7}
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RevokeApiKeyRequest) GetId() string {
@@ -512,7 +585,7 @@ type RevokeApiKeyResponse struct {
 
 func (x *RevokeApiKeyResponse) Reset() {
 	*x = RevokeApiKeyResponse{}
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[8]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -524,7 +597,7 @@ func (x *RevokeApiKeyResponse) String() string {
 func (*RevokeApiKeyResponse) ProtoMessage() {}
 
 func (x *RevokeApiKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_authwire_v1_api_key_service_proto_msgTypes[8]
+	mi := &file_authwire_v1_api_key_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -537,7 +610,7 @@ func (x *RevokeApiKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeApiKeyResponse.ProtoReflect.Descriptor instead.
 func (*RevokeApiKeyResponse) Descriptor() ([]byte, []int) {
-	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{8}
+	return file_authwire_v1_api_key_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RevokeApiKeyResponse) GetApiKey() *ApiKey {
@@ -564,10 +637,15 @@ const file_authwire_v1_api_key_service_proto_rawDesc = "" +
 	"\vrevoke_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"revokeTimeB\x13\n" +
 	"\x11_certificate_name\"\x19\n" +
-	"\x17GetCurrentApiKeyRequest\"Z\n" +
+	"\x17GetCurrentApiKeyRequest\"\x8e\x01\n" +
 	"\x18GetCurrentApiKeyResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x16\n" +
+	"\x06scopes\x18\x03 \x03(\tR\x06scopes\x122\n" +
+	"\apresets\x18\x04 \x03(\v2\x18.authwire.v1.ScopePresetR\apresets\"[\n" +
+	"\vScopePreset\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x16\n" +
 	"\x06scopes\x18\x03 \x03(\tR\x06scopes\"k\n" +
 	"\x12ListApiKeysRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
@@ -616,40 +694,42 @@ func file_authwire_v1_api_key_service_proto_rawDescGZIP() []byte {
 	return file_authwire_v1_api_key_service_proto_rawDescData
 }
 
-var file_authwire_v1_api_key_service_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_authwire_v1_api_key_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_authwire_v1_api_key_service_proto_goTypes = []any{
 	(*ApiKey)(nil),                   // 0: authwire.v1.ApiKey
 	(*GetCurrentApiKeyRequest)(nil),  // 1: authwire.v1.GetCurrentApiKeyRequest
 	(*GetCurrentApiKeyResponse)(nil), // 2: authwire.v1.GetCurrentApiKeyResponse
-	(*ListApiKeysRequest)(nil),       // 3: authwire.v1.ListApiKeysRequest
-	(*ListApiKeysResponse)(nil),      // 4: authwire.v1.ListApiKeysResponse
-	(*CreateApiKeyRequest)(nil),      // 5: authwire.v1.CreateApiKeyRequest
-	(*CreateApiKeyResponse)(nil),     // 6: authwire.v1.CreateApiKeyResponse
-	(*RevokeApiKeyRequest)(nil),      // 7: authwire.v1.RevokeApiKeyRequest
-	(*RevokeApiKeyResponse)(nil),     // 8: authwire.v1.RevokeApiKeyResponse
-	(*timestamppb.Timestamp)(nil),    // 9: google.protobuf.Timestamp
+	(*ScopePreset)(nil),              // 3: authwire.v1.ScopePreset
+	(*ListApiKeysRequest)(nil),       // 4: authwire.v1.ListApiKeysRequest
+	(*ListApiKeysResponse)(nil),      // 5: authwire.v1.ListApiKeysResponse
+	(*CreateApiKeyRequest)(nil),      // 6: authwire.v1.CreateApiKeyRequest
+	(*CreateApiKeyResponse)(nil),     // 7: authwire.v1.CreateApiKeyResponse
+	(*RevokeApiKeyRequest)(nil),      // 8: authwire.v1.RevokeApiKeyRequest
+	(*RevokeApiKeyResponse)(nil),     // 9: authwire.v1.RevokeApiKeyResponse
+	(*timestamppb.Timestamp)(nil),    // 10: google.protobuf.Timestamp
 }
 var file_authwire_v1_api_key_service_proto_depIdxs = []int32{
-	9,  // 0: authwire.v1.ApiKey.create_time:type_name -> google.protobuf.Timestamp
-	9,  // 1: authwire.v1.ApiKey.expire_time:type_name -> google.protobuf.Timestamp
-	9,  // 2: authwire.v1.ApiKey.revoke_time:type_name -> google.protobuf.Timestamp
-	0,  // 3: authwire.v1.ListApiKeysResponse.api_keys:type_name -> authwire.v1.ApiKey
-	9,  // 4: authwire.v1.CreateApiKeyRequest.expire_time:type_name -> google.protobuf.Timestamp
-	0,  // 5: authwire.v1.CreateApiKeyResponse.api_key:type_name -> authwire.v1.ApiKey
-	0,  // 6: authwire.v1.RevokeApiKeyResponse.api_key:type_name -> authwire.v1.ApiKey
-	1,  // 7: authwire.v1.ApiKeyService.GetCurrentApiKey:input_type -> authwire.v1.GetCurrentApiKeyRequest
-	3,  // 8: authwire.v1.ApiKeyService.ListApiKeys:input_type -> authwire.v1.ListApiKeysRequest
-	5,  // 9: authwire.v1.ApiKeyService.CreateApiKey:input_type -> authwire.v1.CreateApiKeyRequest
-	7,  // 10: authwire.v1.ApiKeyService.RevokeApiKey:input_type -> authwire.v1.RevokeApiKeyRequest
-	2,  // 11: authwire.v1.ApiKeyService.GetCurrentApiKey:output_type -> authwire.v1.GetCurrentApiKeyResponse
-	4,  // 12: authwire.v1.ApiKeyService.ListApiKeys:output_type -> authwire.v1.ListApiKeysResponse
-	6,  // 13: authwire.v1.ApiKeyService.CreateApiKey:output_type -> authwire.v1.CreateApiKeyResponse
-	8,  // 14: authwire.v1.ApiKeyService.RevokeApiKey:output_type -> authwire.v1.RevokeApiKeyResponse
-	11, // [11:15] is the sub-list for method output_type
-	7,  // [7:11] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	10, // 0: authwire.v1.ApiKey.create_time:type_name -> google.protobuf.Timestamp
+	10, // 1: authwire.v1.ApiKey.expire_time:type_name -> google.protobuf.Timestamp
+	10, // 2: authwire.v1.ApiKey.revoke_time:type_name -> google.protobuf.Timestamp
+	3,  // 3: authwire.v1.GetCurrentApiKeyResponse.presets:type_name -> authwire.v1.ScopePreset
+	0,  // 4: authwire.v1.ListApiKeysResponse.api_keys:type_name -> authwire.v1.ApiKey
+	10, // 5: authwire.v1.CreateApiKeyRequest.expire_time:type_name -> google.protobuf.Timestamp
+	0,  // 6: authwire.v1.CreateApiKeyResponse.api_key:type_name -> authwire.v1.ApiKey
+	0,  // 7: authwire.v1.RevokeApiKeyResponse.api_key:type_name -> authwire.v1.ApiKey
+	1,  // 8: authwire.v1.ApiKeyService.GetCurrentApiKey:input_type -> authwire.v1.GetCurrentApiKeyRequest
+	4,  // 9: authwire.v1.ApiKeyService.ListApiKeys:input_type -> authwire.v1.ListApiKeysRequest
+	6,  // 10: authwire.v1.ApiKeyService.CreateApiKey:input_type -> authwire.v1.CreateApiKeyRequest
+	8,  // 11: authwire.v1.ApiKeyService.RevokeApiKey:input_type -> authwire.v1.RevokeApiKeyRequest
+	2,  // 12: authwire.v1.ApiKeyService.GetCurrentApiKey:output_type -> authwire.v1.GetCurrentApiKeyResponse
+	5,  // 13: authwire.v1.ApiKeyService.ListApiKeys:output_type -> authwire.v1.ListApiKeysResponse
+	7,  // 14: authwire.v1.ApiKeyService.CreateApiKey:output_type -> authwire.v1.CreateApiKeyResponse
+	9,  // 15: authwire.v1.ApiKeyService.RevokeApiKey:output_type -> authwire.v1.RevokeApiKeyResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_authwire_v1_api_key_service_proto_init() }
@@ -666,7 +746,7 @@ func file_authwire_v1_api_key_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_authwire_v1_api_key_service_proto_rawDesc), len(file_authwire_v1_api_key_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

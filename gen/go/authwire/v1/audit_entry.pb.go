@@ -48,7 +48,10 @@ type AuditEntry struct {
 	// If many calls with the same key were rejected with the same reason within a second: the number of those that have no
 	// entry of their own. With the code `DATA_LOSS`: the number of calls whose entries could not be stored. Then the entry has
 	// neither method nor user. Otherwise 0.
-	Count         int64 `protobuf:"varint,10,opt,name=count,proto3" json:"count,omitempty"`
+	Count int64 `protobuf:"varint,10,opt,name=count,proto3" json:"count,omitempty"`
+	// Name of the caller's API key, as it was when the call was made. Absent: the service requires no keys, or the entry was
+	// written before names were recorded.
+	KeyName       *string `protobuf:"bytes,11,opt,name=key_name,json=keyName,proto3,oneof" json:"key_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -153,11 +156,18 @@ func (x *AuditEntry) GetCount() int64 {
 	return 0
 }
 
+func (x *AuditEntry) GetKeyName() string {
+	if x != nil && x.KeyName != nil {
+		return *x.KeyName
+	}
+	return ""
+}
+
 var File_authwire_v1_audit_entry_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_audit_entry_proto_rawDesc = "" +
 	"\n" +
-	"\x1dauthwire/v1/audit_entry.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf1\x02\n" +
+	"\x1dauthwire/v1/audit_entry.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9e\x03\n" +
 	"\n" +
 	"AuditEntry\x12;\n" +
 	"\vcreate_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
@@ -172,11 +182,13 @@ const file_authwire_v1_audit_entry_proto_rawDesc = "" +
 	"\btrace_id\x18\b \x01(\tH\x02R\atraceId\x88\x01\x01\x12/\n" +
 	"\x06fields\x18\t \x01(\v2\x17.google.protobuf.StructR\x06fields\x12\x14\n" +
 	"\x05count\x18\n" +
-	" \x01(\x03R\x05countB\t\n" +
+	" \x01(\x03R\x05count\x12\x1e\n" +
+	"\bkey_name\x18\v \x01(\tH\x03R\akeyName\x88\x01\x01B\t\n" +
 	"\a_key_idB\n" +
 	"\n" +
 	"\b_user_idB\v\n" +
-	"\t_trace_idBO\n" +
+	"\t_trace_idB\v\n" +
+	"\t_key_nameBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

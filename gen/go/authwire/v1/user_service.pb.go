@@ -983,7 +983,10 @@ type ListUsersRequest struct {
 	LastSeenSince *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_seen_since,json=lastSeenSince,proto3,oneof" json:"last_seen_since,omitempty"`
 	// true: only users who are disabled (User.disabled). false: only users who are not. Users whose end_time has passed are not.
 	// Absent: both.
-	Disabled      *bool `protobuf:"varint,10,opt,name=disabled,proto3,oneof" json:"disabled,omitempty"`
+	Disabled *bool `protobuf:"varint,10,opt,name=disabled,proto3,oneof" json:"disabled,omitempty"`
+	// Whether the order is reversed, so that the newest come first. Only for lists that are ordered by a time: without a filter,
+	// or with `created_since`, `created_before`, `last_seen_since` or `disabled`.
+	NewestFirst   bool `protobuf:"varint,11,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1084,6 +1087,13 @@ func (x *ListUsersRequest) GetLastSeenSince() *timestamppb.Timestamp {
 func (x *ListUsersRequest) GetDisabled() bool {
 	if x != nil && x.Disabled != nil {
 		return *x.Disabled
+	}
+	return false
+}
+
+func (x *ListUsersRequest) GetNewestFirst() bool {
+	if x != nil {
+		return x.NewestFirst
 	}
 	return false
 }
@@ -1603,7 +1613,7 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\x11EnableUserRequest\x12\x1e\n" +
 	"\x02id\x18\x01 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x02id\";\n" +
 	"\x12EnableUserResponse\x12%\n" +
-	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\x93\x06\n" +
+	"\x04user\x18\x01 \x01(\v2\x11.authwire.v1.UserR\x04user\"\xb6\x06\n" +
 	"\x10ListUsersRequest\x12'\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12,\n" +
@@ -1619,7 +1629,8 @@ const file_authwire_v1_user_service_proto_rawDesc = "" +
 	"\bprovider\x18\b \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00H\x05R\bprovider\x88\x01\x01\x12k\n" +
 	"\x0flast_seen_since\x18\t \x01(\v2\x1a.google.protobuf.TimestampB\"\xbaH\x1f\xb2\x01\x1c\"\r\b\xff\x82\xd1\xff\xaf\a\x10\xff\x93\xeb\xdc\x032\v\b\x80\x99\xf4\xfb\x8d\xff\xff\xff\xff\x01H\x06R\rlastSeenSince\x88\x01\x01\x12\x1f\n" +
 	"\bdisabled\x18\n" +
-	" \x01(\bH\aR\bdisabled\x88\x01\x01B\b\n" +
+	" \x01(\bH\aR\bdisabled\x88\x01\x01\x12!\n" +
+	"\fnewest_first\x18\v \x01(\bR\vnewestFirstB\b\n" +
 	"\x06_emailB\x10\n" +
 	"\x0e_created_sinceB\x11\n" +
 	"\x0f_created_beforeB\x0f\n" +

@@ -111,12 +111,12 @@ type UserServiceClient interface {
 	//   - `last_seen_since`: by the day of the last use.
 	//   - `disabled` = true: by the time since when they are disabled.
 	//
-	// Users who are equal by that are in the byte order of their ids.
+	// Users who are equal by that are in the byte order of their ids. `newest_first` reverses the orders by time.
 	//
 	// There is no total in the response. CountUsers counts the users of an address or of a time of creation.
 	//
-	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
-	// in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, two filters are given that have no index in
+	// common, or `newest_first` with a list that is not ordered by a time. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
 	ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (*ListUsersResponse, error)
 	// Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
 	// does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see
@@ -341,12 +341,12 @@ type UserServiceServer interface {
 	//   - `last_seen_since`: by the day of the last use.
 	//   - `disabled` = true: by the time since when they are disabled.
 	//
-	// Users who are equal by that are in the byte order of their ids.
+	// Users who are equal by that are in the byte order of their ids. `newest_first` reverses the orders by time.
 	//
 	// There is no total in the response. CountUsers counts the users of an address or of a time of creation.
 	//
-	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
-	// in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+	// INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, two filters are given that have no index in
+	// common, or `newest_first` with a list that is not ordered by a time. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
 	ListUsers(context.Context, *ListUsersRequest) (*ListUsersResponse, error)
 	// Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
 	// does not fail the call: in this the method differs from AIP-231, because a person who looks at many users wants to see

@@ -8,6 +8,7 @@ import { withService } from "./service.js"
 const columns = {
   time: ({ createTime }: AuditEntry) => timeOf(createTime),
   key: ({ keyId }: AuditEntry) => keyId ?? "",
+  "key name": ({ keyName }: AuditEntry) => keyName ?? "",
   method: ({ method }: AuditEntry) => method.replace(/^authwire\.v1\./, ""),
   user: ({ userId }: AuditEntry) => userId ?? "",
   result: ({ code, reason, count }: AuditEntry) => `${reason || code}${count > 0 ? ` (${count} calls)` : ""}`,

@@ -89,7 +89,7 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
   }
 
   const reject = (entry: AuditEntry, tenant: string | undefined): void => {
-    const { created, keyId, code, reason } = entry
+    const { created, keyId, keyName, code, reason } = entry
     const about = `${keyId ?? ""} ${reason}`
     let found = rejected.get(about)
     if (found === undefined) {
@@ -97,7 +97,7 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
         timer = setTimeout(flush, 1_000)
         timer.unref()
       }
-      found = { count: 0, summary: { created, method: "", keyId, code, reason }, tenant }
+      found = { count: 0, summary: { created, method: "", keyId, keyName, code, reason }, tenant }
       rejected.set(about, found)
     }
     found.count++
@@ -114,6 +114,7 @@ export function audit({ lines, table, now }: AuditOptions): Audit {
         created: new Date(now()),
         method: name,
         keyId: call.identity?.keyId,
+        keyName: call.identity?.keyName,
         code: failure === undefined ? "OK" : statusName(failure.code),
         reason: failure?.reason,
         requestId: call.requestId,

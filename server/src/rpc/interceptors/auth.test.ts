@@ -20,6 +20,7 @@ const active = new ActiveCalls(1_000)
 const parts = newKey()
 const both = {
   id: parts.id,
+  name: "n",
   tenant: "default",
   scopes: ["users:read"],
   secretHash: hashSecret(parts.secret),

@@ -19,6 +19,7 @@ export function fromAuditEntry(entry: domain.AuditEntry): WholeMessage<typeof Au
     createTime: timestampFromDate(entry.created),
     method: entry.method,
     keyId: entry.keyId,
+    keyName: entry.keyName,
     userId: entry.subject,
     code: entry.code,
     reason: entry.reason ?? "",

@@ -42,7 +42,7 @@ export function toDisabled({ reason, endTime }: DisableUserRequest): Whole<Omit<
 }
 
 export function toUserFilter(request: ListUsersRequest): Whole<domain.UserFilter> {
-  const { emailPrefix, namePrefix, provider, lastSeenSince, disabled } = request
+  const { emailPrefix, namePrefix, provider, lastSeenSince, disabled, newestFirst } = request
   return {
     ...toCountFilter(request),
     emailPrefix,
@@ -50,6 +50,7 @@ export function toUserFilter(request: ListUsersRequest): Whole<domain.UserFilter
     provider,
     lastSeenSince: lastSeenSince && toDate(lastSeenSince, "last_seen_since"),
     disabled,
+    newestFirst: newestFirst || undefined,
   }
 }
 

@@ -102,6 +102,8 @@ export function foundUserContract(context: ContractContext): void {
       expect(await since(-2)).toEqual(["created"])
       await store.sessions.update(caller, tokens.get("changed") as string, { expires: new Date(clock.now + day) })
       expect(await since(-2)).toEqual(["changed", "created"])
+      const newestFirst = { lastSeenSince: new Date(0), newestFirst: true } as const
+      expect(await found(caller, newestFirst, 1)).toEqual(["created", "changed", "read"])
       await store.sessions.getWithUser(caller, tokens.get("read") as string)
       await until(async () => (await since(0)).length === 3)
       for (const id of ids) await store.sessions.revokeOfUser(caller, id, {})
@@ -128,6 +130,7 @@ export function foundUserContract(context: ContractContext): void {
           ["d", "a", "c"],
           ["b", "e"],
         ])
+        expect(await disabled({ newestFirst: true })).toEqual(["c", "a", "d"])
         clock.now = start + day
         expect([await disabled(), await enabled()]).toEqual([
           ["d", "c"],

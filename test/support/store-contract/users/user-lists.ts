@@ -40,7 +40,10 @@ export function userListContract(context: ContractContext): void {
       const caller = { tenant: newId() }
       const inOrder = [" ", "A", "B", "Z", "a", "b", "e\u0301", "é", "ａ", "🙂"]
       await create(caller, ...[...inOrder].reverse().map((id): [number, User] => [0, newUser({ id })]))
-      for (const size of [1, 3, 10, 11]) expect(namesOf(await listedBy(caller, {}, size))).toEqual(inOrder)
+      for (const size of [1, 3, 10, 11]) {
+        expect(namesOf(await listedBy(caller, {}, size))).toEqual(inOrder)
+        expect(namesOf(await listedBy(caller, { newestFirst: true }, size))).toEqual([...inOrder].reverse())
+      }
     })
 
     test.each([1, 2, 15, 16, 17, 33, 34, 35, 1000])(
@@ -87,9 +90,19 @@ export function userListContract(context: ContractContext): void {
       for (const [filter, ids] of filters) {
         expect(namesOf(await listedBy(caller, filter))).toEqual(ids)
         expect(namesOf(await listedBy(caller, filter, 1))).toEqual(ids)
+        for (const size of [1, 1000])
+          expect(namesOf(await listedBy(caller, { ...filter, newestFirst: true }, size))).toEqual([...ids].reverse())
         expect(await context.store.users.count(caller, filter)).toBe(ids.length)
       }
     })
+
+    test.each<UserFilter>([{ emailPrefix: "a" }, { namePrefix: "a" }, { provider: "p" }])(
+      "cannot begin with the newest where no time orders the list: %j",
+      async (filter) => {
+        const list = context.store.users.list({ tenant: newId() }, { ...filter, newestFirst: true }, { size: 1 })
+        await expect(list).rejects.toMatchObject({ reason: "INVALID_FIELD", field: "newest_first" })
+      },
+    )
 
     test("finds the user with an address like getByEmail", async () => {
       const caller = { tenant: newId() }

@@ -27,7 +27,7 @@ from authwire.v1 import permission_pb2 as authwire_dot_v1_dot_permission__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/api_key_service.proto\x12\x0b\x61uthwire.v1\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x02\n\x06\x41piKey\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12.\n\x10\x63\x65rtificate_name\x18\x04 \x01(\tH\x00R\x0f\x63\x65rtificateName\x88\x01\x01\x12;\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12;\n\x0brevoke_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nrevokeTimeB\x13\n\x11_certificate_name\"\x19\n\x17GetCurrentApiKeyRequest\"Z\n\x18GetCurrentApiKeyResponse\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\"P\n\x12ListApiKeysRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"m\n\x13ListApiKeysResponse\x12.\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x13.authwire.v1.ApiKeyR\x07\x61piKeys\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"~\n\x13\x43reateApiKeyRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x02 \x03(\tR\x06scopes\x12;\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\"V\n\x14\x43reateApiKeyResponse\x12,\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x13.authwire.v1.ApiKeyR\x06\x61piKey\x12\x10\n\x03key\x18\x02 \x01(\tR\x03key\"%\n\x13RevokeApiKeyRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\"D\n\x14RevokeApiKeyResponse\x12,\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x13.authwire.v1.ApiKeyR\x06\x61piKey2\xd1\x03\n\rApiKeyService\x12k\n\x10GetCurrentApiKey\x12$.authwire.v1.GetCurrentApiKeyRequest\x1a%.authwire.v1.GetCurrentApiKeyResponse\"\n\x90\x02\x01\x9a\xb8\x18\x03\x61ny\x12\x62\n\x0bListApiKeys\x12\x1f.authwire.v1.ListApiKeysRequest\x1a .authwire.v1.ListApiKeysResponse\"\x10\x90\x02\x01\x9a\xb8\x18\tkeys:read\x12u\n\x0c\x43reateApiKey\x12 .authwire.v1.CreateApiKeyRequest\x1a!.authwire.v1.CreateApiKeyResponse\" \x9a\xb8\x18\nkeys:write\xa8\xb8\x18\x01\xb2\xb8\x18\napi_key.id\x12x\n\x0cRevokeApiKey\x12 .authwire.v1.RevokeApiKeyRequest\x1a!.authwire.v1.RevokeApiKeyResponse\"#\x90\x02\x02\x9a\xb8\x18\nkeys:write\xa8\xb8\x18\x01\xb2\xb8\x18\napi_key.idBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!authwire/v1/api_key_service.proto\x12\x0b\x61uthwire.v1\x1a\x1d\x61uthwire/v1/idempotency.proto\x1a\x1c\x61uthwire/v1/permission.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x02\n\x06\x41piKey\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12.\n\x10\x63\x65rtificate_name\x18\x04 \x01(\tH\x00R\x0f\x63\x65rtificateName\x88\x01\x01\x12;\n\x0b\x63reate_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12;\n\x0b\x65xpire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\x12;\n\x0brevoke_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nrevokeTimeB\x13\n\x11_certificate_name\"\x19\n\x17GetCurrentApiKeyRequest\"\x8e\x01\n\x18GetCurrentApiKeyResponse\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\x12\x32\n\x07presets\x18\x04 \x03(\x0b\x32\x18.authwire.v1.ScopePresetR\x07presets\"[\n\x0bScopePreset\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\x12\x16\n\x06scopes\x18\x03 \x03(\tR\x06scopes\"P\n\x12ListApiKeysRequest\x12\x1b\n\tpage_size\x18\x01 \x01(\x05R\x08pageSize\x12\x1d\n\npage_token\x18\x02 \x01(\tR\tpageToken\"m\n\x13ListApiKeysResponse\x12.\n\x08\x61pi_keys\x18\x01 \x03(\x0b\x32\x13.authwire.v1.ApiKeyR\x07\x61piKeys\x12&\n\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"~\n\x13\x43reateApiKeyRequest\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06scopes\x18\x02 \x03(\tR\x06scopes\x12;\n\x0b\x65xpire_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\nexpireTime\"V\n\x14\x43reateApiKeyResponse\x12,\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x13.authwire.v1.ApiKeyR\x06\x61piKey\x12\x10\n\x03key\x18\x02 \x01(\tR\x03key\"%\n\x13RevokeApiKeyRequest\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\"D\n\x14RevokeApiKeyResponse\x12,\n\x07\x61pi_key\x18\x01 \x01(\x0b\x32\x13.authwire.v1.ApiKeyR\x06\x61piKey2\xd1\x03\n\rApiKeyService\x12k\n\x10GetCurrentApiKey\x12$.authwire.v1.GetCurrentApiKeyRequest\x1a%.authwire.v1.GetCurrentApiKeyResponse\"\n\x90\x02\x01\x9a\xb8\x18\x03\x61ny\x12\x62\n\x0bListApiKeys\x12\x1f.authwire.v1.ListApiKeysRequest\x1a .authwire.v1.ListApiKeysResponse\"\x10\x90\x02\x01\x9a\xb8\x18\tkeys:read\x12u\n\x0c\x43reateApiKey\x12 .authwire.v1.CreateApiKeyRequest\x1a!.authwire.v1.CreateApiKeyResponse\" \x9a\xb8\x18\nkeys:write\xa8\xb8\x18\x01\xb2\xb8\x18\napi_key.id\x12x\n\x0cRevokeApiKey\x12 .authwire.v1.RevokeApiKeyRequest\x1a!.authwire.v1.RevokeApiKeyResponse\"#\x90\x02\x02\x9a\xb8\x18\nkeys:write\xa8\xb8\x18\x01\xb2\xb8\x18\napi_key.idBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,20 +47,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_APIKEY']._serialized_end=465
   _globals['_GETCURRENTAPIKEYREQUEST']._serialized_start=467
   _globals['_GETCURRENTAPIKEYREQUEST']._serialized_end=492
-  _globals['_GETCURRENTAPIKEYRESPONSE']._serialized_start=494
-  _globals['_GETCURRENTAPIKEYRESPONSE']._serialized_end=584
-  _globals['_LISTAPIKEYSREQUEST']._serialized_start=586
-  _globals['_LISTAPIKEYSREQUEST']._serialized_end=666
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=668
-  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=777
-  _globals['_CREATEAPIKEYREQUEST']._serialized_start=779
-  _globals['_CREATEAPIKEYREQUEST']._serialized_end=905
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=907
-  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=993
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=995
-  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1032
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1034
-  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1102
-  _globals['_APIKEYSERVICE']._serialized_start=1105
-  _globals['_APIKEYSERVICE']._serialized_end=1570
+  _globals['_GETCURRENTAPIKEYRESPONSE']._serialized_start=495
+  _globals['_GETCURRENTAPIKEYRESPONSE']._serialized_end=637
+  _globals['_SCOPEPRESET']._serialized_start=639
+  _globals['_SCOPEPRESET']._serialized_end=730
+  _globals['_LISTAPIKEYSREQUEST']._serialized_start=732
+  _globals['_LISTAPIKEYSREQUEST']._serialized_end=812
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_start=814
+  _globals['_LISTAPIKEYSRESPONSE']._serialized_end=923
+  _globals['_CREATEAPIKEYREQUEST']._serialized_start=925
+  _globals['_CREATEAPIKEYREQUEST']._serialized_end=1051
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_start=1053
+  _globals['_CREATEAPIKEYRESPONSE']._serialized_end=1139
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_start=1141
+  _globals['_REVOKEAPIKEYREQUEST']._serialized_end=1178
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_start=1180
+  _globals['_REVOKEAPIKEYRESPONSE']._serialized_end=1248
+  _globals['_APIKEYSERVICE']._serialized_start=1251
+  _globals['_APIKEYSERVICE']._serialized_end=1716
 # @@protoc_insertion_point(module_scope)

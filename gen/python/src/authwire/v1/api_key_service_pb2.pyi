@@ -103,6 +103,7 @@ class GetCurrentApiKeyResponse(_message.Message):
     ID_FIELD_NUMBER: _builtins.int
     TENANT_FIELD_NUMBER: _builtins.int
     SCOPES_FIELD_NUMBER: _builtins.int
+    PRESETS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Identifier of the key. Empty for a call without a key, which a service with `--dev` accepts."""
     tenant: _builtins.str
@@ -111,20 +112,57 @@ class GetCurrentApiKeyResponse(_message.Message):
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The scopes of the methods that the key may call, each by its own name, and `all` if the key has that."""
 
+    @_builtins.property
+    def presets(self) -> _containers.RepeatedCompositeFieldContainer[Global___ScopePreset]:
+        """The presets of this version: sets of scopes for what keys are usually made for, whatever the caller's key allows."""
+
     def __init__(
         self,
         *,
         id: _builtins.str = ...,
         tenant: _builtins.str = ...,
         scopes: _abc.Iterable[_builtins.str] | None = ...,
+        presets: _abc.Iterable[Global___ScopePreset] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "scopes", b"scopes", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "presets", b"presets", "scopes", b"scopes", "tenant", b"tenant"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetCurrentApiKeyResponse: _TypeAlias = GetCurrentApiKeyResponse  # noqa: Y015
+
+@_typing.final
+class ScopePreset(_message.Message):
+    """A set of scopes for what keys are usually made for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    SCOPES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Name, such as `backend`, which `authwire keys create --scopes` takes too. CreateApiKey takes the scopes."""
+    description: _builtins.str
+    """What the holder of such a key does, as a sentence."""
+    @_builtins.property
+    def scopes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The scopes."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        scopes: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "name", b"name", "scopes", b"scopes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ScopePreset: _TypeAlias = ScopePreset  # noqa: Y015
 
 @_typing.final
 class ListApiKeysRequest(_message.Message):

@@ -26,7 +26,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x61uthwire/v1/audit_entry.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf1\x02\n\nAuditEntry\x12;\n\x0b\x63reate_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x16\n\x06method\x18\x02 \x01(\tR\x06method\x12\x1a\n\x06key_id\x18\x03 \x01(\tH\x00R\x05keyId\x88\x01\x01\x12\x1c\n\x07user_id\x18\x04 \x01(\tH\x01R\x06userId\x88\x01\x01\x12\x12\n\x04\x63ode\x18\x05 \x01(\tR\x04\x63ode\x12\x16\n\x06reason\x18\x06 \x01(\tR\x06reason\x12\x1d\n\nrequest_id\x18\x07 \x01(\tR\trequestId\x12\x1e\n\x08trace_id\x18\x08 \x01(\tH\x02R\x07traceId\x88\x01\x01\x12/\n\x06\x66ields\x18\t \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x66ields\x12\x14\n\x05\x63ount\x18\n \x01(\x03R\x05\x63ountB\t\n\x07_key_idB\n\n\x08_user_idB\x0b\n\t_trace_idBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x61uthwire/v1/audit_entry.proto\x12\x0b\x61uthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9e\x03\n\nAuditEntry\x12;\n\x0b\x63reate_time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampR\ncreateTime\x12\x16\n\x06method\x18\x02 \x01(\tR\x06method\x12\x1a\n\x06key_id\x18\x03 \x01(\tH\x00R\x05keyId\x88\x01\x01\x12\x1c\n\x07user_id\x18\x04 \x01(\tH\x01R\x06userId\x88\x01\x01\x12\x12\n\x04\x63ode\x18\x05 \x01(\tR\x04\x63ode\x12\x16\n\x06reason\x18\x06 \x01(\tR\x06reason\x12\x1d\n\nrequest_id\x18\x07 \x01(\tR\trequestId\x12\x1e\n\x08trace_id\x18\x08 \x01(\tH\x02R\x07traceId\x88\x01\x01\x12/\n\x06\x66ields\x18\t \x01(\x0b\x32\x17.google.protobuf.StructR\x06\x66ields\x12\x14\n\x05\x63ount\x18\n \x01(\x03R\x05\x63ount\x12\x1e\n\x08key_name\x18\x0b \x01(\tH\x03R\x07keyName\x88\x01\x01\x42\t\n\x07_key_idB\n\n\x08_user_idB\x0b\n\t_trace_idB\x0b\n\t_key_nameBO\n\x0f\x64\x65v.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,5 +35,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\017dev.authwire.v1P\001Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1'
   _globals['_AUDITENTRY']._serialized_start=110
-  _globals['_AUDITENTRY']._serialized_end=479
+  _globals['_AUDITENTRY']._serialized_end=524
 # @@protoc_insertion_point(module_scope)

@@ -34,6 +34,7 @@ class AuditEntry(_message.Message):
     TRACE_ID_FIELD_NUMBER: _builtins.int
     FIELDS_FIELD_NUMBER: _builtins.int
     COUNT_FIELD_NUMBER: _builtins.int
+    KEY_NAME_FIELD_NUMBER: _builtins.int
     method: _builtins.str
     """The method, such as `authwire.v1.UserService/DeleteUser`."""
     key_id: _builtins.str
@@ -54,6 +55,10 @@ class AuditEntry(_message.Message):
     """If many calls with the same key were rejected with the same reason within a second: the number of those that have no
     entry of their own. With the code `DATA_LOSS`: the number of calls whose entries could not be stored. Then the entry has
     neither method nor user. Otherwise 0.
+    """
+    key_name: _builtins.str
+    """Name of the caller's API key, as it was when the call was made. Absent: the service requires no keys, or the entry was
+    written before names were recorded.
     """
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -76,19 +81,24 @@ class AuditEntry(_message.Message):
         trace_id: _builtins.str | None = ...,
         fields: _struct_pb2.Struct | None = ...,
         count: _builtins.int = ...,
+        key_name: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_key_id", b"_key_id", "_trace_id", b"_trace_id", "_user_id", b"_user_id", "create_time", b"create_time", "fields", b"fields", "key_id", b"key_id", "trace_id", b"trace_id", "user_id", b"user_id"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_key_id", b"_key_id", "_key_name", b"_key_name", "_trace_id", b"_trace_id", "_user_id", b"_user_id", "create_time", b"create_time", "fields", b"fields", "key_id", b"key_id", "key_name", b"key_name", "trace_id", b"trace_id", "user_id", b"user_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_key_id", b"_key_id", "_trace_id", b"_trace_id", "_user_id", b"_user_id", "code", b"code", "count", b"count", "create_time", b"create_time", "fields", b"fields", "key_id", b"key_id", "method", b"method", "reason", b"reason", "request_id", b"request_id", "trace_id", b"trace_id", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_key_id", b"_key_id", "_key_name", b"_key_name", "_trace_id", b"_trace_id", "_user_id", b"_user_id", "code", b"code", "count", b"count", "create_time", b"create_time", "fields", b"fields", "key_id", b"key_id", "key_name", b"key_name", "method", b"method", "reason", b"reason", "request_id", b"request_id", "trace_id", b"trace_id", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__key_id: _TypeAlias = _typing.Literal["key_id"]  # noqa: Y015
     _WhichOneofArgType__key_id: _TypeAlias = _typing.Literal["_key_id", b"_key_id"]  # noqa: Y015
+    _WhichOneofReturnType__key_name: _TypeAlias = _typing.Literal["key_name"]  # noqa: Y015
+    _WhichOneofArgType__key_name: _TypeAlias = _typing.Literal["_key_name", b"_key_name"]  # noqa: Y015
     _WhichOneofReturnType__trace_id: _TypeAlias = _typing.Literal["trace_id"]  # noqa: Y015
     _WhichOneofArgType__trace_id: _TypeAlias = _typing.Literal["_trace_id", b"_trace_id"]  # noqa: Y015
     _WhichOneofReturnType__user_id: _TypeAlias = _typing.Literal["user_id"]  # noqa: Y015
     _WhichOneofArgType__user_id: _TypeAlias = _typing.Literal["_user_id", b"_user_id"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__key_id) -> _WhichOneofReturnType__key_id | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__key_name) -> _WhichOneofReturnType__key_name | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__trace_id) -> _WhichOneofReturnType__trace_id | None: ...
     @_typing.overload

@@ -557,6 +557,7 @@ class ListUsersRequest(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     LAST_SEEN_SINCE_FIELD_NUMBER: _builtins.int
     DISABLED_FIELD_NUMBER: _builtins.int
+    NEWEST_FIRST_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """The maximum number of users of the page. 0: 50. A page may have fewer even if it is not the last, because it ends after
     100 users, and before they take more than 512 KiB. With `provider` or `disabled` it may have none, because it ends after this number of
@@ -583,6 +584,10 @@ class ListUsersRequest(_message.Message):
     disabled: _builtins.bool
     """true: only users who are disabled (User.disabled). false: only users who are not. Users whose end_time has passed are not.
     Absent: both.
+    """
+    newest_first: _builtins.bool
+    """Whether the order is reversed, so that the newest come first. Only for lists that are ordered by a time: without a filter,
+    or with `created_since`, `created_before`, `last_seen_since` or `disabled`.
     """
     @_builtins.property
     def created_since(self) -> _timestamp_pb2.Timestamp:
@@ -613,10 +618,11 @@ class ListUsersRequest(_message.Message):
         provider: _builtins.str | None = ...,
         last_seen_since: _timestamp_pb2.Timestamp | None = ...,
         disabled: _builtins.bool | None = ...,
+        newest_first: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_disabled", b"_disabled", "_email", b"_email", "_email_prefix", b"_email_prefix", "_last_seen_since", b"_last_seen_since", "_name_prefix", b"_name_prefix", "_provider", b"_provider", "created_before", b"created_before", "created_since", b"created_since", "disabled", b"disabled", "email", b"email", "email_prefix", b"email_prefix", "last_seen_since", b"last_seen_since", "name_prefix", b"name_prefix", "provider", b"provider"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_disabled", b"_disabled", "_email", b"_email", "_email_prefix", b"_email_prefix", "_last_seen_since", b"_last_seen_since", "_name_prefix", b"_name_prefix", "_provider", b"_provider", "created_before", b"created_before", "created_since", b"created_since", "disabled", b"disabled", "email", b"email", "email_prefix", b"email_prefix", "last_seen_since", b"last_seen_since", "name_prefix", b"name_prefix", "page_size", b"page_size", "page_token", b"page_token", "provider", b"provider"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_created_before", b"_created_before", "_created_since", b"_created_since", "_disabled", b"_disabled", "_email", b"_email", "_email_prefix", b"_email_prefix", "_last_seen_since", b"_last_seen_since", "_name_prefix", b"_name_prefix", "_provider", b"_provider", "created_before", b"created_before", "created_since", b"created_since", "disabled", b"disabled", "email", b"email", "email_prefix", b"email_prefix", "last_seen_since", b"last_seen_since", "name_prefix", b"name_prefix", "newest_first", b"newest_first", "page_size", b"page_size", "page_token", b"page_token", "provider", b"provider"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__created_before: _TypeAlias = _typing.Literal["created_before"]  # noqa: Y015
     _WhichOneofArgType__created_before: _TypeAlias = _typing.Literal["_created_before", b"_created_before"]  # noqa: Y015

@@ -215,12 +215,12 @@ class UserServiceServicer:
         - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
         - `last_seen_since`: by the day of the last use.
         - `disabled` = true: by the time since when they are disabled.
-        Users who are equal by that are in the byte order of their ids.
+        Users who are equal by that are in the byte order of their ids. `newest_first` reverses the orders by time.
 
         There is no total in the response. CountUsers counts the users of an address or of a time of creation.
 
-        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
-        in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, two filters are given that have no index in
+        common, or `newest_first` with a list that is not ordered by a time. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -114,12 +114,12 @@ class UserServiceStub:
       - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
       - `last_seen_since`: by the day of the last use.
       - `disabled` = true: by the time since when they are disabled.
-    Users who are equal by that are in the byte order of their ids.
+    Users who are equal by that are in the byte order of their ids. `newest_first` reverses the orders by time.
 
     There is no total in the response. CountUsers counts the users of an address or of a time of creation.
 
-    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
-    in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, two filters are given that have no index in
+    common, or `newest_first` with a list that is not ordered by a time. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
     """
     BatchGetUsers: _grpc.UnaryUnaryMultiCallable[_user_service_pb2.BatchGetUsersRequest, _user_service_pb2.BatchGetUsersResponse]
     """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
@@ -226,12 +226,12 @@ class UserServiceAsyncStub(UserServiceStub):
       - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
       - `last_seen_since`: by the day of the last use.
       - `disabled` = true: by the time since when they are disabled.
-    Users who are equal by that are in the byte order of their ids.
+    Users who are equal by that are in the byte order of their ids. `newest_first` reverses the orders by time.
 
     There is no total in the response. CountUsers counts the users of an address or of a time of creation.
 
-    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
-    in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+    INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, two filters are given that have no index in
+    common, or `newest_first` with a list that is not ordered by a time. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
     """
     BatchGetUsers: _aio.UnaryUnaryMultiCallable[_user_service_pb2.BatchGetUsersRequest, _user_service_pb2.BatchGetUsersResponse]  # type: ignore[assignment]
     """Returns the users with these ids, in the order of the request. An id that no user has is reported in `missing_ids` and
@@ -389,12 +389,12 @@ class UserServiceServicer(metaclass=_abc_1.ABCMeta):
           - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
           - `last_seen_since`: by the day of the last use.
           - `disabled` = true: by the time since when they are disabled.
-        Users who are equal by that are in the byte order of their ids.
+        Users who are equal by that are in the byte order of their ids. `newest_first` reverses the orders by time.
 
         There is no total in the response. CountUsers counts the users of an address or of a time of creation.
 
-        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
-        in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+        INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, two filters are given that have no index in
+        common, or `newest_first` with a list that is not ordered by a time. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
         """
 
     @_abc_1.abstractmethod

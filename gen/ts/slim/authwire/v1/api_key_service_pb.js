@@ -10,7 +10,7 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
  * Describes the file authwire/v1/api_key_service.proto.
  */
 export const file_authwire_v1_api_key_service = /*@__PURE__*/
-  fileDesc("CiFhdXRod2lyZS92MS9hcGlfa2V5X3NlcnZpY2UucHJvdG8SC2F1dGh3aXJlLnYxIvkBCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzY29wZXMYAyADKAkSHQoQY2VydGlmaWNhdGVfbmFtZRgEIAEoCUgAiAEBEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmV2b2tlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhMKEV9jZXJ0aWZpY2F0ZV9uYW1lIhkKF0dldEN1cnJlbnRBcGlLZXlSZXF1ZXN0IkYKGEdldEN1cnJlbnRBcGlLZXlSZXNwb25zZRIKCgJpZBgBIAEoCRIOCgZ0ZW5hbnQYAiABKAkSDgoGc2NvcGVzGAMgAygJIjsKEkxpc3RBcGlLZXlzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJVChNMaXN0QXBpS2V5c1Jlc3BvbnNlEiUKCGFwaV9rZXlzGAEgAygLMhMuYXV0aHdpcmUudjEuQXBpS2V5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJkChNDcmVhdGVBcGlLZXlSZXF1ZXN0EgwKBG5hbWUYASABKAkSDgoGc2NvcGVzGAIgAygJEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJJChRDcmVhdGVBcGlLZXlSZXNwb25zZRIkCgdhcGlfa2V5GAEgASgLMhMuYXV0aHdpcmUudjEuQXBpS2V5EgsKA2tleRgCIAEoCSIhChNSZXZva2VBcGlLZXlSZXF1ZXN0EgoKAmlkGAEgASgJIjwKFFJldm9rZUFwaUtleVJlc3BvbnNlEiQKB2FwaV9rZXkYASABKAsyEy5hdXRod2lyZS52MS5BcGlLZXkyhQMKDUFwaUtleVNlcnZpY2USZAoQR2V0Q3VycmVudEFwaUtleRIkLmF1dGh3aXJlLnYxLkdldEN1cnJlbnRBcGlLZXlSZXF1ZXN0GiUuYXV0aHdpcmUudjEuR2V0Q3VycmVudEFwaUtleVJlc3BvbnNlIgOQAgESVQoLTGlzdEFwaUtleXMSHy5hdXRod2lyZS52MS5MaXN0QXBpS2V5c1JlcXVlc3QaIC5hdXRod2lyZS52MS5MaXN0QXBpS2V5c1Jlc3BvbnNlIgOQAgESWQoMQ3JlYXRlQXBpS2V5EiAuYXV0aHdpcmUudjEuQ3JlYXRlQXBpS2V5UmVxdWVzdBohLmF1dGh3aXJlLnYxLkNyZWF0ZUFwaUtleVJlc3BvbnNlIgSouBgBElwKDFJldm9rZUFwaUtleRIgLmF1dGh3aXJlLnYxLlJldm9rZUFwaUtleVJlcXVlc3QaIS5hdXRod2lyZS52MS5SZXZva2VBcGlLZXlSZXNwb25zZSIHkAICqLgYAUITCg9kZXYuYXV0aHdpcmUudjFQAWIGcHJvdG8z", [file_authwire_v1_idempotency, file_google_protobuf_timestamp]);
+  fileDesc("CiFhdXRod2lyZS92MS9hcGlfa2V5X3NlcnZpY2UucHJvdG8SC2F1dGh3aXJlLnYxIvkBCgZBcGlLZXkSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIOCgZzY29wZXMYAyADKAkSHQoQY2VydGlmaWNhdGVfbmFtZRgEIAEoCUgAiAEBEi8KC2NyZWF0ZV90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLcmV2b2tlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQhMKEV9jZXJ0aWZpY2F0ZV9uYW1lIhkKF0dldEN1cnJlbnRBcGlLZXlSZXF1ZXN0InEKGEdldEN1cnJlbnRBcGlLZXlSZXNwb25zZRIKCgJpZBgBIAEoCRIOCgZ0ZW5hbnQYAiABKAkSDgoGc2NvcGVzGAMgAygJEikKB3ByZXNldHMYBCADKAsyGC5hdXRod2lyZS52MS5TY29wZVByZXNldCJACgtTY29wZVByZXNldBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnNjb3BlcxgDIAMoCSI7ChJMaXN0QXBpS2V5c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiVQoTTGlzdEFwaUtleXNSZXNwb25zZRIlCghhcGlfa2V5cxgBIAMoCzITLmF1dGh3aXJlLnYxLkFwaUtleRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiZAoTQ3JlYXRlQXBpS2V5UmVxdWVzdBIMCgRuYW1lGAEgASgJEg4KBnNjb3BlcxgCIAMoCRIvCgtleHBpcmVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSQoUQ3JlYXRlQXBpS2V5UmVzcG9uc2USJAoHYXBpX2tleRgBIAEoCzITLmF1dGh3aXJlLnYxLkFwaUtleRILCgNrZXkYAiABKAkiIQoTUmV2b2tlQXBpS2V5UmVxdWVzdBIKCgJpZBgBIAEoCSI8ChRSZXZva2VBcGlLZXlSZXNwb25zZRIkCgdhcGlfa2V5GAEgASgLMhMuYXV0aHdpcmUudjEuQXBpS2V5MoUDCg1BcGlLZXlTZXJ2aWNlEmQKEEdldEN1cnJlbnRBcGlLZXkSJC5hdXRod2lyZS52MS5HZXRDdXJyZW50QXBpS2V5UmVxdWVzdBolLmF1dGh3aXJlLnYxLkdldEN1cnJlbnRBcGlLZXlSZXNwb25zZSIDkAIBElUKC0xpc3RBcGlLZXlzEh8uYXV0aHdpcmUudjEuTGlzdEFwaUtleXNSZXF1ZXN0GiAuYXV0aHdpcmUudjEuTGlzdEFwaUtleXNSZXNwb25zZSIDkAIBElkKDENyZWF0ZUFwaUtleRIgLmF1dGh3aXJlLnYxLkNyZWF0ZUFwaUtleVJlcXVlc3QaIS5hdXRod2lyZS52MS5DcmVhdGVBcGlLZXlSZXNwb25zZSIEqLgYARJcCgxSZXZva2VBcGlLZXkSIC5hdXRod2lyZS52MS5SZXZva2VBcGlLZXlSZXF1ZXN0GiEuYXV0aHdpcmUudjEuUmV2b2tlQXBpS2V5UmVzcG9uc2UiB5ACAqi4GAFCEwoPZGV2LmF1dGh3aXJlLnYxUAFiBnByb3RvMw", [file_authwire_v1_idempotency, file_google_protobuf_timestamp]);
 
 /**
  * Describes the message authwire.v1.ApiKey.
@@ -34,46 +34,53 @@ export const GetCurrentApiKeyResponseSchema = /*@__PURE__*/
   messageDesc(file_authwire_v1_api_key_service, 2);
 
 /**
+ * Describes the message authwire.v1.ScopePreset.
+ * Use `create(ScopePresetSchema)` to create a new message.
+ */
+export const ScopePresetSchema = /*@__PURE__*/
+  messageDesc(file_authwire_v1_api_key_service, 3);
+
+/**
  * Describes the message authwire.v1.ListApiKeysRequest.
  * Use `create(ListApiKeysRequestSchema)` to create a new message.
  */
 export const ListApiKeysRequestSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 3);
+  messageDesc(file_authwire_v1_api_key_service, 4);
 
 /**
  * Describes the message authwire.v1.ListApiKeysResponse.
  * Use `create(ListApiKeysResponseSchema)` to create a new message.
  */
 export const ListApiKeysResponseSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 4);
+  messageDesc(file_authwire_v1_api_key_service, 5);
 
 /**
  * Describes the message authwire.v1.CreateApiKeyRequest.
  * Use `create(CreateApiKeyRequestSchema)` to create a new message.
  */
 export const CreateApiKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 5);
+  messageDesc(file_authwire_v1_api_key_service, 6);
 
 /**
  * Describes the message authwire.v1.CreateApiKeyResponse.
  * Use `create(CreateApiKeyResponseSchema)` to create a new message.
  */
 export const CreateApiKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 6);
+  messageDesc(file_authwire_v1_api_key_service, 7);
 
 /**
  * Describes the message authwire.v1.RevokeApiKeyRequest.
  * Use `create(RevokeApiKeyRequestSchema)` to create a new message.
  */
 export const RevokeApiKeyRequestSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 7);
+  messageDesc(file_authwire_v1_api_key_service, 8);
 
 /**
  * Describes the message authwire.v1.RevokeApiKeyResponse.
  * Use `create(RevokeApiKeyResponseSchema)` to create a new message.
  */
 export const RevokeApiKeyResponseSchema = /*@__PURE__*/
-  messageDesc(file_authwire_v1_api_key_service, 8);
+  messageDesc(file_authwire_v1_api_key_service, 9);
 
 /**
  * API keys: those of the caller's tenant that are in the database. Keys of the configuration are not among them.

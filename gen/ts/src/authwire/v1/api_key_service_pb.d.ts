@@ -114,6 +114,13 @@ export declare type GetCurrentApiKeyResponse = Message<"authwire.v1.GetCurrentAp
    * @generated from field: repeated string scopes = 3;
    */
   scopes: string[];
+
+  /**
+   * The presets of this version: sets of scopes for what keys are usually made for, whatever the caller's key allows.
+   *
+   * @generated from field: repeated authwire.v1.ScopePreset presets = 4;
+   */
+  presets: ScopePreset[];
 };
 
 /**
@@ -121,6 +128,40 @@ export declare type GetCurrentApiKeyResponse = Message<"authwire.v1.GetCurrentAp
  * Use `create(GetCurrentApiKeyResponseSchema)` to create a new message.
  */
 export declare const GetCurrentApiKeyResponseSchema: GenMessage<GetCurrentApiKeyResponse>;
+
+/**
+ * A set of scopes for what keys are usually made for.
+ *
+ * @generated from message authwire.v1.ScopePreset
+ */
+export declare type ScopePreset = Message<"authwire.v1.ScopePreset"> & {
+  /**
+   * Name, such as `backend`, which `authwire keys create --scopes` takes too. CreateApiKey takes the scopes.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What the holder of such a key does, as a sentence.
+   *
+   * @generated from field: string description = 2;
+   */
+  description: string;
+
+  /**
+   * The scopes.
+   *
+   * @generated from field: repeated string scopes = 3;
+   */
+  scopes: string[];
+};
+
+/**
+ * Describes the message authwire.v1.ScopePreset.
+ * Use `create(ScopePresetSchema)` to create a new message.
+ */
+export declare const ScopePresetSchema: GenMessage<ScopePreset>;
 
 /**
  * Request of ApiKeyService.ListApiKeys.

@@ -89,6 +89,14 @@ export declare type AuditEntry = Message<"authwire.v1.AuditEntry"> & {
    * @generated from field: int64 count = 10;
    */
   count: bigint;
+
+  /**
+   * Name of the caller's API key, as it was when the call was made. Absent: the service requires no keys, or the entry was
+   * written before names were recorded.
+   *
+   * @generated from field: optional string key_name = 11;
+   */
+  keyName?: string | undefined;
 };
 
 /**

@@ -571,6 +571,14 @@ export declare type ListUsersRequest = Message<"authwire.v1.ListUsersRequest"> &
    * @generated from field: optional bool disabled = 10;
    */
   disabled?: boolean | undefined;
+
+  /**
+   * Whether the order is reversed, so that the newest come first. Only for lists that are ordered by a time: without a filter,
+   * or with `created_since`, `created_before`, `last_seen_since` or `disabled`.
+   *
+   * @generated from field: bool newest_first = 11;
+   */
+  newestFirst: boolean;
 };
 
 /**
@@ -955,12 +963,12 @@ export declare const UserService: GenService<{
    *   - `provider`: by the bytes of the account id at the provider; of several accounts of a user, by the first one.
    *   - `last_seen_since`: by the day of the last use.
    *   - `disabled` = true: by the time since when they are disabled.
-   * Users who are equal by that are in the byte order of their ids.
+   * Users who are equal by that are in the byte order of their ids. `newest_first` reverses the orders by time.
    *
    * There is no total in the response. CountUsers counts the users of an address or of a time of creation.
    *
-   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, or two filters are given that have no index
-   * in common. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
+   * INVALID_FIELD (INVALID_ARGUMENT): `page_token` is not a token of this list, two filters are given that have no index in
+   * common, or `newest_first` with a list that is not ordered by a time. Only `email`, `created_since` and `created_before` can be combined, and `disabled` = false with every other.
    *
    * @generated from rpc authwire.v1.UserService.ListUsers
    */

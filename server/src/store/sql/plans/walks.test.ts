@@ -103,6 +103,21 @@ describe.each(databaseTargets())("walks on %s", (target) => {
     ["users.list by name", walks.usersByName, (s, page) => s.users.list(many, { namePrefix: "ada " }, page)],
     ["users.list by last use", walks.usersByLastUse, (s, page) => s.users.list(many, { lastSeenSince: since }, page)],
     ["users.list, disabled", walks.disabledUsers, (s, page) => s.users.list(many, { disabled: true }, page)],
+    [
+      "users.list, the newest first",
+      walks.usersByCreation,
+      (s, page) => s.users.list(many, { newestFirst: true }, page),
+    ],
+    [
+      "users.list by last use, the newest first",
+      walks.usersByLastUse,
+      (s, page) => s.users.list(many, { lastSeenSince: since, newestFirst: true }, page),
+    ],
+    [
+      "users.list, disabled, the newest first",
+      walks.disabledUsers,
+      (s, page) => s.users.list(many, { disabled: true, newestFirst: true }, page),
+    ],
     // For each account its user and the first account of that.
     [
       "users.list of a provider",

@@ -22,22 +22,44 @@ const orders = {
 
 type OrderName = keyof typeof orders
 
+/** The orders that can be reversed. */
+const ofTime = ["created", "lastSeenDay", "disabled"] as const satisfies OrderName[]
+
+/** Returns the next millisecond, before which nobody is older than the time. No user has the last time of all. */
+const after = (time: Date) => new Date(Math.min(time.getTime() + 1, lastTime.getTime()))
+
 /** The users whose value is at or after the first one and at or before the last one. */
-export interface UserRange {
+type UserRange = TextRange | TimeRange
+
+interface TextRange {
   order: OrderName
-  first: string | Date
-  last: string | Date
+  first: string
+  last: string
+}
+
+interface TimeRange {
+  order: OrderName
+  first: Date
+  last: Date
+  /** Whether the list begins with the last one. */
+  newestFirst: boolean
 }
 
 /** Creates the pages of ranges of users. */
 export function userRanges(database: Database, reader: UserReader, tokens: PageTokens) {
-  const listOf = (walk: WalkOf<"users">) =>
-    listAlong(database, walk, { alias: "u", select: reader.listedColumns("u"), to: walk.order.slice(0, 1) })
-  const lists = Object.fromEntries(Object.entries(orders).map(([name, walk]) => [name, listOf(walk)]))
+  const listOf = (walk: WalkOf<"users">, backwards = false) =>
+    listAlong(database, walk, { alias: "u", select: reader.listedColumns("u"), backwards, to: walk.order.slice(0, 1) })
+  const entries = Object.entries(orders) as [OrderName, WalkOf<"users">][]
+  const lists = Object.fromEntries(entries.map(([name, walk]) => [name, listOf(walk)]))
+  const backwardLists = Object.fromEntries(ofTime.map((name) => [name, listOf(orders[name], true)]))
 
-  return (caller: Caller, name: readonly string[], { order, first, last }: UserRange, page: PageRequest) => {
+  return (caller: Caller, name: readonly string[], range: UserRange, page: PageRequest) => {
+    const { order } = range
     const [property] = orders[order].order as [string]
-    return (lists[order] as ReturnType<typeof listOf>)(page, {
+    const isBackwards = "newestFirst" in range && range.newestFirst
+    const list = (isBackwards ? backwardLists : lists)[order] as ReturnType<typeof listOf>
+    const [first, last] = isBackwards ? [after(range.last), range.first] : [range.first, range.last]
+    return list(page, {
       tokens,
       name,
       first: { [property]: first, id: "" },
@@ -51,19 +73,21 @@ export function userRanges(database: Database, reader: UserReader, tokens: PageT
 /** Returns the range of a filter, undefined if no user can match. Throws INVALID_FIELD for filters without a common index. */
 export function rangeOf(filter: UserFilter): UserRange | undefined {
   const { emailPrefix, namePrefix, lastSeenSince, createdSince = firstTime, createdBefore = lastTime } = filter
+  const newestFirst = filter.newestFirst === true
   if (emailPrefix !== undefined) return prefixRange("emailPrefix", emailPrefix, 320)
   if (namePrefix !== undefined) return prefixRange("namePrefix", namePrefix, nameKeyCharacters)
-  if (lastSeenSince !== undefined) return { order: "lastSeenDay", first: startOfDay(lastSeenSince), last: lastTime }
-  if (filter.disabled) return { order: "disabled", first: firstTime, last: lastTime }
+  if (lastSeenSince !== undefined)
+    return { order: "lastSeenDay", first: startOfDay(lastSeenSince), last: lastTime, newestFirst }
+  if (filter.disabled) return { order: "disabled", first: firstTime, last: lastTime, newestFirst }
   // Times are kept to the millisecond.
-  return { order: "created", first: createdSince, last: new Date(createdBefore.getTime() - 1) }
+  return { order: "created", first: createdSince, last: new Date(createdBefore.getTime() - 1), newestFirst }
 }
 
 /**
  * The texts that begin with a prefix are those from the prefix itself to the prefix with the greatest characters after it.
  * No text has more characters than `characters`.
  */
-function prefixRange(order: OrderName, prefix: string, characters: number): UserRange | undefined {
+function prefixRange(order: OrderName, prefix: string, characters: number): TextRange | undefined {
   const first = emailKey(prefix)
   if (first === undefined) return undefined
   const last = first + "\u{10ffff}".repeat(Math.max(0, characters - [...first].length))
@@ -80,15 +104,21 @@ const fields = {
   disabled: "disabled",
   createdSince: "created_since",
   createdBefore: "created_before",
-} satisfies Record<keyof UserFilter, string>
+} satisfies Record<Exclude<keyof UserFilter, "newestFirst">, string>
 
 /** Throws INVALID_FIELD unless one index serves all filters that are given. */
 export function checkFilters(filter: UserFilter): void {
-  const given = (Object.keys(fields) as (keyof UserFilter)[]).filter(
+  const given = (Object.keys(fields) as (keyof typeof fields)[]).filter(
     (name) => filter[name] !== undefined && filter[name] !== false,
   )
   const others = given.filter((name) => !["email", "createdSince", "createdBefore"].includes(name))
   if (others.length > 0 && given.length > 1) throw noCommonIndex(given.map((name) => fields[name]))
+  if (!filter.newestFirst) return
+  const unordered = others.find((name) => ["emailPrefix", "namePrefix", "provider"].includes(name))
+  if (unordered !== undefined) {
+    const rule = `a list by ${fields[unordered]} is not ordered by a time`
+    throw new StoreError("INVALID_FIELD", rule, { field: "newest_first" })
+  }
 }
 
 /** The failure of filters that no index serves together. It is about the last of them. */
