@@ -1,5 +1,7 @@
 import { once } from "node:events"
 import http2 from "node:http2"
+import net from "node:net"
+import { resetRequests } from "@authwire/test-support/attack/raw-sockets.js"
 import { getUserRequest, header, paths } from "@authwire/test-support/attack/requests.js"
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
@@ -9,10 +11,16 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 describe.each(listeners)("many calls in the first bytes of a connection, at the %s listener", (listener) => {
   let target: Target
   beforeAll(async () => {
-    target = await startTarget()
+    target = await startTarget({ args: ["--metrics-addr=127.0.0.1:0"] })
   })
   afterAll(() => target.close())
   const later = endsAfterEach()
+
+  async function handledCalls(): Promise<number> {
+    const text = await (await fetch(target.server.metricsUrl)).text()
+    const counts = text.matchAll(/^grpc_server_handled_total\{.*grpc_method="GetUser".*\} (\d+)$/gm)
+    return counts.reduce((sum, [, count]) => sum + Number(count), 0)
+  }
 
   /** Makes calls at the same time over a new connection, and returns how often each outcome occurred. */
   async function outcomes(calls: number, key: string | undefined, assumed?: number): Promise<Record<string, number>> {
@@ -40,6 +48,17 @@ describe.each(listeners)("many calls in the first bytes of a connection, at the 
     const { refused = 0, ...handled } = await outcomes(1_000, undefined, 5_000)
     expect(refused).toBe(900)
     expect(Object.keys(handled).every((name) => /^status (16|undefined)$/.test(name))).toBe(true)
+  })
+
+  test("S-40: requests that are reset at once count, too", async () => {
+    const before = await handledCalls()
+    const socket = net.connect({ port: Number(new URL(target.url(listener)).port), host: "127.0.0.1" })
+    later(async () => socket.destroy())
+    const closed = once(socket.resume(), "close")
+    // Fewer than those at which Node itself closes a connection.
+    socket.write(resetRequests(paths.getUser, 900))
+    await closed
+    expect((await handledCalls()) - before).toBeLessThanOrEqual(100)
   })
 
   test("with a key, all are answered: a client waits until it may begin more", async () => {

@@ -66,7 +66,7 @@ function heldPorts(port: number): Set<number> {
   return new Set(held.map(([, , remote]) => portOf(remote)))
 }
 
-const frames = { data: 0, headers: 1, settings: 4, windowUpdate: 8 }
+const frames = { data: 0, headers: 1, reset: 3, settings: 4, windowUpdate: 8 }
 const [endStream, endHeaders] = [1, 4]
 
 function fields(path: string, key: string | undefined): [string, string][] {
@@ -92,6 +92,17 @@ export function http2Requests(path: string, message: Buffer, count: number, key?
     http2Frame(frames.windowUpdate, 0, 0, increment),
     ...requests.flat(),
   ])
+}
+
+/** Requests over HTTP/2 for one connection, each of which its client resets at once. */
+export function resetRequests(path: string, count: number): Buffer {
+  const block = headerBlock(fields(path, undefined))
+  const cancel = Buffer.from("00000008", "hex")
+  const requests = Array.from({ length: count }, (_, index) => {
+    const stream = 2 * index + 1
+    return [http2Frame(frames.headers, endHeaders, stream, block), http2Frame(frames.reset, 0, stream, cancel)]
+  })
+  return Buffer.concat([idleConnection, ...requests.flat()])
 }
 
 /** The beginning of an HTTP/2 connection whose header block has no end. */

@@ -100,6 +100,8 @@ export function superviseSession(
   const pings = setInterval(checkPing, pingMs / checks).unref()
 
   session.on("stream", (stream) => {
+    // Its client has reset it, perhaps in the bytes that began it. No limit of open streams counts it.
+    if (stream.closed) connection.countUnauthenticated()
     streams++
     isPingDue = true
     stream.once("close", () => {

@@ -81,11 +81,16 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     ]),
   )
 
-  /** Returns undefined if the connection is closed already. */
+  /** Returns undefined if the client cannot be answered, because it has reset the stream or the connection is closed. */
   const receive = (request: NodeRequest, response: NodeResponse): HttpExchange | undefined => {
     // Node has already parsed pipelined requests of an HTTP/1.1 connection and emits them even after the connection was
     // destroyed.
-    if (!("stream" in request) && request.socket.destroyed) return undefined
+    if (!("stream" in request)) {
+      if (request.socket.destroyed) return undefined
+    } else if (request.stream.closed) {
+      request.stream.destroy()
+      return undefined
+    }
     return new HttpExchange(request, response, options.connectionOf(request))
   }
 

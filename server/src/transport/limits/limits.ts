@@ -91,8 +91,8 @@ export const limits = {
   /**
    * The number of rejected requests after which a client is told to reconnect, if its connection has made no call with
    * a valid key. Counted are requests without a valid key, with an unknown key that is not looked up because there are
-   * too many of them, for no method, that cannot be read, or beyond the rate of methods that need no key. A client
-   * without a key must therefore reconnect after every few requests.
+   * too many of them, for no method, that cannot be read, that were reset before they could be handled, or beyond the
+   * rate of methods that need no key. A client without a key must therefore reconnect after every few requests.
    */
   unauthenticatedRequests: 20,
   /** After this number of them an HTTP/2 connection is closed, whether or not the client has reacted. */
