@@ -1,6 +1,7 @@
 // Measures what one tenant's key costs another tenant, on SQLite and on MySQL or MariaDB. Prints the times of the other
 // tenant's reads while nobody else calls, and beside 100 callers of each costly list, count, export, deletion and watch, and
-// of all together. The tenant has a user with very many expired sessions. Writes its section of bench/results.md.
+// of all together. The tenant has a user with very many expired sessions; three more have large users: with images of 256 KiB, with
+// 64 KiB of small values, and with images of 4 MiB, which no call can write. Writes its section of bench/results.md.
 //
 //   node bench/shares.ts [--rows 300000] [--seconds 10] [--callers 100] [--only WORDS] [--databases sqlite,mysql] [--dry]
 
@@ -39,7 +40,13 @@ const { values } = parseArgs({
 const sessionsOfDeleted = 100
 const [rows, seconds] = [Number(values.rows), Number(values.seconds)]
 const callers = String(values.callers).split(",").map(Number)
-const loads: readonly (readonly [string, readonly SharesCall[]])[] = [
+/** The tenants of large users. */
+const large = {
+  images: staticKey(["all"], { tenant: "images" }),
+  values: staticKey(["all"], { tenant: "values" }),
+  rows: staticKey(["all"], { tenant: "rows" }),
+}
+const loads: readonly (readonly [string, readonly SharesCall[], (keyof typeof large | undefined)?])[] = [
   ["ListSessions, active", ["listActive"]],
   ["ListSessions, of a provider", ["listByProvider"]],
   ["CountUsers", ["countUsers"]],
@@ -51,6 +58,13 @@ const loads: readonly (readonly [string, readonly SharesCall[]])[] = [
     "all together",
     ["listActive", "listByProvider", "countUsers", "listAccounts", "exportUsers", "deleteUser", "watch"],
   ],
+  ["ListUsers, images of 256 KiB", ["listUsers"], "images"],
+  ["BatchGetUsers, images of 256 KiB", ["batchGetUsers"], "images"],
+  ["GetUser, images of 256 KiB", ["getLargeUser"], "images"],
+  ["ListUsers, 64 KiB of small values", ["listUsers"], "values"],
+  ["BatchGetUsers, 64 KiB of small values", ["batchGetUsers"], "values"],
+  ["ListUsers, images of 4 MiB", ["listUsers"], "rows"],
+  ["BatchGetUsers, images of 4 MiB", ["batchGetUsers"], "rows"],
 ]
 const [heavy, other] = [staticKey(["all"], { tenant: "heavy" }), staticKey(["all"], { tenant: "other" })]
 
@@ -71,7 +85,7 @@ interface Place {
 async function measure({ name, url, fill, remove }: Place): Promise<string> {
   const server = await startAuthwire(url, {
     args: ["--migrate", "--cleanup-interval=0", "--events-keep=1d"],
-    env: { AUTHWIRE_API_KEYS: JSON.stringify([heavy.entry, other.entry]) },
+    env: { AUTHWIRE_API_KEYS: JSON.stringify([heavy, other, ...Object.values(large)].map(({ entry }) => entry)) },
   })
   const { grpcUrl = "", httpUrl = "" } = server.endpoints
   try {
@@ -104,10 +118,12 @@ async function measure({ name, url, fill, remove }: Place): Promise<string> {
       process.stderr.write(`${name}: ${lines.at(-1)?.join(" | ")}\n`)
     }
     await window("nobody else", async () => undefined)
-    for (const [load, calls] of loads) {
+    for (const [load, calls, tenant] of loads) {
       if (!load.includes(String(values.only))) continue
       for (const number of callers) {
-        const attacker = await startChild("shares-side.ts", [grpcUrl, heavy.text], { nice: 10 })
+        const attacker = await startChild("shares-side.ts", [grpcUrl, (tenant ? large[tenant] : heavy).text], {
+          nice: 10,
+        })
         const ask = (request: SharesRequest) => attacker.ask(request) as Promise<SharesSight>
         const firstDeleted = calls.includes("deleteUser") ? deletions : 0
         if (calls.includes("deleteUser")) deletions += rows / sessionsOfDeleted / 2 / callers.length
@@ -154,6 +170,12 @@ function statements(isSqlite: boolean): string[] {
   const at = isSqlite ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '-' || n || ' seconds')" : "NOW(3) - INTERVAL n SECOND"
   const soon = isSqlite ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '-1 days')" : "NOW(3) - INTERVAL 1 DAY"
   const deletedUser = isSqlite ? `'d' || (n / ${sessionsOfDeleted})` : `CONCAT('d', n DIV ${sessionsOfDeleted})`
+  const text = (bytes: number) =>
+    isSqlite ? `replace(hex(zeroblob(${bytes / 2})), '0', 'x')` : `REPEAT('x', ${bytes})`
+  const zeros = isSqlite ? "replace(hex(zeroblob(16000)), '0', '0,')" : "REPEAT('0,', 32000)"
+  const values = isSqlite ? `'{"zeros":[' || ${zeros} || '0]}'` : `CONCAT('{"zeros":[', ${zeros}, '0]}')`
+  const largeUsers = (tenant: keyof typeof large, number: number, image: string, extra = "'{}'") =>
+    `INSERT INTO users (tenant, id, image, extra, created) SELECT '${tenant}', ${id("r")}, ${image}, ${extra}, ${at} FROM numbers WHERE n < ${number}`
   const own = createHash("sha256").update("own").digest("hex")
   const ownHash = isSqlite ? `x'${own}'` : `UNHEX('${own}')`
   const session = "INSERT INTO sessions (tenant, token_hash, user_id, expires, extra, id, created)"
@@ -169,6 +191,9 @@ function statements(isSqlite: boolean): string[] {
     `INSERT INTO users (tenant, id, extra, created) SELECT 'heavy', ${id("u")}, '{}', ${at} FROM numbers`,
     `INSERT INTO accounts (tenant, provider, provider_account_id, user_id, type, extra)
       SELECT 'heavy', 'p', ${id("a")}, 'many', 'oauth', '{}' FROM numbers`,
+    largeUsers("images", 500, text(2 ** 18)),
+    largeUsers("values", 500, "NULL", values),
+    largeUsers("rows", 32, text(2 ** 22)),
   ]
 }
 
@@ -182,7 +207,7 @@ async function sqlite(): Promise<Place> {
       const database = new DatabaseSync(file, { timeout: 10_000 })
       const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${rows - 1})`
       for (const statement of all) {
-        const [insert = "", select] = statement.split(/(?=\bSELECT '?heavy)/s)
+        const [insert = "", select] = statement.split(/(?=\bSELECT ')/s)
         database.exec(select === undefined ? insert : `${insert} ${numbers} ${select}`)
       }
       database.close()

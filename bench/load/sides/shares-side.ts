@@ -39,6 +39,7 @@ const { sessions, users, accounts } = client
 const events = createClient(EventService, createGrpcTransport({ baseUrl: url }))
 const headers = { authorization: `Bearer ${apiKey}` }
 const expected = { code: 5 }
+const largeUsers = Array.from({ length: 500 }, (_, n) => `r${n}`)
 
 const calls = {
   getSessionAndUser: () => sessions.getSessionAndUser({ sessionToken: "own" }),
@@ -48,6 +49,9 @@ const calls = {
   listByProvider: () => sessions.listSessions({ userId: "many", provider: "none" }),
   countUsers: () => users.countUsers({}),
   exportUsers,
+  listUsers: () => users.listUsers({ pageSize: 100 }),
+  batchGetUsers: () => users.batchGetUsers({ ids: largeUsers }),
+  getLargeUser: () => users.getUser({ id: "r0" }),
   deleteUser: () => users.deleteUser({ id: `d${deleted++}` }),
   watch,
   listAccounts: () => accounts.listAccountsByUser({ userId: "many", pageToken: lastPage, pageSize: 1 }),

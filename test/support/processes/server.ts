@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from "node:http"
 import { resolve } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
-import { outputOf } from "./output.js"
+import { outputOf } from "./output.ts"
 
 export interface ServerProcess {
   /** URL of the gRPC listener: `http://127.0.0.1:…`, or `https://` with `--tls-cert`. */

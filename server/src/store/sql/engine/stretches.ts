@@ -15,6 +15,12 @@ const isEqual = ({ column, parameter }: Stretch["equal"][number]) => `${column} 
 /** Compares rows: `(a, b) > (:a, :b)`. */
 const asRow = ({ columns, operator, parameters }: Bound) => `${list(columns)} ${operator} ${list(parameters)}`
 
+/** Compares rows of two columns or more, for the same result. */
+const asPair = ({ columns, operator, parameters }: Bound) => {
+  const twice = <Item>(items: readonly Item[]) => (items.length === 1 ? [...items, ...items] : items)
+  return asRow({ operator, columns: twice(columns), parameters: twice(parameters) })
+}
+
 /** Compares column by column: `(a > :a OR (a = :a AND b > :b))`. */
 function byColumns({ columns, operator, parameters }: Bound): string {
   const strict = operator.charAt(0)
@@ -41,11 +47,12 @@ export const mariadbStretch: Within = ({ equal, bounds }) =>
 /**
  * PostgreSQL plans a statement for any values. With an equality in a column after the tenant it expects few rows, reads all of them and
  * sorts them. With a range it expects many, and reads them in the order of the index. So this column is a part of the bounds, and the
- * tenant is if PostgreSQL could follow the order by another index, over the rows of all tenants.
+ * tenant is if PostgreSQL could follow the order by another index, over the rows of all tenants. Between two bounds of one column it
+ * expects few rows too, but not between rows.
  */
 export const postgresStretch: Within = ({ equal, bounds, hasRival }) => {
   const last = equal.length > 1 || hasRival ? equal.at(-1) : undefined
-  if (last === undefined) return all([...equal.map(isEqual), ...bounds.map(asRow)])
+  if (last === undefined) return all([...equal.map(isEqual), ...bounds.map(bounds.length > 1 ? asPair : asRow)])
   const { column, parameter } = last
   const sides = [">", "<"].map((side) => {
     const bound = bounds.find(({ operator }) => operator.startsWith(side))

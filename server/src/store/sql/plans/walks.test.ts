@@ -123,7 +123,7 @@ describe.each(databaseTargets())("walks on %s", (target) => {
       "users.list of a provider",
       walks.accountsOfProvider,
       (s, page) => s.users.list(many, { provider: "p" }, page),
-      64,
+      4 * rowsPerStatement,
     ],
     ["users.count", walks.usersByCreation, (s) => s.users.count(many, {}), countedAtOnce],
     ["users.count, deleted", walks.usersBeingDeleted, (s) => s.users.count(many, {}), countedAtOnce],

@@ -82,6 +82,11 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
   keyIs(alias?: string): string
   /** Returns the columns that `row` expects, in its order: `u.id, u.email, …`. */
   columns(alias: string): string
+  /**
+   * Returns the expression of the size of a row, in bytes: that of the texts in `columns` which may be long. The databases know the
+   * size of a long text without reading it, except MySQL and MariaDB, which do not send it.
+   */
+  bytes(alias: string): string
   /** Begins a SELECT of `columns`. */
   selectFrom(alias: string): SelectQueryBuilder<Row>
   /** Begins an UPDATE that sets each property to the parameter of the same name. */
@@ -144,6 +149,8 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
   const keyIs = (alias?: string, suffix = "") =>
     key.map((property) => `${alias === undefined ? "" : `${alias}.`}${property} = :${property}${suffix}`).join(" AND ")
   const columns = (alias: string) => selected.map(({ propertyName }) => `${alias}.${propertyName}`).join(", ")
+  const bytes = (alias: string) =>
+    ["0", ...textsIn(selected).map((property) => `COALESCE(OCTET_LENGTH(${alias}.${property}), 0)`)].join(" + ")
   const query = () => dataSource.createQueryBuilder()
   const selectFrom = (alias: string) => query().select(columns(alias)).from<Row>(name, alias)
   const updateOf = (...properties: string[]) => query().update<Row>(name).set(expressionsOf(properties))
@@ -229,6 +236,7 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
       }),
     keyIs,
     columns,
+    bytes,
     selectFrom,
     updateOf,
     deleteFrom,
@@ -242,6 +250,11 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
 
 function propertiesOf(columns: readonly Column[]): string[] {
   return columns.map(({ propertyName }) => propertyName)
+}
+
+/** The properties of texts without a small limit. On SQLite and PostgreSQL these are all texts. */
+function textsIn(columns: readonly Column[]): string[] {
+  return propertiesOf(columns.filter(({ type }) => String(type).endsWith("text")))
 }
 
 /**

@@ -22,7 +22,7 @@ export function usersOfProvider(database: Database, reader: UserReader, tokens: 
     alias: "a",
     select: `${reader.listedColumns("u")}, ${firstAccountId}`,
     join: (select) => select.leftJoin(users.entity, "u", "u.tenant = a.tenant AND u.id = a.userId"),
-    rows: users,
+    rows: { table: users, alias: "u" },
   })
   const accountIn = (cell: Cell | undefined) => accounts.value("providerAccountId", cell as Cell)
 

@@ -6,7 +6,7 @@ import type { Cipher } from "../cipher.js"
 import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import { sharedLookup } from "../query/batched-lookup.js"
-import { bytesOf, type Cell, textOf } from "../query/statement.js"
+import { type Cell, textOf } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
 import type { UserRow } from "../schema/rows.js"
@@ -46,6 +46,7 @@ export function userStore(
     row.emailKey === undefined ? [] : [`users_email_key ${textOf(userByEmail.cells(row))}`]
   const from = () => users.selectFrom("u")
   const byId = sharedLookup(database, { from, columns, alias: "u", key: ["id"] })
+  const sizeById = sharedLookup(database, { from, columns: users.bytes("u"), alias: "u", key: ["id"] })
   const columnsOfHolder = `${columns}, u.provisionalUntil`
   const byEmail = sharedLookup(database, { from, columns: columnsOfHolder, alias: "u", key: ["emailKey"] })
   const byAccount = sharedLookup(database, {
@@ -121,14 +122,16 @@ export function userStore(
     async getMany(caller, ids) {
       const found: (User | null)[] = []
       let bytes = 0
-      for (let from = 0; from < ids.length; from += rowsPerStatement) {
-        const some = ids.slice(from, from + rowsPerStatement)
-        const rows = await Promise.all(some.map((id) => byId(caller, [users.cell("id", id)])))
-        for (const cells of rows) {
-          bytes += bytesOf(cells ?? [])
-          if (found.length > 0 && bytes > maxPageBytes) return found
-          found.push(first(cells))
+      while (found.length < ids.length) {
+        const some = ids.slice(found.length, found.length + rowsPerStatement).map((id) => [users.cell("id", id)])
+        const fitting: Cell[][] = []
+        for (const size of await Promise.all(some.map((key) => sizeById(caller, key)))) {
+          bytes += Number(size?.[0] ?? 0)
+          if (found.length + fitting.length > 0 && bytes > maxPageBytes) break
+          fitting.push(some[fitting.length] as Cell[])
         }
+        for (const cells of await Promise.all(fitting.map((key) => byId(caller, key)))) found.push(first(cells))
+        if (fitting.length < some.length) break
       }
       return found
     },

@@ -1,13 +1,13 @@
 import type { Page, PageRequest } from "../../types.js"
 import type { Database, Reads } from "../database.js"
-import { bytesOf, type Cell, type Statement } from "../query/statement.js"
+import type { Cell, Statement } from "../query/statement.js"
 import type { Table } from "../schema/table.js"
 import { type AlongOptions, along, type Reach, type Some } from "./along.js"
 import type { PageTokens } from "./page-tokens.js"
 import type { RowIn, TableName, WalkOf } from "./walks.js"
 
-/** The number of rows that one statement of a list reads. A row may take about 500 KiB. */
-export const rowsPerStatement = 16
+/** The most rows whose sizes, or which, one statement of a list reads: two statements find that a page is full. */
+export const rowsPerStatement = 51
 
 /** The most bytes that the rows of a page may take. The message is then smaller than the default limit of gRPC clients. */
 export const maxPageBytes = 512 * 1024
@@ -37,8 +37,8 @@ interface ListOptions<Name extends TableName, Values>
   extends Pick<AlongOptions<RowIn<Name>, Values>, "alias" | "select" | "backwards" | "to" | "where" | "join"> {
   /** With a filter, the list is read in slices of `examinedAtOnce` entries. Default: no filter. */
   filter?: Filter<Values> | undefined
-  /** The table whose rows are read. Default: that of the walk. */
-  rows?: { readable<Made>(rows: readonly Cell[][], make: (cells: Cell[]) => Made): Made[] }
+  /** The table whose rows are read, and its alias. Default: those of the walk. */
+  rows?: { table: Pick<Table<object, never>, "readable" | "bytes">; alias: string }
 }
 
 /** A call of a list. */
@@ -60,7 +60,7 @@ export interface ListCall<Item, Row, Values> {
 export function listAlong<Name extends TableName, More = unknown>(
   database: Database,
   walk: WalkOf<Name>,
-  { filter, rows: given, ...options }: ListOptions<Name, Reach<RowIn<Name>> & More>,
+  { filter, rows, ...options }: ListOptions<Name, Reach<RowIn<Name>> & More>,
 ) {
   type Row = RowIn<Name>
   type Values = Reach<Row> & More
@@ -68,14 +68,23 @@ export function listAlong<Name extends TableName, More = unknown>(
   const { alias, backwards = false, to = [] } = options
   const table = database.tables[walk.table] as unknown as Table<Row, keyof Row>
   const position = place.map((column) => `${alias}.${column}`).join(", ")
-  const following = along<Name, More>(database, walk, {
+  const { table: read, alias: readAs } = rows ?? { table, alias }
+  const following = {
     ...options,
-    select: `${options.select}, ${position}`,
     after: place,
-    to: filter === undefined ? to : place,
     where: [options.where, filter?.condition].filter(Boolean).join(" AND "),
     parameters: filter?.parameters ?? {},
     limit: rowsPerStatement,
+  }
+  const sizesOfFollowing = along<Name, More>(database, walk, {
+    ...following,
+    select: `${read.bytes(readAs)}, ${position}`,
+    to: filter === undefined ? to : place,
+  })
+  const followingUntil = along<Name, More>(database, walk, {
+    ...following,
+    select: `${options.select}, ${position}`,
+    to: place,
   })
   /** Selects the entry that is `examinedAtOnce` entries after a position. */
   const endOfSlice: Statement<Values> | undefined =
@@ -101,16 +110,28 @@ export function listAlong<Name extends TableName, More = unknown>(
       const end = found && positionIn(found)
       const sql = end === undefined ? reads : scans
       for (let isRead = false; !isRead; ) {
-        const rows = await sql.read(following, { ...values, after, ...(end && { to: end }) })
-        for (const row of rows) {
-          bytes += bytesOf(row)
-          if (entries === most || (entries > 0 && bytes > maxPageBytes)) return more()
-          const item = (given ?? table).readable([row], itemOf)[0]
-          if (item !== undefined) items.push(item)
+        const sizes = await sql.read(sizesOfFollowing, { ...values, after, ...(end && { to: end }) })
+        let to: Some<Row> | undefined
+        let isFull = false
+        for (const size of sizes) {
+          bytes += Number(size[0])
+          isFull = entries === most || (entries > 0 && bytes > maxPageBytes)
+          if (isFull) break
           entries++
+          to = positionIn(size)
+        }
+        const rows = to === undefined ? [] : await sql.read(followingUntil, { ...values, after, to })
+        for (const row of rows) {
+          // Rows may have been inserted meanwhile.
+          if (items.length === most) return more()
+          const item = read.readable([row], itemOf)[0]
+          if (item !== undefined) items.push(item)
           after = positionIn(row)
         }
-        isRead = rows.length < rowsPerStatement
+        const isWhole = rows.length < rowsPerStatement
+        if (isWhole && to !== undefined) after = to
+        if (isFull) return more()
+        isRead = isWhole && sizes.length < rowsPerStatement
       }
       if (end === undefined) return { items }
       after = end
