@@ -7,10 +7,11 @@ import { ExpressAuth } from "@auth/express"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
 import { listen } from "@authwire/test-support/connections/free-port.js"
 import { freePort } from "@authwire/test-support/machine/free-port.js"
-import { startAuthwire } from "@authwire/test-support/processes/authwire.js"
+import { outputOf } from "@authwire/test-support/processes/output.js"
 import { until } from "@authwire/test-support/until.js"
 import { expect, test } from "@jest/globals"
 import express from "express"
+import { expectOutagePages, stoppableService, withPrintedLinks } from "../site/guide-outages.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
@@ -36,42 +37,34 @@ test.each(mounted)("$page mounts Auth.js at $path, where it finds its actions", 
   }
 })
 
-test("the application of the quick start answers with the signed-in user, and with 503 in an outage", async () => {
-  const authwire = await startAuthwire("sqlite")
-  const { adapter, server } = authwire
-  const user = await adapter.createUser({ id: crypto.randomUUID(), email: "quick@example.com", emailVerified: null })
-  const expires = new Date(Date.now() + 60_000)
-  await adapter.createSession({ sessionToken: "quick-start", userId: user.id, expires })
+test("the application of the guide shows the user and, in an outage, the page that says so", async () => {
+  const service = await stoppableService()
   const [code = ""] = codeBelow("docs/start/express.md", "2. Add the adapter to Auth.js", "ts")
   const port = await freePort()
   const folder = `${root}/build/express-start`
   mkdirSync(folder, { recursive: true })
-  writeFileSync(`${folder}/app.ts`, code.replace("app.listen(3000)", `app.listen(${port})`))
-  const secrets = { AUTH_SECRET: "x", AUTH_GITHUB_ID: "x", AUTH_GITHUB_SECRET: "x" }
+  writeFileSync(`${folder}/app.ts`, withPrintedLinks(code).replace("app.listen(3000)", `app.listen(${port})`))
   const child = spawn(process.execPath, [`${folder}/app.ts`], {
-    env: { PATH: process.env.PATH, ...secrets, AUTHWIRE_URL: server.grpcUrl },
-    stdio: "ignore",
+    env: { PATH: process.env.PATH, AUTH_SECRET: "x", AUTHWIRE_URL: service.url },
+    stdio: ["ignore", "pipe", "pipe"],
   })
-  const closed = once(child, "close")
-  const ask = (path: string) =>
-    fetch(`http://127.0.0.1:${port}${path}`, { headers: { cookie: "authjs.session-token=quick-start" } })
+  const [closed, output] = [once(child, "close"), outputOf(child)]
+  const url = `http://127.0.0.1:${port}`
   try {
     await until(() =>
-      ask("/auth/providers").then(
+      fetch(`${url}/auth/providers`).then(
         () => true,
         () => false,
       ),
     )
-    const signIn = await ask("/auth/signin")
-    expect([signIn.status, await signIn.text()]).toEqual([200, expect.stringContaining("Sign in with GitHub")])
-    expect(await (await ask("/me")).json()).toMatchObject({ email: "quick@example.com" })
-    await authwire.close()
-    const { status, headers } = await ask("/me")
-    expect([status, headers.get("retry-after")]).toEqual([503, "2"])
+    const signIn = await fetch(`${url}/auth/signin`)
+    expect([signIn.status, await signIn.text()]).toEqual([200, expect.stringContaining("Sign in with Email")])
+    expect(await (await fetch(url)).json()).toBeNull()
+    await expectOutagePages({ url, auth: "/auth", home: "/", output: () => output.both }, service)
   } finally {
     child.kill()
     await closed
-    await authwire.close()
+    await service.remove()
     rmSync(folder, { recursive: true, force: true })
   }
 })

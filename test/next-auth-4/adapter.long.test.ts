@@ -5,9 +5,11 @@ import {
   RemoteJwt,
   SessionUnavailable,
 } from "@authwire/client"
+import { requestContext } from "@authwire/client/request-context"
 import { SessionStrategy } from "@authwire/proto"
 import { authApp } from "@authwire/test-support/applications/auth-app.js"
 import { codeBelow } from "@authwire/test-support/applications/pages.js"
+import { tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
 import { startAuthwire, useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { testSecret } from "@authwire/test-support/processes/server.js"
 import { beforeAll, describe, expect, jest, test } from "@jest/globals"
@@ -198,6 +200,36 @@ const strategies = ["database", "jwt"] as const
     written.mockRestore()
   })
 
+  test.each(strategies)(
+    "with nextAuth4Options a sign-in that an outage interrupts is thrown, and its link works afterwards, strategy %s",
+    async (strategy) => {
+      const logged = jest.spyOn(console, "error").mockImplementation(() => {})
+      const network = await tcpProxy(Number(new URL(authwire.server.grpcUrl).port))
+      const url = `http://127.0.0.1:${network.port}`
+      const options = {
+        adapter: AuthwireAdapter({ url }),
+        jwt: RemoteJwt({ url, nextAuth4: true }),
+        session: { strategy },
+      }
+      const app = older(nextAuth4Options(options))
+      const email = address()
+      const follow = await app.requestLink(email)
+      await network.cut()
+      await expect(follow()).rejects.toBeInstanceOf(SessionUnavailable)
+      await expect(app.requestLink(address())).rejects.toBeInstanceOf(SessionUnavailable)
+      await network.restore()
+      expect(errorOf(await follow())).toBeNull()
+      expect(await app.session()).toMatchObject({ user: { email } })
+      // A sign-out removes the cookie all the same.
+      await network.cut()
+      if (strategy === "database") await app.signOut()
+      else await expect(app.session()).rejects.toBeInstanceOf(SessionUnavailable)
+      expect(app.cookies.has(cookie)).toBe(strategy === "jwt")
+      await network.close()
+      logged.mockRestore()
+    },
+  )
+
   test("with nextAuth4Options an outage signs nobody out", async () => {
     const logged = jest.spyOn(console, "error").mockImplementation(() => {})
     const gone = await startAuthwire("sqlite")
@@ -232,7 +264,7 @@ const strategies = ["database", "jwt"] as const
 /** Runs the first code of docs/next-auth-4.md, and returns the configuration that it exports. */
 function documented(): Partial<Options4> {
   const [code = ""] = codeBelow("docs/next-auth-4.md", "next-auth 4", "js")
-  const body = code.replace(/^import .*$/m, "").replace(/^export const \w+ =/m, "return")
-  const run = new Function("createAuthwireClient", "nextAuth4Options", body)
-  return run(createAuthwireClient, nextAuth4Options)
+  const body = code.replaceAll(/^import .*$/gm, "").replace(/^export const \w+ =/m, "return")
+  const run = new Function("createAuthwireClient", "nextAuth4Options", "requestContext", body)
+  return run(createAuthwireClient, nextAuth4Options, requestContext)
 }

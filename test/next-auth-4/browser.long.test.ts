@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { type Browser, hasChromium, launchChromium, type Page } from "@authwire/test-support/applications/chromium.js"
 import { createNextApp, hasNextjs, type NextApp } from "@authwire/test-support/applications/nextjs.js"
+import { blocksOf } from "@authwire/test-support/applications/pages.js"
 import { person } from "@authwire/test-support/applications/sign-in.js"
 import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
@@ -10,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
 const fixture = "next-auth-4/application"
 const cookie = "next-auth.session-token"
 const clientSecret = "a secret of the client, which the provider knows"
+const documentedRoute = blocksOf("docs/next-auth-4.md")[1]?.code ?? ""
 const canRun = hasChromium() && hasNextjs(fixture)
 
 ;(canRun ? describe : describe.skip)("an application of next-auth 4 in Chromium", () => {
@@ -35,7 +37,7 @@ const canRun = hasChromium() && hasNextjs(fixture)
     await authwire?.close()
   })
 
-  describe.each(["app", "pages"])("with the router of %s/", (router) => {
+  describe.each(["pages", "app"])("with the router of %s/", (router) => {
     let app: NextApp
     beforeAll(async () => {
       const environment = {
@@ -46,6 +48,7 @@ const canRun = hasChromium() && hasNextjs(fixture)
         AUTH_TRUST_HOST: "true",
       }
       app = createNextApp(environment, fixture, [router, "auth.js"])
+      if (router === "app") app.write("app/api/auth/[...nextauth]/route.js", documentedRoute)
       await app.build()
     }, 300_000)
     afterAll(() => app?.remove())
@@ -107,6 +110,18 @@ const canRun = hasChromium() && hasNextjs(fixture)
       },
       60_000,
     )
+
+    if (router !== "app") return
+    // The last test: the service is gone afterwards.
+    test("the route of the guide answers 503 in an outage", async () => {
+      const next = await app.serve({ SESSION_STRATEGY: "database" })
+      await authwire.server.stop()
+      const headers = { accept: "text/html", cookie: `${cookie}=any` }
+      const answer = await fetch(`${next.url}/api/auth/session`, { headers })
+      expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "2"])
+      expect(await answer.text()).toContain("You have not been signed out.")
+      await next.stop()
+    })
   })
 })
 

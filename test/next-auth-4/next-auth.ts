@@ -49,6 +49,8 @@ export interface Answer4 {
 export interface Application4 {
   /** Signs in with an e-mail link. No e-mail has to be sent. */
   signIn(email: string): Promise<Answer4>
+  /** The first half of it. Returns what follows the link. */
+  requestLink(email: string): Promise<() => Promise<Answer4>>
   signOut(): Promise<Answer4>
   /** The session as next-auth itself reports it. An empty object: no user is signed in. */
   session(): Promise<{ user?: Claims; expires?: string }>
@@ -127,14 +129,21 @@ export function application4(options: Options4, cookies: Map<string, string> = n
     return visit(action, { ...form, csrfToken })
   }
 
+  async function requestLink(email: string): Promise<() => Promise<Answer4>> {
+    link = undefined
+    await post(["signin", "email"], { email })
+    if (link === undefined) throw new Error("no link was sent")
+    const query = Object.fromEntries(new URL(link).searchParams)
+    return () => visit(["callback", "email"], undefined, query)
+  }
+
   return {
     cookies,
     visit,
+    requestLink,
     async signIn(email) {
-      link = undefined
-      await post(["signin", "email"], { email })
-      if (link === undefined) throw new Error("no link was sent")
-      return visit(["callback", "email"], undefined, Object.fromEntries(new URL(link).searchParams))
+      const follow = await requestLink(email)
+      return follow()
     },
     signOut: () => post(["signout"]),
     session: async () => (await visit(["session"])).body as Awaited<ReturnType<Application4["session"]>>,

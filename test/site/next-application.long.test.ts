@@ -7,15 +7,15 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { blocksOf } from "@authwire/test-support/applications/pages.js"
 import { sessionCookie } from "@authwire/test-support/applications/sign-in.js"
-import { type Authwire, startAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { expectOutagePages, stoppableService, withPrintedLinks } from "./guide-outages.js"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const page = "docs/start/nextjs.md"
 const blocks = blocksOf(page)
 const { dependencies } = JSON.parse(readFileSync(`${root}/examples/nextjs/package.json`, "utf8"))
-const browser = { accept: "text/html", cookie: "" }
+const browser = { accept: "text/html" }
 
 /** Follows the page in the newest application that `create-next-app` makes. */
 describe("the quick start with Next.js, in a new application", () => {
@@ -24,8 +24,9 @@ describe("the quick start with Next.js, in a new application", () => {
   // Next.js reads .env.local unless NODE_ENV says that it is tested.
   const { NODE_ENV: _, ...own } = process.env
   const env = { ...own, NODE_OPTIONS: "", NEXT_TELEMETRY_DISABLED: "1", npm_config_yes: "true" }
-  let authwire: Authwire
+  let service: Awaited<ReturnType<typeof stoppableService>>
   let url: string
+  let output = ""
   let end: () => Promise<void> = async () => {}
 
   beforeAll(async () => {
@@ -43,12 +44,12 @@ describe("the quick start with Next.js, in a new application", () => {
       // Next.js prefers page.tsx: a page of another name would be ignored.
       if (name === "app/page.tsx") expect(existsSync(file)).toBe(true)
       mkdirSync(dirname(file), { recursive: true })
-      writeFileSync(file, code)
+      writeFileSync(file, name === "auth.ts" ? withPrintedLinks(code) : code)
     }
     // The layout of create-next-app loads fonts from another host.
     const layout = "export default ({ children }: LayoutProps<'/'>) => <html lang='en'><body>{children}</body></html>\n"
     writeFileSync(join(app, "app/layout.tsx"), layout)
-    authwire = await startAuthwire("sqlite")
+    service = await stoppableService()
     await promisify(execFile)("npx", ["next", "build"], { cwd: app, env })
     const next = join(app, "node_modules/next/dist/bin/next")
     const server = spawn(process.execPath, [next, "start", "--hostname", "127.0.0.1", "--port", "0"], {
@@ -56,13 +57,10 @@ describe("the quick start with Next.js, in a new application", () => {
       env: {
         ...env,
         AUTH_TRUST_HOST: "true",
-        AUTH_GITHUB_ID: "id",
-        AUTH_GITHUB_SECRET: "s",
-        AUTHWIRE_URL: authwire.server.grpcUrl,
+        AUTHWIRE_URL: service.url,
       },
       stdio: ["ignore", "pipe", "ignore"],
     })
-    let output = ""
     server.stdout.on("data", (chunk: Buffer) => {
       output += chunk
     })
@@ -79,39 +77,26 @@ describe("the quick start with Next.js, in a new application", () => {
 
   afterAll(async () => {
     await end()
-    await authwire?.close()
+    await service?.remove()
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test("nobody is signed in, and a sign-in leads to the provider", async () => {
+  test("nobody is signed in", async () => {
     expect(await (await fetch(`${url}/`, { headers: browser })).text()).toContain("stranger")
     expect(await (await fetch(`${url}/api/me`)).json()).toBeNull()
-    const csrf = await fetch(`${url}/api/auth/csrf`)
-    const cookie = csrf.headers.getSetCookie().map((line) => line.split(";", 1)[0])
-    const signIn = await fetch(`${url}/api/auth/signin/github`, {
-      method: "POST",
-      headers: { cookie: cookie.join("; "), "content-type": "application/x-www-form-urlencoded" },
-      body: new URLSearchParams((await csrf.json()) as Record<string, string>),
-      redirect: "manual",
-    })
-    expect(signIn.headers.get("location")).toMatch(/^https:\/\/github\.com\/login\/oauth\/authorize\?/)
   })
 
-  test("a signed-in user is greeted, and an outage is answered with 503", async () => {
-    const user = await authwire.adapter.createUser({
-      id: crypto.randomUUID(),
-      name: "Ada",
-      email: "ada@example.com",
-      emailVerified: null,
-    })
-    const sessionToken = crypto.randomUUID()
-    const expires = new Date(Date.now() + 3_600_000)
-    await authwire.adapter.createSession({ sessionToken, userId: user.id, expires })
-    const headers = { ...browser, cookie: `${sessionCookie}=${sessionToken}` }
-    expect(await (await fetch(`${url}/`, { headers })).text()).toMatch(/Hello, (<!-- -->)?Ada/)
-    await authwire.server.stop()
-    const outage = await fetch(`${url}/`, { headers })
-    expect([outage.status, outage.headers.get("content-type")]).toEqual([503, "text/html; charset=utf-8"])
+  test("a user is signed in and, in an outage, gets the page that says so", async () => {
+    await expectOutagePages({ url, auth: "/api/auth", home: "/api/me", output: () => output }, service)
+  })
+
+  test("every page answers 503 to a signed-in user in an outage, and the handlers do so", async () => {
+    await service.start()
+    const headers = { ...browser, cookie: `${sessionCookie}=${await service.newSession("Ada")}` }
+    const greeting = async () => (await fetch(`${url}/`, { headers })).text()
+    await until(async () => /Hello, (<!-- -->)?Ada/.test(await greeting()))
+    await service.stop()
+    expect((await fetch(`${url}/`, { headers })).status).toBe(503)
     expect((await fetch(`${url}/api/me`, { headers: { cookie: headers.cookie } })).status).toBe(503)
   })
 })

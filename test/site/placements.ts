@@ -12,6 +12,7 @@ const programs = by("test/site/code.test.ts")
 /** Needs Next.js or SvelteKit, or is part of such an application: it is compiled with their types. */
 const compiled = by("site/check-code.js")
 const guides = by("test/site/guides.long.test.ts")
+const sveltekit = by("test/site/sveltekit-application.long.test.ts")
 const nextjs = by("test/site/next-application.long.test.ts")
 const nextAuth4 = by("test/next-auth-4/adapter.long.test.ts")
 const languages = by("test/site/beside-make-run.long.test.ts")
@@ -69,6 +70,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   ],
   "docs/next-auth-4.md": [
     nextAuth4,
+    by("test/next-auth-4/browser.long.test.ts"),
     notRun("a property of the reader's configuration; test/next-auth-4/adapter.long.test.ts has the same settings"),
   ],
   "docs/operating.md": [commands, notRun("variables of the service"), commands],
@@ -108,7 +110,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/start/backend.md": [guides, commands, commands, commands],
   "docs/start/express.md": [guides, guides, by("test/examples/express-pages.test.ts")],
   "docs/start/nextjs.md": [guides, ...Array(6).fill(nextjs)],
-  "docs/start/sveltekit.md": [guides, guides, compiled, compiled],
+  "docs/start/sveltekit.md": [guides, sveltekit, sveltekit, sveltekit],
   "docs/upgrading.md": [upgrade, upgrade, upgrade],
   "token/README.md": [token, token, token, token],
   "examples/envoy/README.md": [notRun("test/gateways/proxies.long.test.ts starts Envoy with the file beside it")],

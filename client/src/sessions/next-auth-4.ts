@@ -1,6 +1,6 @@
 import { logError4 } from "./log.js"
 import { rejectingDisabled } from "./refused-sign-ins.js"
-import { outageIn, SessionUnavailable } from "./unavailable.js"
+import { outageIn, passes, SessionUnavailable } from "./unavailable.js"
 
 /** The properties of a configuration that are changed here. */
 interface Changed {
@@ -22,9 +22,22 @@ const readErrors = new Set([
   "SESSION_ERROR",
 ])
 
+/** The codes with which it logs the error by which a sign-in ends. */
+const signInErrors = new Set([
+  "OAUTH_CALLBACK_ERROR",
+  "OAUTH_CALLBACK_HANDLER_ERROR",
+  "CALLBACK_EMAIL_ERROR",
+  "SIGNIN_EMAIL_ERROR",
+])
+
+/** Whether the error is one of a sign-in. Of the calls of the adapter, only the deletion of a session is part of a sign-out. */
+function isOfSignIn(code: string): boolean {
+  return signInErrors.has(code) || (code.startsWith("adapter_error_") && code !== "adapter_error_deleteSession")
+}
+
 /**
  * Returns a configuration of next-auth 4 that reports outages as errors, as `throwOutages` does for Auth.js: next-auth throws
- * SessionUnavailable where it would treat the user as signed out, and sets no cookie.
+ * SessionUnavailable where it would treat the user as signed out, or end a sign-in with the error Callback, and sets no cookie.
  *
  * A user who is disabled and signs in gets the error AccessDenied. By itself next-auth answers with the error Callback, and with
  * JWT sessions the user would be signed in.
@@ -50,8 +63,9 @@ export function nextAuth4Options<Config extends object>(config: Config): Config 
       error(code: string, metadata: unknown) {
         const error = errorIn(metadata)
         if (error instanceof SessionUnavailable) throw error
-        const outage = readErrors.has(code) ? outageIn(error) : undefined
-        if (outage !== undefined) throw new SessionUnavailable(outage)
+        const outage = outageIn(error)
+        if (outage !== undefined && (readErrors.has(code) || (isOfSignIn(code) && passes(outage))))
+          throw new SessionUnavailable(outage)
         log.call(this, code, metadata)
       },
     },

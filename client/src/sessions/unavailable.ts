@@ -67,7 +67,7 @@ const passingCodes: ReadonlySet<StatusName> = new Set([
 ] as const)
 
 /** Whether a failure ends by itself. */
-function passes({ code, retryAfterMs }: AuthwireError): boolean {
+export function passes({ code, retryAfterMs }: AuthwireError): boolean {
   return retryAfterMs !== undefined || passingCodes.has(code)
 }
 
