@@ -4,7 +4,7 @@ import { connectErrorOf } from "../../errors/status.js"
 import type { Call, CallOptions } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { orAborted } from "../../util/abort.js"
-import { asUnreadable } from "./foreign-errors.js"
+import { asUnreadable, type Outcome } from "./foreign-errors.js"
 import type { UnparsedJson } from "./json-faults.js"
 
 /** How Connect's handler reaches a call, which begins with its header. Its request is read once it is admitted. */
@@ -14,8 +14,8 @@ export interface HttpCall {
   readonly admitted: Promise<void>
   /** Fails the call because its request cannot be read. */
   fail(failure: Failure): void
-  /** Whether the method has failed, so that the answer has its error and none of Connect. */
-  readonly hasFailed: boolean
+  /** Undefined while the method reads its request. */
+  readonly outcome: Outcome | undefined
 }
 
 export interface HttpUnaryCall extends HttpCall {
@@ -31,16 +31,18 @@ export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall 
   const call = method.begin(options)
   const request = Promise.withResolvers<Message>()
   const admitted = Promise.withResolvers<void>()
-  let hasFailed = false
+  let outcome: Outcome | undefined
   const read = () => {
     admitted.resolve()
     return request.promise
   }
   const run = async () => {
     try {
-      return await method.unary(read, call)
+      const message = await method.unary(read, call)
+      outcome = "answered"
+      return message
     } catch (error) {
-      hasFailed = true
+      outcome = "failed"
       throw connectErrorOf(toFailure(error), call.requestId)
     } finally {
       call.end()
@@ -52,8 +54,8 @@ export function beginUnary(method: Method, options: CallOptions): HttpUnaryCall 
     call,
     admitted: admitted.promise,
     fail: request.reject,
-    get hasFailed() {
-      return hasFailed
+    get outcome() {
+      return outcome
     },
     answer(message) {
       request.resolve(message)
@@ -90,7 +92,7 @@ export function beginStream(
   const stream = method.stream(read(), call)[Symbol.asyncIterator]()
   let isMade = false
   let isOver = false
-  let hasFailed = false
+  let outcome: Outcome | undefined
   const end = () => {
     if (!isOver) call.end()
     isOver = true
@@ -113,16 +115,19 @@ export function beginStream(
       // A method that answers before it reads its requests does not notice their failure.
       if (!isMade) stream.throw?.(failure).catch(() => {})
     },
-    get hasFailed() {
-      return hasFailed
+    get outcome() {
+      return outcome
     },
     async *answers(messages) {
       isMade = true
       requests.resolve(readable(messages, method, unparsed))
       try {
-        for (let next = await first; next.done !== true; next = await stream.next()) yield next.value
+        for (let next = await first; next.done !== true; next = await stream.next()) {
+          outcome = "answered"
+          yield next.value
+        }
       } catch (error) {
-        hasFailed = true
+        outcome = "failed"
         throw connectErrorOf(toFailure(error), call.requestId)
       } finally {
         end()

@@ -16,8 +16,14 @@ import { unknownCompression, unnamedCompression } from "../listener/content-type
 import { prefixBytes, withPrefix } from "../listener/prefix.js"
 import type { UnparsedJson } from "./json-faults.js"
 
-/** Called for every call that Connect ends by itself. `failure` is set if the request cannot be read. */
+/** Called for every call that Connect ends by itself. `failure` is what the caller gets instead, if it is told something else. */
 export type OnForeignError = (code: Code, failure?: Failure) => void
+
+/**
+ * What a method has returned. If it has failed, the answer has its error. If it has answered, an error of Connect is about
+ * the answer and not about the request.
+ */
+export type Outcome = "answered" | "failed"
 
 /** A request that Connect reads. */
 export interface ForeignRequest {
@@ -25,23 +31,23 @@ export interface ForeignRequest {
   readonly requestId: string
   /** What has arrived of it, if it is in JSON. */
   readonly unparsed: UnparsedJson | undefined
-  /** Whether its method has failed, so that the error of the answer is that of the method. */
-  isOwn(): boolean
+  outcome(): Outcome | undefined
 }
 
 /**
- * Replaces the errors that Connect creates itself when it cannot read a request. Those errors quote the unreadable
- * input, are INTERNAL in some protocols, and have no reason. Errors of the router pass unchanged: all of Authwire's carry an
- * ErrorInfo, and `isOwn` tells those of other services.
+ * Replaces the errors that Connect creates itself when it cannot read a request or write an answer. Those errors quote what
+ * cannot be converted, have the same codes for both in some protocols, and have no reason. Errors of the router pass
+ * unchanged: all of Authwire's carry an ErrorInfo, and `outcome` tells those of other services.
  */
 export function withoutForeignErrors(
   response: UniversalServerResponse,
-  { method, requestId, unparsed, isOwn }: ForeignRequest,
+  { method, requestId, unparsed, outcome }: ForeignRequest,
   onForeignError: OnForeignError,
 ): UniversalServerResponse {
   const replaced = (error: ConnectError | undefined): ConnectError | undefined => {
-    if (error === undefined || error.details.length > 0 || isOwn()) return undefined
-    const failure = asUnreadable(error, method, unparsed)
+    if (error === undefined || error.details.length > 0 || outcome() === "failed") return undefined
+    const isOfAnswer = outcome() === "answered" && ofConversion.includes(error.code)
+    const failure = isOfAnswer ? new Failure("INTERNAL", { cause: error }) : asUnreadable(error, method, unparsed)
     onForeignError(failure?.code ?? error.code, failure)
     return failure && connectErrorOf(failure, requestId)
   }
@@ -83,12 +89,15 @@ export function asUnreadable(
   }
   if (rawMessage === compressedEnvelope || rawMessage === unnamedCompression)
     return new Failure("INVALID_FIELD", { cause: error, code, message: unnamedCompression })
-  if (![Code.InvalidArgument, Code.Internal, Code.Unknown].includes(code)) return undefined
+  if (!ofConversion.includes(code)) return undefined
   const known = problems.find(([beginning]) => beginning.test(rawMessage))
   const faults = known === undefined ? (unparsed?.faults(input) ?? []) : []
   const whole = { field: "request", description: known?.[1] ?? `is not a well-formed ${input.typeName}` }
   return new Failure("INVALID_FIELD", { cause: error, violations: faults.length > 0 ? faults : [whole] })
 }
+
+/** The codes of Connect's errors about a message that cannot be converted. */
+const ofConversion = [Code.InvalidArgument, Code.Internal, Code.Unknown]
 
 /** The beginnings of errors that do not depend on a field, and what is wrong. The rest of an error may quote the request. */
 const problems: readonly (readonly [RegExp, string])[] = [
@@ -120,6 +129,7 @@ async function* rewriteError(
   const ours = replaced(errorFromJsonBytes(bytes, undefined, new ConnectError("", Code.Unknown)))
   // Connect's caller reads the status after the first bytes of the body.
   if (ours?.code === Code.InvalidArgument) result.status = 400
+  if (ours?.code === Code.Internal) result.status = 500
   yield ours === undefined ? bytes : errorToJsonBytes(ours, undefined)
 }
 

@@ -44,7 +44,7 @@ const plainText = { "content-type": "text/plain; charset=utf-8" }
 type Handler = ConnectRouter["handlers"][number]
 
 export interface ConnectHandlerOptions
-  extends Pick<ListenerOptions, "router" | "maxMessageBytes" | "openMethods" | "loopbackNames"> {
+  extends Pick<ListenerOptions, "router" | "maxMessageBytes" | "openMethods" | "loopbackNames" | "log"> {
   /** Answers requests for paths that are not methods. @returns Whether the path exists. */
   otherwise: (request: NodeRequest, response: NodeResponse) => boolean
   /** Returns the connection of a request. */
@@ -183,13 +183,14 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     const body = new RequestBody("stream" in request ? request.stream : request, usage)
     handler({ ...asked, body: arriving(body, () => callOf(state).call, unparsed) })
       .then((answer) => {
-        const isOwn = () => state.call?.hasFailed === true
-        const foreign = { method: method.desc, requestId, unparsed, isOwn }
+        const foreign = { method: method.desc, requestId, unparsed, outcome: () => state.call?.outcome }
         const own = withoutForeignErrors(answer, foreign, (code, failure) => {
           if (state.call === undefined) {
             connection.countUnauthenticated()
             router.rejected(method.desc, "http", requestId, code)
           } else if (failure !== undefined) {
+            if (failure.reason === "INTERNAL")
+              options.log.error({ err: failure.cause, request_id: requestId }, "an answer cannot be encoded")
             state.call.fail(failure)
             isTooLarge = failure.code === Code.ResourceExhausted
           }

@@ -39,6 +39,7 @@ export async function openHttpListener(
     maxMessageBytes,
     openMethods: options.openMethods,
     loopbackNames: options.loopbackNames,
+    log: options.log,
     otherwise: probes(options.readiness),
     connectionOf: (request) =>
       connections.get(("stream" in request ? request.stream.session : request.socket) ?? request) ??
