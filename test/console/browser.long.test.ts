@@ -169,7 +169,7 @@ withChromium("the console in a browser", () => {
     await page.getByText("The user has no passkey.").waitFor()
     expect((await authwire.client.authenticators.listAuthenticators({ userId: ada })).authenticators).toEqual([])
     for (const method of ["EnableUser", "DisableUser", "UpdateUser", "RevokeSession"]) {
-      await page.getByRole("list").getByText(method, { exact: true }).first().waitFor()
+      await page.getByRole("table").getByText(method, { exact: true }).first().waitFor()
     }
 
     await page.getByRole("button", { name: "Unlink" }).click()
@@ -208,6 +208,10 @@ withChromium("the console in a browser", () => {
     await create("paused@example.com")
     await page.getByRole("button", { name: "Resume" }).click()
     await page.getByText("paused@example.com").waitFor()
+    // A user is named, and a time has seconds.
+    await authwire.client.users.createUser({ id: "live-ada", name: "Ada of the events" })
+    const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: "Ada of the events" }) })
+    await row.getByText(/:\d\d:\d\d/).waitFor()
     await close()
   })
 

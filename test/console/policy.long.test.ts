@@ -113,7 +113,7 @@ withChromium("the session policy on the console", () => {
     await page.getByText("Signed out everybody.").waitFor()
     expect(await isSignedIn("google")).toBe(false)
     await page.goto(`${url}/audit`)
-    const line = (text: string) => page.getByRole("listitem").filter({ hasText: text })
+    const line = (text: string) => page.getByRole("row").filter({ hasText: text })
     await line("RevokeAllSessions").filter({ hasText: "provider github" }).waitFor()
     await line("UpdateSessionPolicy").filter({ hasText: "STALE_ETAG" }).waitFor()
     await close()

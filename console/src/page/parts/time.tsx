@@ -25,3 +25,13 @@ export function Time({ at, never = "never" }: { at: Timestamp | undefined; never
     </time>
   )
 }
+
+/** A moment to the second, for what is compared with other moments. */
+export function Moment({ at }: { at: Timestamp | undefined }) {
+  if (at === undefined) return null
+  return (
+    <time dateTime={exact(at)} title={exact(at)}>
+      {moment(at)}
+    </time>
+  )
+}

@@ -1,24 +1,30 @@
-import type { AuditEntry, ListAuditEntriesRequest } from "@authwire/proto"
+import type { AuditEntry } from "@authwire/proto"
 import { useLocation } from "preact-iso"
 import { audit } from "../client.ts"
 import { useLoaded } from "../loading.ts"
+import { useNames } from "../names.ts"
 import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Pages, usePages } from "../parts/pages.tsx"
-import { Time } from "../parts/time.tsx"
+import { type Column, Table } from "../parts/table.tsx"
+import { Moment } from "../parts/time.tsx"
+import { UserLink } from "../parts/user-link.tsx"
 import { number, plain } from "../text.ts"
+import { type AuditFilter, auditRequest } from "./audit-filter.ts"
+import { AuditFilterForm } from "./audit-filter-form.tsx"
 
-/** What was done in the tenant or, if the address says so, with one API key, the newest first. */
+/** What was done in the tenant, as far as the address does not choose entries, the newest first. */
 export function Audit() {
-  const { key } = useLocation().query
+  const { query, route } = useLocation()
+  const address = JSON.stringify(query)
+  const choose = (filter: AuditFilter) => {
+    const text = new URLSearchParams({ ...filter }).toString()
+    route(text === "" ? "/audit" : `/audit?${text}`)
+  }
   return (
     <>
       <h1 tabIndex={-1}>Audit</h1>
-      {key !== undefined && (
-        <p class="cut">
-          With the key <code>{plain(key)}</code>. <a href="/audit">Show all</a>
-        </p>
-      )}
-      <Entries key={key ?? ""} filter={key === undefined ? { case: undefined } : { case: "keyId", value: key }} />
+      <AuditFilterForm key={address} filter={query} choose={choose} />
+      <Entries filter={query} />
     </>
   )
 }
@@ -28,57 +34,77 @@ export function AuditOfUser({ userId, changes }: { userId: string; changes: numb
   return (
     <section aria-labelledby="audit">
       <h2 id="audit">What happened</h2>
-      <Entries filter={{ case: "userId", value: userId }} changes={changes} />
+      <Entries filter={{ user: userId }} changes={changes} isOfUser />
     </section>
   )
 }
 
 /** The entries, as far as the service keeps the audit in its database. */
-function Entries({ filter, changes = 0 }: { filter: ListAuditEntriesRequest["filter"]; changes?: number }) {
-  const pages = usePages()
+function Entries(props: { filter: AuditFilter; changes?: number; isOfUser?: boolean }) {
+  const { filter, changes = 0, isOfUser = false } = props
+  const wanted = JSON.stringify(filter)
+  const pages = usePages(wanted)
   const list = useLoaded(
-    (signal) => audit.listAuditEntries({ pageSize: 50, pageToken: pages.token, filter }, { signal }),
-    [filter.value, pages.token, changes],
+    (signal) => audit.listAuditEntries({ ...auditRequest(filter), pageSize: 50, pageToken: pages.token }, { signal }),
+    [wanted, pages.token, changes],
   )
   const found = list.answer?.entries ?? []
+  const nameOf = useNames(isOfUser ? [] : found.flatMap(({ userId = "" }) => (isId(userId) ? userId : [])))
+  const ofUser: Column<AuditEntry> = {
+    name: "User",
+    cell: ({ userId }) => userId !== undefined && <UserLink id={userId} name={nameOf(userId)} />,
+  }
+  const isAll = Object.keys(auditRequest(filter)).length === 0
   return (
     <>
       {list.error !== undefined && <Failed error={list.error} retry={list.reload} />}
       {list.answer && found.length === 0 && (
-        <Nothing>No entries. The service keeps them if it runs with --audit-store=database.</Nothing>
+        <Nothing>
+          {isAll ? "No entries." : "No entry matches."} The service keeps them if it runs with --audit-store=database.
+        </Nothing>
       )}
-      <ol class="events">
-        {found.map((entry, index) => (
-          <Entry key={index} entry={entry} isOfUser={filter.case === "userId"} />
-        ))}
-      </ol>
+      {found.length > 0 && (
+        <Table
+          columns={[...columns.slice(0, 3), ...(isOfUser ? [] : [ofUser]), ...columns.slice(3)]}
+          rows={found}
+          keyOf={(_, index) => index}
+          isBusy={list.isLoading}
+        />
+      )}
       <Pages pages={pages} next={list.answer?.nextPageToken} />
     </>
   )
 }
 
-function Entry({ entry, isOfUser }: { entry: AuditEntry; isOfUser: boolean }) {
-  const { userId, keyId } = entry
-  const fields = Object.entries(entry.fields ?? {}).map(([name, value]) => `${name} ${plain(String(value))}`)
-  return (
-    <li>
-      <Time at={entry.createTime} /> <b>{plain(entry.method.split("/").at(-1) ?? "")}</b>{" "}
-      {entry.code !== "OK" && <span class="away">{plain(entry.reason || entry.code)} </span>}
-      {entry.count > 0n && <span class="away">{number(entry.count)} more </span>}
-      {!isOfUser && userId !== undefined && <Subject id={userId} />}{" "}
-      <span class="muted">
-        {keyId === undefined ? "" : `by key ${plain(keyId)} `}
-        {fields.join(", ")}
-      </span>
-    </li>
-  )
-}
+const isId = (userId: string) => userId !== "" && !userId.startsWith("sha256:")
 
-/** The user of an entry. An id that may be an e-mail address is there only as a hash, which names no page. */
-function Subject({ id }: { id: string }) {
-  return id.startsWith("sha256:") ? (
-    <span>{plain(id)}</span>
-  ) : (
-    <a href={`/users/${encodeURIComponent(id)}`}>{plain(id)}</a>
-  )
-}
+const columns: readonly Column<AuditEntry>[] = [
+  { name: "Time", cell: ({ createTime }) => <Moment at={createTime} /> },
+  { name: "Method", cell: ({ method }) => <span title={plain(method)}>{plain(method.split("/").at(-1) ?? "")}</span> },
+  {
+    name: "Result",
+    cell: ({ code, reason, count }) => (
+      <>
+        {code === "OK" ? "OK" : <span class="away">{plain(reason || code)}</span>}
+        {count > 0n && <div class="away">{number(count)} more</div>}
+      </>
+    ),
+  },
+  {
+    name: "Key",
+    cell: ({ keyId }) =>
+      keyId !== undefined && (
+        <a href={`/audit?key=${encodeURIComponent(keyId)}`} title="What was done with it">
+          <code>{plain(keyId)}</code>
+        </a>
+      ),
+  },
+  {
+    name: "Details",
+    class: "muted",
+    cell: ({ fields }) =>
+      Object.entries(fields ?? {})
+        .map(([name, value]) => `${name} ${plain(String(value))}`)
+        .join(", "),
+  },
+]

@@ -1,8 +1,12 @@
 import { type Event, EventKind } from "@authwire/proto"
 import { useEffect, useRef, useState } from "preact/hooks"
 import { events } from "../client.ts"
+import { useNames } from "../names.ts"
 import { Failed, Nothing } from "../parts/feedback.tsx"
-import { exact, moment, plain } from "../text.ts"
+import { type Column, Table } from "../parts/table.tsx"
+import { Moment } from "../parts/time.tsx"
+import { UserLink } from "../parts/user-link.tsx"
+import { plain } from "../text.ts"
 
 /** The number of events that stay on the page. */
 const kept = 200
@@ -10,11 +14,16 @@ const kept = 200
 const kinds = Object.values(EventKind).filter((kind): kind is EventKind => typeof kind === "number" && kind !== 0)
 export const kindName = (kind: EventKind) => (EventKind[kind] ?? String(kind)).toLowerCase().replaceAll("_", " ")
 
-/** The events of the tenant as they are committed. A pause keeps the place, so that nothing is missed. */
+interface Seen {
+  cursor: string
+  event: Event
+}
+
+/** The events of the tenant, the newest first, as they are committed. A pause keeps the place, so that nothing is missed. */
 export function Live() {
   const [kind, setKind] = useState(0)
   const [isPaused, setPaused] = useState(false)
-  const [seen, setSeen] = useState<readonly { cursor: string; event: Event }[]>([])
+  const [seen, setSeen] = useState<readonly Seen[]>([])
   const [error, setError] = useState<unknown>()
   const cursor = useRef("")
   useEffect(() => {
@@ -41,6 +50,16 @@ export function Live() {
     void watch()
     return () => abort.abort()
   }, [kind, isPaused])
+  const nameOf = useNames(seen.map(({ event: { userId = "" } }) => userId))
+  const columns: Column<Seen>[] = [
+    { name: "Time", cell: ({ event }) => <Moment at={event.createTime} /> },
+    { name: "Event", cell: ({ event }) => kindName(event.kind) },
+    {
+      name: "User",
+      cell: ({ event: { userId } }) => userId !== undefined && <UserLink id={userId} name={nameOf(userId)} />,
+    },
+    { name: "Provider", cell: ({ event }) => plain(event.provider ?? "") },
+  ]
   return (
     <>
       <h1 tabIndex={-1}>Live</h1>
@@ -67,26 +86,7 @@ export function Live() {
       {seen.length === 0 && (
         <Nothing>{isPaused ? "Paused." : "Waiting for events. Each write of the service appears here."}</Nothing>
       )}
-      <ol class="events" aria-label="Events, the newest first">
-        {seen.map(({ cursor, event }) => (
-          <EventLine key={cursor} event={event} />
-        ))}
-      </ol>
+      {seen.length > 0 && <Table columns={columns} rows={seen} keyOf={({ cursor }) => cursor} />}
     </>
-  )
-}
-
-function EventLine({ event }: { event: Event }) {
-  return (
-    <li>
-      {event.createTime && (
-        <time dateTime={exact(event.createTime)} title={exact(event.createTime)}>
-          {moment(event.createTime)}
-        </time>
-      )}{" "}
-      <b>{kindName(event.kind)}</b>{" "}
-      {event.userId !== undefined && <a href={`/users/${encodeURIComponent(event.userId)}`}>{plain(event.userId)}</a>}{" "}
-      {event.provider !== undefined && <span class="muted">{plain(event.provider)}</span>}
-    </li>
   )
 }
