@@ -215,6 +215,55 @@ withChromium("the console in a browser", () => {
     await close()
   })
 
+  test("creates a user once, also if the first answer is lost, and shows when and with which picture", async () => {
+    const { page, url, faults, close } = await open(keys.full.text)
+    await page.goto(`${url}/users`)
+    await page.getByRole("button", { name: "Create user" }).click()
+    const dialog = page.getByRole("dialog", { name: "Create a user" })
+    await dialog.getByLabel("E-mail address").fill("grace@example.com")
+    await dialog.getByLabel("Name").fill("Grace")
+    await dialog.getByLabel("The address is verified").check()
+    let isLost = false
+    await page.route("**/CreateUser", async (route) => {
+      if (isLost) return route.continue()
+      isLost = true
+      await route.fetch()
+      await route.abort()
+    })
+    await page.keyboard.press("Enter")
+    await dialog.getByRole("alert").waitFor()
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Grace" }).waitFor()
+    const grace = await authwire.client.adapter.getUserByEmail("grace@example.com")
+    expect(page.url()).toBe(`${url}/users/${grace?.id}`)
+    expect(grace).toMatchObject({ name: "Grace", emailVerified: expect.any(Date) })
+    await page.getByText("Created", { exact: true }).waitFor()
+
+    const id = String(grace?.id)
+    const pixel = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+    const setImage = (image: string) =>
+      authwire.client.users.updateUser({ id, image, updateMask: { paths: ["image"] } })
+    await setImage(pixel)
+    await page.reload()
+    await until(() => page.evaluate("document.querySelector('.picture')?.naturalWidth === 1"))
+    // One of another host is not asked for, and what is no address leads nowhere.
+    await setImage("https://pictures.example/grace.png")
+    await page.reload()
+    await page.getByRole("link", { name: "https://pictures.example/grace.png" }).waitFor()
+    await setImage("javascript:alert(1)")
+    await page.reload()
+    await page.getByText("javascript:alert(1)").waitFor()
+    expect(await page.getByRole("link", { name: "javascript" }).count()).toBe(0)
+
+    await page.goto(`${url}/users`)
+    await page.getByRole("button", { name: "Create user" }).click()
+    await dialog.getByLabel("E-mail address").fill("GRACE@example.com")
+    await page.keyboard.press("Enter")
+    await dialog.getByText("Another user has this e-mail address.").waitFor()
+    expect(faults).toEqual([])
+    await close()
+  })
+
   test("keeps its navigation while the service does not answer, also if it is loaded then", async () => {
     const other = await authwire.another()
     const { page, close } = await browser.open(other.httpUrl, keys.full.text)

@@ -46,6 +46,10 @@ withChromium("keys on the console", () => {
     await page.getByLabel("Name").focus()
     await page.keyboard.type("support")
     await page.getByLabel("Expires after this many days").fill("9")
+    // A preset chooses its scopes, which can be changed.
+    await page.getByLabel("gateway").check()
+    expect(await page.getByLabel("sessions:introspect").isChecked()).toBe(true)
+    await page.getByLabel("sessions:introspect").uncheck()
     await page.getByLabel("users:read").focus()
     await page.keyboard.press("Space")
     // The response of the first attempt is lost. The second one returns the key that it has created.
@@ -97,7 +101,8 @@ withChromium("keys on the console", () => {
       const shown = await line(method).allTextContents()
       expect(shown).toHaveLength(lines)
       for (const one of shown) {
-        expect(one).toContain(keys.operator.id)
+        // The name of the key beside its id.
+        expect(one).toContain(`of the tests${keys.operator.id}`)
         expect(one).toContain(`api_key_id ${made.text.slice(4, 20)}`)
       }
     }

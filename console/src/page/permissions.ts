@@ -2,16 +2,16 @@ import type { GetCurrentApiKeyResponse } from "@authwire/proto"
 import { createContext } from "preact"
 import { useContext } from "preact/hooks"
 
-type KeyAccess = Pick<GetCurrentApiKeyResponse, "id" | "tenant" | "scopes">
+type KeyAccess = Pick<GetCurrentApiKeyResponse, "id" | "tenant" | "scopes" | "presets">
 
 /** What the console's API key allows. */
-export const Access = createContext<KeyAccess>({ id: "", tenant: "", scopes: [] })
+export const Access = createContext<KeyAccess>({ id: "", tenant: "", scopes: [], presets: [] })
 
 const storageName = "authwire-console-access"
 
 /** Keeps for this tab what the key allows, so that a page that is loaded in an outage has its navigation. */
-export function remember({ id, tenant, scopes }: KeyAccess): void {
-  sessionStorage.setItem(storageName, JSON.stringify({ id, tenant, scopes }))
+export function remember({ id, tenant, scopes, presets }: KeyAccess): void {
+  sessionStorage.setItem(storageName, JSON.stringify({ id, tenant, scopes, presets }))
 }
 
 /** Returns what was kept; undefined if this tab has not seen the service yet. It decides only what is shown. */

@@ -19,7 +19,8 @@ export function KeyDialog(props: {
   const dialog = useRef<HTMLDialogElement>(null)
   // If the response of an attempt is lost, the next one with the same input returns the key that was made.
   const attempt = useRef(crypto.randomUUID())
-  const { scopes } = useContext(Access)
+  const { scopes, presets } = useContext(Access)
+  const possible = presets.filter((preset) => preset.scopes.every((scope) => scopes.includes(scope)))
   const [chosen, setChosen] = useState<readonly string[]>([])
   const [error, setError] = useState("")
   const [isRunning, setRunning] = useState(false)
@@ -48,6 +49,22 @@ export function KeyDialog(props: {
       >
         <h2 id="key-title">{title}</h2>
         {children}
+        {possible.length > 0 && (
+          <fieldset>
+            <legend>Presets of scopes</legend>
+            {possible.map((preset) => (
+              <label key={preset.name}>
+                <input
+                  type="radio"
+                  name="preset"
+                  checked={isSame(preset.scopes, chosen)}
+                  onChange={() => setChosen(preset.scopes)}
+                />{" "}
+                <b>{preset.name}</b>: {preset.description}
+              </label>
+            ))}
+          </fieldset>
+        )}
         <fieldset>
           <legend>Scopes: what the key may do, of what this console's key may</legend>
           <div class="choices">
@@ -78,6 +95,9 @@ export function KeyDialog(props: {
     </dialog>
   )
 }
+
+const isSame = (one: readonly string[], other: readonly string[]) =>
+  one.length === other.length && one.every((scope) => other.includes(scope))
 
 /** A field of text in such a dialog, which has to be filled in. */
 export function TextField(props: {

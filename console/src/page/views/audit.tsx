@@ -92,11 +92,14 @@ const columns: readonly Column<AuditEntry>[] = [
   },
   {
     name: "Key",
-    cell: ({ keyId }) =>
+    cell: ({ keyId, keyName }) =>
       keyId !== undefined && (
-        <a href={`/audit?key=${encodeURIComponent(keyId)}`} title="What was done with it">
-          <code>{plain(keyId)}</code>
-        </a>
+        <>
+          {keyName !== undefined && <div>{plain(keyName)}</div>}
+          <a href={`/audit?key=${encodeURIComponent(keyId)}`} title="What was done with it">
+            <code>{plain(keyId)}</code>
+          </a>
+        </>
       ),
   },
   {

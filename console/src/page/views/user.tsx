@@ -24,6 +24,16 @@ export function User({ id }: { id: string }) {
   const [changes, setChanges] = useState(0)
   const [isEditing, setEditing] = useState(false)
   const user = useLoaded(async (signal) => (await users.getUser({ id }, { signal })).user as UserMessage, [id])
+  const email = user.answer?.email
+  // Only lists have it, and of these only that of an address finds the user.
+  const created = useLoaded(
+    async (signal) => {
+      if (!email) return undefined
+      const { users: found } = await users.listUsers({ email }, { signal })
+      return found.find((other) => other.id === id)?.createTime
+    },
+    [id, email],
+  )
   if (user.answer === undefined) {
     return user.error === undefined ? <p role="status">Loading…</p> : <Failed error={user.error} retry={user.reload} />
   }
@@ -61,13 +71,22 @@ export function User({ id }: { id: string }) {
       </h1>
       <dl class="facts">
         <Fact name="E-mail">{one.email === undefined ? <span class="muted">none</span> : plain(one.email)}</Fact>
+        {created.answer && (
+          <Fact name="Created">
+            <Time at={created.answer} />
+          </Fact>
+        )}
         <Fact name="Verified">
           <Time at={one.emailVerified} never="no" />
         </Fact>
         <Fact name="Id">
           <code>{plain(id)}</code>
         </Fact>
-        {one.image !== undefined && <Fact name="Picture">{plain(one.image.slice(0, 200))}</Fact>}
+        {one.image && (
+          <Fact name="Picture">
+            <Picture of={one.image} />
+          </Fact>
+        )}
         {one.extra !== undefined && Object.keys(one.extra).length > 0 && (
           <Fact name="Extra">
             <pre>{plainLines(JSON.stringify(one.extra, null, 2))}</pre>
@@ -105,6 +124,18 @@ export function User({ id }: { id: string }) {
       {isEditing && <Edit user={one} close={() => setEditing(false)} onDone={changed} />}
       {action && <Confirm key={action.title} action={action} close={() => setAction(undefined)} />}
     </>
+  )
+}
+
+/** A picture that is in the user itself. Of others only the address, because the page asks no other host. */
+function Picture({ of }: { of: string }) {
+  if (/^data:image\/(png|jpeg|gif|webp);/.test(of)) return <img class="picture" src={of} alt="" />
+  return /^https?:\/\//.test(of) ? (
+    <a href={of} target="_blank" rel="noreferrer">
+      {plain(of.slice(0, 200))}
+    </a>
+  ) : (
+    <span>{plain(of.slice(0, 200))}</span>
   )
 }
 

@@ -7,9 +7,11 @@ import { Failed, Nothing } from "../parts/feedback.tsx"
 import { Pages, usePages } from "../parts/pages.tsx"
 import { type Column, Table } from "../parts/table.tsx"
 import { Time } from "../parts/time.tsx"
-import { nameOf, plain } from "../text.ts"
+import { useCan } from "../permissions.ts"
+import { counted, nameOf, plain } from "../text.ts"
+import { NewUser } from "./new-user.tsx"
 import { UserFilters } from "./user-filter-field.tsx"
-import { type UserFilter, userFilter } from "./user-filters.ts"
+import { countOf, type UserFilter, userFilter } from "./user-filters.ts"
 
 const pageSize = 50
 
@@ -33,7 +35,9 @@ const columns: readonly Column<User>[] = [
  * search is among all users.
  */
 export function Users() {
+  const can = useCan()
   const { query, route } = useLocation()
+  const [isCreating, setCreating] = useState(false)
   const search = query.q ?? ""
   const show = search === "" ? (query.show ?? "all") : "all"
   const [typed, setTyped] = useState(search)
@@ -56,6 +60,14 @@ export function Users() {
     return () => clearTimeout(timer)
   }, [typed, search, route])
   const page = useLoaded((signal) => find(search.trim(), filter, pages.token, signal), [search, filter, pages.token])
+  // By itself, because it may take long.
+  const total = useLoaded(
+    async (signal) => {
+      const counting = search === "" ? countOf(filter) : undefined
+      return counting && (await users.countUsers(counting, { signal })).count
+    },
+    [search, filter],
+  )
   const choose = (name: string) => {
     setTyped("")
     route(name === "all" ? "/users" : `/users?show=${encodeURIComponent(name)}`, true)
@@ -86,7 +98,14 @@ export function Users() {
   const found = page.answer?.users ?? []
   return (
     <>
-      <h1 tabIndex={-1}>Users</h1>
+      <div class="title">
+        <h1 tabIndex={-1}>Users</h1>
+        {can("users:write") && (
+          <button type="button" class="primary" onClick={() => setCreating(true)}>
+            Create user
+          </button>
+        )}
+      </div>
       <input
         data-focus
         type="search"
@@ -99,6 +118,7 @@ export function Users() {
         spellcheck={false}
       />
       <UserFilters show={show} choose={choose} />
+      {total.answer !== undefined && <p class="muted">{counted(total.answer, "user")}</p>}
       {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
       {page.answer && found.length === 0 && (
         <Nothing>{nothing(search === "" && show === "all", pages.isFirst && page.answer.nextPageToken === "")}</Nothing>
@@ -107,6 +127,9 @@ export function Users() {
         <Table columns={columns} rows={found} keyOf={({ id }) => id} isBusy={page.isLoading} body={body} />
       )}
       <Pages pages={pages} next={page.answer?.nextPageToken} />
+      {isCreating && (
+        <NewUser close={() => setCreating(false)} onDone={(id) => route(`/users/${encodeURIComponent(id)}`)} />
+      )}
     </>
   )
 }
