@@ -32,11 +32,11 @@ function block({ flag, variable, orFile, default: preset, devDefault, value, com
     devDefault === undefined ? "" : `with \`--dev\`: \`${devDefault}\``,
   ]
   const facts = [
-    ["Flag", flag === undefined || placeholder === undefined ? "" : `\`--${flag} ${placeholder}\``],
-    ["Variable", variable === undefined ? "" : `\`${variable}\`${orFile ? ` or \`${variable}_FILE\`` : ""}`],
-    ["Default", defaults.filter((text) => text !== "").join("; ")],
-    ["Commands", commands.join() === "serve" ? "" : commands.join(", ")],
-  ].flatMap(([name, text]) => (text === "" ? [] : `- ${name}: ${text}`))
+    ["", flag === undefined || placeholder === undefined ? "" : `\`--${flag} ${placeholder}\``],
+    ["Variable: ", variable === undefined ? "" : `\`${variable}\`${orFile ? ` or \`${variable}_FILE\`` : ""}`],
+    ["Default: ", defaults.filter((text) => text !== "").join("; ")],
+    ["Commands: ", commands.join() === "serve" ? "" : commands.join(", ")],
+  ].flatMap(([name, text]) => (text === "" ? [] : `- ${name}${text}`))
   const text = allowed === undefined ? help : `${help} ${allowed}`
   return [`### \`${flag === undefined ? variable : `--${flag}`}\``, text, facts.join("\n")].join("\n\n")
 }

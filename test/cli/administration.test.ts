@@ -53,6 +53,101 @@ const createSessions = async (userId: string, count: number) => {
 }
 
 describe("authwire users", () => {
+  const rows = (id: string) =>
+    authwire.rows(`SELECT email, email_key, email_verified, name, extra FROM users WHERE id = '${id}'`)
+
+  test("create creates a user by the rules of the service, and says its id", async () => {
+    const { code, stdout, stderr } = await command(
+      ...[
+        ["users", "create", "--email= Zoe@Example.com", "--verified=2026-01-31T12:00:00Z", "--name=Zoë"].concat(
+          '--extra={"role":"editor"}',
+        ),
+      ],
+    )
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    const [, id = ""] = /^created ([0-9a-f-]{36})\n$/.exec(stdout) ?? []
+    const { user } = await authwire.client.users.getUser({ id })
+    const emailVerified = { seconds: 1_769_860_800n }
+    expect(user).toMatchObject({ email: " Zoe@Example.com", name: "Zoë", extra: { role: "editor" }, emailVerified })
+    expect(await rows(id)).toMatchObject([{ email_key: "zoe@example.com" }])
+    const again = await command(["users", "create", "--email=ZOE@example.com"])
+    expect(again).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "authwire: --email: another user has this address: authwire users find shows who\n",
+    })
+    const [other] = jsonOf((await command(["users", "create", "--email=eva@example.com", "--json"])).stdout)
+    expect(await rows(other.id)).toMatchObject([{ email: "eva@example.com", email_verified: null, name: null }])
+  })
+
+  test("set changes what is given and removes what is empty; what show prints can be set", async () => {
+    await authwire.client.users.createUser({ id: "ida", email: "ida@example.com", name: "Ida", extra: { a: 1 } })
+    const verified = "--verified=2026-01-31T12:00:00Z"
+    const set = await command(["users", "set", "ida", "--email=ida@example.org", verified, '--extra={"b":[null]}'])
+    expect(set).toEqual({ code: 0, stdout: "changed ida\n", stderr: "" })
+    const before = await command(["users", "show", "ida"])
+    const shown = (property: string) => new RegExp(`^${property} +(\\S+)$`, "m").exec(before.stdout)?.[1] ?? ""
+    expect([shown("email"), shown("name")]).toEqual(["ida@example.org", "Ida"])
+    expect(shown("email verified")).toBe("2026-01-31T12:00:00Z")
+    const cells = { email: "email", verified: "email verified", name: "name", extra: "further properties" }
+    const same = Object.entries(cells).map(([option, property]) => `--${option}=${shown(property)}`)
+    await command(["users", "set", "ida", ...same])
+    expect(await command(["users", "show", "ida"])).toEqual(before)
+    await command(["users", "set", "ida", "--email=", "--verified=", "--name="])
+    expect(await rows("ida")).toMatchObject([{ email: null, email_key: null, email_verified: null, name: null }])
+    const { user } = await authwire.client.users.getUser({ id: "ida" })
+    expect(user?.extra).toMatchObject({ a: 1, b: [null] })
+    const [json] = jsonOf((await command(["users", "set", "ida", "--verified=now", "--json"])).stdout)
+    expect(Math.abs(Date.parse(json.emailVerified) - Date.now())).toBeLessThan(60_000)
+  })
+
+  test.each([
+    ["create", [], "--email: is required, because the user signs in with it"],
+    ["create", ["--email="], "--email: is required, because the user signs in with it"],
+    ["create", ["--email=a@b.c", "--extra=[]"], '--extra: must be a JSON object, such as {"role": "editor"}'],
+    ["create", ["--email=a@b.c", "--verified=yes"], "--verified: must be now, an ISO 8601 date, or empty"],
+    ["set", ["ann"], "users set: give at least one of --email, --verified, --name, --extra"],
+  ])("%s %j is rejected by its option and the rule", async (name, args, rule) => {
+    const rejected = await command(["users", name, ...args])
+    expect(rejected).toEqual({ code: 2, stdout: "", stderr: `authwire: ${rule}\n` })
+  })
+
+  test.each([
+    ["--email", `${"a".repeat(320)}@example.com`, "--email: must be at most 320 characters"],
+    ["--name", "n".repeat(5_000), "--name: must be at most 4096 bytes"],
+    ["--verified", "0001-01-01T00:00:00Z", "--verified: "],
+    ["--extra", '{"email":"a"}', "--extra: extra must not hold a property that has a field of its own"],
+  ])("what the service rejects names the option %s", async (option, value, rule) => {
+    const { code, stderr } = await command(["users", "set", "ann", `${option}=${value}`])
+    expect(stderr).toContain(`authwire: the service rejects an argument: ${rule}`)
+    expect(code).toBe(1)
+  })
+
+  test("list begins with the newest, and says how many there are", async () => {
+    const [{ count }] = (await authwire.rows("SELECT COUNT(*) AS count FROM users")) as [{ count: unknown }]
+    const total = Number(count)
+    const list = async (...args: string[]) => {
+      const { stdout, stderr } = await command(["users", "list", "--json", ...args])
+      return { ids: jsonOf(stdout).map(({ id }) => id), stderr }
+    }
+    const newest = await list("--limit=1000")
+    expect(newest.stderr).toBe(`${total} in all\n`)
+    expect(newest.ids).toHaveLength(total)
+    expect((await list("--sort=oldest", "--limit=1000")).ids).toEqual(newest.ids.toReversed())
+    expect(await list("--limit=2")).toEqual({
+      ids: newest.ids.slice(0, 2),
+      stderr: `2 of ${total}: use a higher --limit\n`,
+    })
+    await authwire.client.users.createUser({ id: "seen", email: "seen@example.com" })
+    await createSessions("seen", 1)
+    expect((await list("--sort=last-seen")).ids).toContain("seen")
+    expect((await list("--sort=last-seen")).ids).not.toContain("ann")
+    const table = await command(["users", "list", "--limit=1"])
+    expect(table.stdout).toMatch(/^id +email +name +created\nseen +seen@example\.com +\d{4}-\S+Z\n$/)
+    expect(await command(["users", "list", "--sort=id"])).toMatchObject({ code: 2 })
+    await authwire.client.users.deleteUser({ id: "seen" })
+  })
+
   test("find prints a table, or a line of JSON for each user", async () => {
     const { code, stdout, stderr } = await command(["users", "find", "ann@EXAMPLE.com"])
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
@@ -170,6 +265,21 @@ describe("authwire sessions revoke-all without a user", () => {
 })
 
 describe("authwire policy", () => {
+  test.each(["7d", "none"])("set accepts what show prints: %s", async (time) => {
+    const titles = { "max-age": time, "idle-timeout": time, "max-sessions": time === "none" ? "none" : "5" }
+    await command(["policy", "set", "--max-age=0", "--idle-timeout=0", "--max-sessions=0", "--at-limit=end-oldest"])
+    const printed = async (args: string[]) => {
+      const { stdout } = await command(args)
+      return (stdout.split("\n")[1] ?? "").split(/ {2,}/)
+    }
+    const set = Object.entries(titles).map(([option, value]) => `--${option}=${value}`)
+    const [age, idle, most, limit] = await printed(["policy", "set", ...set])
+    expect([age, idle, most]).toEqual(Object.values(titles))
+    const cells = [`--max-age=${age}`, `--idle-timeout=${idle}`, `--max-sessions=${most}`, `--at-limit=${limit}`]
+    expect(await printed(["policy", "set", ...cells])).toEqual([age, idle, most, limit])
+    await command(["policy", "set", "--max-age=none", "--idle-timeout=none", "--max-sessions=none"])
+  })
+
   test("set changes the given rules, 0 removes one, and show prints them", async () => {
     expect((await command(["policy", "show"])).stdout).toMatch(/\nnone +none +none +end-oldest\n/)
     const set = ["policy", "set", "--max-age=7d", "--idle-timeout=30m", "--max-sessions=5", "--at-limit=reject-new"]

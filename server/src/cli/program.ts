@@ -102,10 +102,13 @@ export async function runProgram(given: readonly string[], { environment, versio
     "tailEvents",
   )
 
-  addGroup("users", "Find, show, disable, enable, export or delete users of a running service.")
+  addGroup("users", "Create, list, find, show, change, disable, enable, export or delete users of a running service.")
   const users = () => import("./administration/users.js")
+  add("users create", "Create a user.", users, "createUser")
+  add("users list", "List the users.", users, "listUsers")
   add("users find", "Find users by the beginning of their e-mail address or name.", users, "findUsers", "<TEXT>")
   add("users show", "Show a user and its accounts.", users, "showUser", "<ID>")
+  add("users set", "Change what is given of a user; an empty value removes it.", users, "setUser", "<ID>")
   add(
     "users disable",
     "Disable a user, who is then signed out everywhere and cannot sign in.",

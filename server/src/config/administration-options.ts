@@ -1,5 +1,17 @@
 import type { OptionDefinition } from "./option.js"
-import { boolean, choice, duration, expiry, httpUrl, integer, tenant, text } from "./values.js"
+import {
+  boolean,
+  choice,
+  duration,
+  expiry,
+  httpUrl,
+  integer,
+  jsonObject,
+  orNone,
+  tenant,
+  text,
+  timeOrNothing,
+} from "./values.js"
 
 /** The commands that call a running service. */
 const serviceCommands = ["users", "sessions", "policy", "audit"] as const
@@ -21,6 +33,33 @@ export const administrationOptions = {
     value: text(),
     help: "The API key of the command. It decides the tenant, and its scopes decide what the command may do.",
     commands: [...serviceCommands, "console"],
+  },
+  email: {
+    value: text("ADDRESS"),
+    help: "The user's e-mail address.",
+    commands: ["users create", "users set"],
+  },
+  verified: {
+    value: timeOrNothing(),
+    help: "Since when the address is verified.",
+    commands: ["users create", "users set"],
+  },
+  userName: {
+    flag: "name",
+    value: text("NAME"),
+    help: "The user's display name.",
+    commands: ["users create", "users set"],
+  },
+  extra: {
+    value: jsonObject(),
+    help: "Further properties, which are set key by key.",
+    commands: ["users create", "users set"],
+  },
+  sort: {
+    value: choice(["newest", "oldest", "last-seen"]),
+    default: "newest",
+    help: "The order. last-seen: only users who have signed in, by the day of their last use.",
+    commands: ["users list"],
   },
   user: {
     value: text("ID"),
@@ -46,18 +85,18 @@ export const administrationOptions = {
     commands: ["sessions revoke-all"],
   },
   maxAge: {
-    value: duration("1m", "36500d"),
-    help: "How long after its creation a session ends, however often it is extended. 0: no limit.",
+    value: orNone(duration("1m", "36500d")),
+    help: "How long after its creation a session ends, however often it is extended. none: no limit.",
     commands: ["policy set"],
   },
   idleTimeout: {
-    value: duration("5m", "36500d"),
-    help: "How long after its last recorded use a session ends. 0: no limit.",
+    value: orNone(duration("5m", "36500d")),
+    help: "How long after its last recorded use a session ends. none: no limit.",
     commands: ["policy set"],
   },
   maxSessions: {
-    value: integer(0, 1_000),
-    help: "The most sessions of a user. 0: no limit.",
+    value: orNone(integer(0, 1_000)),
+    help: "The most sessions of a user. none: no limit.",
     commands: ["policy set"],
   },
   atLimit: {
@@ -72,7 +111,7 @@ export const administrationOptions = {
   },
   until: {
     value: expiry(),
-    help: "When the user is enabled again: after a number of days, hours, minutes or seconds (7d, 12h, 30m, 45s), or at an ISO 8601 date. Default: not until the command users enable.",
+    help: "When the user is enabled again: after a time (7d, 12h, 30m, 45s), or at an ISO 8601 date. Default: not until the command users enable.",
     commands: ["users disable"],
   },
   auditUser: {
@@ -101,7 +140,7 @@ export const administrationOptions = {
     value: integer(1, 1_000_000),
     default: "50",
     help: "The maximum number of rows that are printed.",
-    commands: ["users find", "sessions list", "audit"],
+    commands: ["users list", "users find", "sessions list", "audit"],
   },
   dryRun: {
     value: boolean(),

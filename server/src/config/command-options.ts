@@ -47,7 +47,7 @@ export const commandOptions = {
   },
   expires: {
     value: expiry(),
-    help: "When the new key expires: after a number of days, hours, minutes or seconds (90d, 12h, 30m, 45s), or at an ISO 8601 date. Without it the key does not expire.",
+    help: "When the new key expires: after a time (90d, 12h, 30m, 45s), or at an ISO 8601 date. Without it the key does not expire.",
     commands: ["keys create"],
   },
   certificateName: {
@@ -152,16 +152,6 @@ export const commandOptions = {
       sessions: "Print JSON, one object per line.",
       audit: "Print JSON, one object per line.",
     },
-    commands: [
-      "events tail",
-      "users find",
-      "users show",
-      "users disable",
-      "users enable",
-      "users delete",
-      "sessions",
-      "policy",
-      "audit",
-    ],
+    commands: ["events tail", "users", "sessions", "policy", "audit"],
   },
 } as const satisfies Record<string, OptionDefinition>

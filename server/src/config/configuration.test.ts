@@ -223,7 +223,15 @@ describe("readConfiguration", () => {
 
   const commands = [
     ...(["serve", "import", "export", "cleanup", "rekey", "audit", "console", "tenants delete", "policy set"] as const),
-    ...(["events tail", "users find", "users delete", "users disable", "sessions revoke-all"] as const),
+    ...([
+      "events tail",
+      "users create",
+      "users list",
+      "users find",
+      "users delete",
+      "users disable",
+      "sessions revoke-all",
+    ] as const),
   ]
   test("an error never repeats an invalid value, because it may be a misplaced secret", async () => {
     const nonsense = "hunter2 \n hunter2"

@@ -26,7 +26,7 @@ export const observationOptions = {
     value: auditLog(),
     default: "stderr",
     devDefault: "off",
-    help: "The destination of the audit log: stderr, off, or a file, to which lines are appended. Every write and every rejected call is recorded as one JSON object per line, whatever the log level. A line is handed to the operating system after its call; nothing waits for the disk (there is no fsync).",
+    help: "The destination of the audit log: stderr, off, or a file, to which lines are appended. Every write and every rejected call is recorded as one JSON object per line, whatever the log level. Nothing waits for the disk (there is no fsync).",
   },
   auditLogFailure: {
     value: choice(["drop", "reject"]),
@@ -36,7 +36,7 @@ export const observationOptions = {
   auditStore: {
     value: choice(["log", "database"]),
     default: "log",
-    help: "Where entries of the audit are kept. log: only in the audit log. database: also in the database, where AuditService.ListAuditEntries and authwire audit read them. The entry of a write is committed together with the write, which costs one more row for each write. Must be the same on all replicas.",
+    help: "Where entries of the audit are kept. log: only in the audit log. database: also in the database, where AuditService.ListAuditEntries and authwire audit read them. The entry of a write is committed with it, as one more row. Must be the same on all replicas.",
   },
   auditKeep: {
     value: duration("1h", "3650d"),

@@ -12,7 +12,7 @@ export type Command =
   | `keys ${"create" | "list" | "revoke"}`
   | `tenants ${"create" | "list" | "delete"}`
   | "events tail"
-  | `users ${"find" | "show" | "disable" | "enable" | "export" | "delete"}`
+  | `users ${"create" | "list" | "find" | "show" | "set" | "disable" | "enable" | "export" | "delete"}`
   | "audit"
   | "console"
   | `sessions ${"list" | "revoke" | "revoke-all"}`

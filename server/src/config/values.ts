@@ -1,3 +1,4 @@
+import type { JsonObject } from "@bufbuild/protobuf"
 import { z } from "zod"
 import { certificateNameForm, isKeyName, parseDate, tenantName } from "../auth/key-fields.js"
 import { scopePresets, withoutPresets } from "../auth/scope-presets.js"
@@ -5,6 +6,7 @@ import { InvalidValueError } from "../errors/invalid-value-error.js"
 import { eventKinds } from "../store/event-kinds.js"
 import type { EventKind } from "../store/types.js"
 import type { Address } from "../util/address.js"
+import { isObject, parsedJson } from "../util/json.js"
 
 // The parsers of option values. Each parses a text and has one rule per kind of error. All error messages are defined
 // by this project. They state the rule, and do not repeat the text if it may be a secret.
@@ -200,6 +202,31 @@ export const expiry = () =>
     if (date.getTime() <= now) throw new InvalidValueError("must lie in the future")
     return date
   }).register(shown, { placeholder: "90d|12h|DATE" })
+
+/** A value of which 0 means none, and is also written so, as commands print it. */
+export const orNone = (value: z.ZodType<number, string>) =>
+  z
+    .string()
+    .transform((text) => (text === "none" ? "0" : text))
+    .pipe(value)
+    .register(shown, { ...shown.get(value), placeholder: `${shown.get(value)?.placeholder}|none` })
+
+/** A JSON object. */
+export const jsonObject = () =>
+  read((text) => {
+    const value = parsedJson(text)
+    if (isObject(value)) return value as JsonObject
+    throw new InvalidValueError('must be a JSON object, such as {"role": "editor"}')
+  }).register(shown, { placeholder: "JSON" })
+
+/** A time, or `now`; null for an empty text. */
+export const timeOrNothing = () =>
+  read((text) => {
+    if (text === "") return null
+    const date = text === "now" ? new Date() : parseDate(text)
+    if (date === undefined) throw new InvalidValueError("must be now, an ISO 8601 date, or empty")
+    return date
+  }).register(shown, { placeholder: "now|DATE" })
 
 /** A text for which `isRight` returns true. */
 function matching(isRight: (text: string) => boolean, rule: string) {

@@ -17,13 +17,15 @@ export interface ListingOptions<Desc extends DescMessage> {
   read: (page: { pageSize: number; pageToken: string }) => Promise<Page<MessageShape<Desc>>>
   /** The columns of the table: their headings, and how they are shown. */
   columns: Readonly<Record<string, (item: MessageShape<Desc>) => string>>
+  /** Counts all items, which is said if there are more than those that are printed. Default: nobody knows how many. */
+  count?: () => Promise<number>
 }
 
 /** Prints the first items of a list: as lines of JSON page by page, or as one table. Says if there are more. */
 export async function printList<Desc extends DescMessage>(
   { limit, json }: { limit: number; json: boolean },
   { print, say }: CommandOutput,
-  { schema, read, columns }: ListingOptions<Desc>,
+  { schema, read, columns, count: countAll }: ListingOptions<Desc>,
 ): Promise<void> {
   const rows: string[][] = []
   let count = 0
@@ -39,7 +41,10 @@ export async function printList<Desc extends DescMessage>(
   } while (pageToken !== "" && count < limit)
   if (rows.length > 0) await print(table(Object.keys(columns), rows))
   if (count === 0) say("found nothing\n")
-  if (pageToken !== "") say(`there are more than ${count}: use a higher --limit\n`)
+  if (pageToken !== "") {
+    const more = countAll === undefined ? `there are more than ${count}` : `${count} of ${await countAll()}`
+    say(`${more}: use a higher --limit\n`)
+  } else if (countAll !== undefined && count > 0) say(`${count} in all\n`)
 }
 
 /** Returns a message as JSON in one line. */

@@ -62,6 +62,7 @@ const sentences: Readonly<Record<string, string>> = {
   API_KEY_INVALID: "the service rejects the API key, because it is unknown, revoked or expired: create another one",
   USER_NOT_FOUND: "there is no user with this id: authwire users find shows the ids",
   SESSION_NOT_FOUND: "there is no session with this id: authwire sessions list shows the ids",
+  EMAIL_ALREADY_EXISTS: "--email: another user has this address: authwire users find shows who",
   METHOD_UNKNOWN: "the service does not have this method, because its version is older: upgrade it",
   SERVICE_UNKNOWN: "the service does not have this method, because its version is older: upgrade it",
   DATABASE_UNAVAILABLE: `the database of the service does not answer: ${tryAgain}`,
@@ -78,10 +79,25 @@ function sentenceOf(error: ConnectError, baseUrl: string): string {
     return `the API key lacks the scope ${metadata.scope}: use a key that has it, or create one with: authwire keys create --scopes ${metadata.scope}`
   if (reason === "INVALID_FIELD") {
     const violations = error.findDetails(BadRequestSchema).flatMap(({ fieldViolations }) => fieldViolations)
-    const rules = violations.map(({ field, description }) => `${field}: ${description}`)
+    const rules = violations.map(({ field, description }) => `${nameOf(field)}: ${description}`)
     return `the service rejects an argument: ${rules.join("; ") || error.rawMessage}`
   }
   return sentences[reason] ?? `the service has failed (${reason}): ${error.rawMessage}; ${tryAgain}`
+}
+
+/** The options that a person gives for fields of requests whose names are others. */
+const optionsOfFields: Readonly<Record<string, string>> = {
+  email_verified: "--verified",
+  end_time: "--until",
+  user_id: "--user",
+  key_id: "--key",
+}
+
+/** Returns the option in which a field was given. An id is an argument of its command. */
+function nameOf(field: string): string {
+  const [name = ""] = field.split(/[.[]/)
+  if (name === "id" || name === "") return field
+  return optionsOfFields[name] ?? `--${name.replaceAll("_", "-")}`
 }
 
 function transportAdvice(error: ConnectError): string {

@@ -6,7 +6,8 @@ import {
   UserSchema,
 } from "@authwire/proto"
 import { toJson } from "@bufbuild/protobuf"
-import { timestampFromDate } from "@bufbuild/protobuf/wkt"
+import { timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt"
+import { ConfigurationError } from "../../errors/configuration-error.js"
 import { StartError } from "../../errors/start-error.js"
 import { type CommandOutput, table, type Work } from "../commands/output.js"
 import { jsonOf, maxPageSize, printList, timeOf } from "./listing.js"
@@ -17,6 +18,57 @@ const columns = {
   email: ({ email }: User) => email ?? "",
   name: ({ name }: User) => name ?? "",
   created: ({ createTime }: User) => timeOf(createTime),
+}
+
+/** `authwire users create`. Throws ConfigurationError and StartError. */
+export const createUser: Work<"users create"> = async (configuration, { print }) => {
+  const { email, verified, userName, extra, json } = configuration
+  if (!email) throw new ConfigurationError("--email: is required, because the user signs in with it")
+  const user = { email, emailVerified: timeFrom(verified), name: userName || undefined, extra }
+  await withService(configuration, async ({ users }) => {
+    const created = (await users.createUser(user)).user as User
+    await print(json ? `${jsonOf(UserSchema, created)}\n` : `created ${created.id}\n`)
+  })
+}
+
+/** `authwire users set ID`: changes what is given, and removes what is given empty. Throws ConfigurationError and StartError. */
+export const setUser: Work<"users set"> = async (configuration, { print }, id) => {
+  const { email, verified, userName: name, extra, json } = configuration
+  const given = { email, email_verified: verified, name, extra }
+  const paths = Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [path]))
+  if (paths.length === 0)
+    throw new ConfigurationError("users set: give at least one of --email, --verified, --name, --extra")
+  const fields = { email: email || undefined, emailVerified: timeFrom(verified), name: name || undefined, extra }
+  await withService(configuration, async ({ users }) => {
+    const { user } = await users.updateUser({ id, ...fields, updateMask: { paths } })
+    await print(json ? `${jsonOf(UserSchema, user as User)}\n` : `changed ${id}\n`)
+  })
+}
+
+const timeFrom = (date: Date | null | undefined) => (date ? timestampFromDate(date) : undefined)
+
+/** The filter and the order of a list, by the option --sort. */
+const sorted = {
+  newest: { newestFirst: true },
+  oldest: {},
+  "last-seen": { newestFirst: true, lastSeenSince: timestampFromMs(0) },
+} as const
+
+/** `authwire users list`. Throws StartError. */
+export const listUsers: Work<"users list"> = async (configuration, output) => {
+  const { sort } = configuration
+  await withService(configuration, ({ users }) =>
+    printList(configuration, output, {
+      schema: UserSchema,
+      columns,
+      async read(page) {
+        const { users: items, nextPageToken } = await users.listUsers({ ...page, ...sorted[sort] })
+        return { items, nextPageToken }
+      },
+      // No index counts those who were seen.
+      ...(sort !== "last-seen" && { count: async () => (await users.countUsers({})).count }),
+    }),
+  )
 }
 
 /** `authwire users find TEXT`: by the beginning of the address, or if there is none, of the name. Throws StartError. */
