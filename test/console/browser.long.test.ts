@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from "@jest/globals"
 import { callThroughProxy, consoleBrowser, findings, hostile, looks } from "./console-browser.js"
 
 const keys = {
-  full: staticKey(["all"]),
+  full: staticKey(["all"], { name: "web application" }),
   reading: staticKey(["users:read", "sessions:read", "authenticators:read"]),
 }
 const withChromium = hasChromium() ? describe : describe.skip
@@ -72,6 +72,7 @@ withChromium("the console in a browser", () => {
       const views = [
         ["console-users", "/users?q=", { colorScheme: "light", viewport: { width: 960, height: 640 } }],
         ["console-user", `/users/${ada}`, { colorScheme: "dark", viewport: { width: 960, height: 780 } }],
+        ["console-audit", "/audit", { colorScheme: "light", viewport: { width: 960, height: 480 } }],
         ["console-phone", "/", { colorScheme: "light", viewport: { width: 390, height: 700 } }],
       ] as const
       for (const [name, path, options] of views) {

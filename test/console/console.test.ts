@@ -145,7 +145,7 @@ describe("the console's access", () => {
     ["another cookie", getUser, { cookie: "authwire_console=x" }],
     ["no secret of the page, as a server has that was sent the cookie", getUser, { "x-console-page": "" }],
     ["a method that the page does not use", "/rpc/authwire.v1.TokenService/Encode", {}],
-    ["a method by another path", "/rpc/../rpc/authwire.v1.UserService/CreateUser", {}],
+    ["a method by another path", "/rpc/../rpc/authwire.v1.UserService/ExportUser", {}],
     ["another service", "/rpc/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", {}],
     ["an address", "/rpc/http://evil.example/authwire.v1.UserService/GetUser", {}],
   ])("rejects %s", async (_, path, more) => {

@@ -29,6 +29,7 @@ export function Chart({ one, bars }: { one: string; bars: Bars | undefined }) {
       {
         ...size(),
         legend: { show: false },
+        cursor: { y: false },
         scales: { y: { range: (_, __, max) => [0, Math.max(max, 4)] } },
         axes: [
           { ...axis, space: 64, values: (_, splits) => splits.map((second) => dayOf(second * 1000)) },

@@ -92,6 +92,7 @@ const columns: readonly Column<AuditEntry>[] = [
   },
   {
     name: "Key",
+    class: "key",
     cell: ({ keyId, keyName }) =>
       keyId !== undefined && (
         <>
