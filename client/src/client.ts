@@ -12,23 +12,39 @@ import { type AuthwireAdapterMethods, createAdapter, type ServiceClients } from 
 import { checkText } from "./adapter/field.js"
 import { createRemoteJwt, type RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions, JwtOptions } from "./adapter/options.js"
-import { type AccountLists, type AuthenticatorLists, type SessionLists, type UserLists, withLists } from "./lists.js"
+import { type AdministrationClients, administrationOver } from "./administration.js"
+import { type EventsClient, eventsOver } from "./events.js"
+import {
+  type AccountLists,
+  type ApiKeyLists,
+  type AuditLists,
+  type AuthenticatorLists,
+  type SessionLists,
+  type TenantLists,
+  type UserLists,
+  withLists,
+} from "./lists.js"
 import { type Layer, layered } from "./transport/layer.js"
 import { type ConnectionOptions, defaultTimeoutMs } from "./transport/options.js"
 import { deadline, retry } from "./transport/retry.js"
 
 /**
- * A client of the service with one connection: the adapter, and typed clients of the services that applications call.
+ * A client of the service with one connection: the adapter, and typed clients of all services.
  *
  * The adapter's methods throw AuthwireError and return null for what does not exist. The typed clients are those of
  * @connectrpc/connect: they take and return the messages of the schema and throw ConnectError, whose `findDetails`
  * finds ErrorInfo and BadRequest. Deadlines, headers and retries are the same for both.
  */
-export interface AuthwireClient extends ServiceClients {
+export interface AuthwireClient extends ServiceClients, AdministrationClients {
   users: ServiceClients["users"] & UserLists
   accounts: ServiceClients["accounts"] & AccountLists
   sessions: ServiceClients["sessions"] & SessionLists
   authenticators: ServiceClients["authenticators"] & AuthenticatorLists
+  audit: AdministrationClients["audit"] & AuditLists
+  apiKeys: AdministrationClients["apiKeys"] & ApiKeyLists
+  tenants: AdministrationClients["tenants"] & TenantLists
+  /** The events of the tenant. */
+  events: EventsClient
   /** The adapter of Auth.js. */
   adapter: AuthwireAdapterMethods
   /** For Auth.js's `jwt` option. */
@@ -46,27 +62,28 @@ export interface AuthwireClient extends ServiceClients {
 
 /** How the calls of a client reach the service. */
 export interface Connection {
-  /** Carries the calls: a pipeline, `fetch` or the transport of the application. */
+  /** Carries the calls, with the headers of the connection: a pipeline, `fetch` or the transport of the application. */
   transport: Transport
   /** The address of the service, for error messages. */
   address: string
   /** The steps that not every connection has. */
   sessionCache?: Layer | undefined
   traced?: Layer | undefined
-  headers?: Layer | undefined
 }
 
 /** Creates a client over a connection. */
 export function clientOver(connection: Connection, options: ConnectionOptions & AdapterOptions & JwtOptions) {
   const calls = callsOver(connection, options)
   const clients = clientsOver(calls)
+  const administration = administrationOver(calls)
   const tokens = createClient(TokenService, calls)
   return {
     adapter: createAdapter(clients, connection.address, options),
     jwt: createRemoteJwt(tokens, connection.address, options),
     tokens,
     introspection: createClient(IntrospectionService, calls),
-    ...withLists(clients),
+    events: eventsOver(calls, connection.address),
+    ...withLists({ ...clients, ...administration }),
   }
 }
 
@@ -85,7 +102,7 @@ export function remoteJwtOver(connection: Connection, options: ConnectionOptions
 
 /** Returns the transport of a client's calls. Every call passes these steps from top to bottom, and its answer from bottom to top. */
 function callsOver(connection: Connection, { timeoutMs = defaultTimeoutMs }: ConnectionOptions): Transport {
-  const { sessionCache, traced, headers, transport } = connection
+  const { sessionCache, traced, transport } = connection
   return layered(
     [
       // The timeout of the whole call, including its retry.
@@ -98,9 +115,8 @@ function callsOver(connection: Connection, { timeoutMs = defaultTimeoutMs }: Con
       sessionCache,
       // The span of the call, if the application has an OpenTelemetry SDK.
       traced,
-      // The API key and the other headers of the connection. A pipeline sends them once for each stream.
-      headers,
     ],
+    // With the API key and the other headers of the connection, which a pipeline sends once for each stream.
     // pipeline/transport.ts: a call in a pipeline, or alone over gRPC (transport/grpc.ts). In edge runtimes, transport/fetch.ts.
     transport,
   )

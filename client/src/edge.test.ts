@@ -127,6 +127,6 @@ test("@authwire/client loads the client over fetch in a runtime without sockets"
   const args = ["--conditions=edge-light", "--input-type=module", "--no-warnings", "-e", source]
   const { stdout } = await promisify(execFile)(process.execPath, args, { env: {} })
   const names =
-    "AuthwireAdapter,AuthwireError,RemoteJwt,SessionUnavailable,createAuthwireClient,isDisabled,nextAuth4Options,storeTokens,throwOutages,unavailableResponse"
+    "AuthwireAdapter,AuthwireError,EventKind,RemoteJwt,SessionUnavailable,createAuthwireClient,isDisabled,nextAuth4Options,storeTokens,throwOutages,unavailableResponse"
   expect(stdout.trim()).toBe(names)
 })

@@ -4,7 +4,8 @@ import type { AdapterOptions, JwtOptions } from "./adapter/options.js"
 import { type AuthwireClient, adapterOver, type Connection, clientOver, remoteJwtOver } from "./client.js"
 import { wrongOption } from "./errors/error.js"
 import { type FetchOptions, fetchServer, fetchTransport } from "./transport/fetch.js"
-import { connectionHeaders } from "./transport/layer.js"
+import { fetchStream } from "./transport/fetch-stream.js"
+import { withHeaders } from "./transport/layer.js"
 import { type ConnectionOptions, checkOptions, headersOf, missingOptionTransport } from "./transport/options.js"
 import { traced } from "./transport/trace.js"
 
@@ -54,11 +55,15 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
  */
 export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
   // `fetch` has no connection to close.
-  return { ...clientOver(connect(options), options), close() {} }
+  return { ...clientOver(connect(options, fetchStream), options), close() {} }
 }
 
-/** Checks the options, and connects their transport or `fetch`. */
-function connect(options: AuthwireOptions): Connection {
+/**
+ * Checks the options, and connects their transport or `fetch`.
+ *
+ * @param streams - Creates the streams over `fetch`, which only the events need.
+ */
+function connect(options: AuthwireOptions, streams?: typeof fetchStream): Connection {
   checkOptions(options)
   // Where an import of `@authwire/client` is this client, the compiler accepts the options of the gRPC client.
   const { sessionCache, tls }: AuthwireOptions & { tls?: unknown } = options
@@ -67,10 +72,11 @@ function connect(options: AuthwireOptions): Connection {
   const missing = missingOptionTransport(options)
   if (missing !== undefined) return { transport: missing, address: "" }
   const server = fetchServer(options)
+  const overFetch = () => ({ ...fetchTransport(options), ...(streams && { stream: streams(options) }) })
+  const transport = options.transport ?? overFetch()
   return {
-    transport: options.transport ?? fetchTransport(options),
+    transport: withHeaders(headersOf(options), transport),
     address: server.address,
     traced: traced("connectrpc", server),
-    headers: connectionHeaders(headersOf(options)),
   }
 }

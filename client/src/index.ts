@@ -1,14 +1,14 @@
 import type { AuthwireAdapterMethods } from "./adapter/adapter.js"
 import type { RemoteJwtMethods } from "./adapter/jwt.js"
 import type { AdapterOptions, JwtOptions } from "./adapter/options.js"
-import { type AuthwireClient, clientOver } from "./client.js"
+import { type AuthwireClient, adapterOver, type Connection, clientOver, remoteJwtOver } from "./client.js"
 import { wrongOption } from "./errors/error.js"
 import { sharedTransport } from "./pipeline/shared.js"
 import type { PipelineOptions } from "./pipeline/transport.js"
 import { cachedAdapter, caching } from "./session-cache/caching.js"
 import { sharedCache } from "./session-cache/shared.js"
 import { type GrpcTargetOptions, grpcServer } from "./transport/grpc-target.js"
-import { connectionHeaders } from "./transport/layer.js"
+import { withHeaders } from "./transport/layer.js"
 import { type ConnectionOptions, checkOptions, headersOf, missingOptionTransport } from "./transport/options.js"
 import { traced } from "./transport/trace.js"
 
@@ -44,7 +44,8 @@ export interface AuthwireOptions
  * ```
  */
 export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethods {
-  return createAuthwireClient(options).adapter
+  const connection = connect(options)
+  return connection.cached(adapterOver(connection, options))
 }
 
 /**
@@ -59,7 +60,7 @@ export function AuthwireAdapter(options: AuthwireOptions): AuthwireAdapterMethod
  * ```
  */
 export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
-  return createAuthwireClient(options).jwt
+  return remoteJwtOver(connect(options), options)
 }
 
 /**
@@ -76,26 +77,40 @@ export function RemoteJwt(options: AuthwireOptions): RemoteJwtMethods {
  * ```
  */
 export function createAuthwireClient(options: AuthwireOptions): AuthwireClient {
+  const connection = connect(options)
+  const client = clientOver(connection, options)
+  return { ...client, adapter: connection.cached(client.adapter), close: connection.close }
+}
+
+interface NodeConnection extends Connection {
+  /** Adds the session cache to an adapter, if the options ask for it. */
+  cached(adapter: AuthwireAdapterMethods): AuthwireAdapterMethods
+  close(): void
+}
+
+/** Checks the options, and connects their transport or a pipeline. */
+function connect(options: AuthwireOptions): NodeConnection {
   checkOptions(options)
+  const without = { cached: (adapter: AuthwireAdapterMethods) => adapter, close() {} }
   const missing = missingOptionTransport(options)
-  if (missing !== undefined) return { ...clientOver({ transport: missing, address: "" }, options), close() {} }
+  if (missing !== undefined) return { ...without, transport: missing, address: "" }
   const { url, tls, connections, sessions, sessionCache, transport } = options
   const server = grpcServer(options)
-  const common = { address: server.address, traced: traced("grpc", server) }
+  const common = { ...without, address: server.address, traced: traced("grpc", server) }
   const header = headersOf(options)
   if (transport) {
     for (const [name, value] of Object.entries({ tls, connections, sessionCache }))
       if (value !== undefined) throw wrongOption(name, "must not be combined with the option transport")
-    return { ...clientOver({ ...common, transport, headers: connectionHeaders(header) }, options), close() {} }
+    return { ...common, transport: withHeaders(header, transport) }
   }
   const pipelines = sharedTransport({ url, tls, connections, header })
-  if (sessionCache === undefined)
-    return { ...clientOver({ ...common, transport: pipelines }, options), close: pipelines.close }
+  if (sessionCache === undefined) return { ...common, transport: pipelines, close: pipelines.close }
   const cache = sharedCache({ url, tls, header, options: sessionCache })
-  const client = clientOver({ ...common, transport: pipelines, sessionCache: caching(cache) }, options)
   return {
-    ...client,
-    adapter: cachedAdapter(client.adapter, cache, sessions),
+    ...common,
+    transport: pipelines,
+    sessionCache: caching(cache),
+    cached: (adapter) => cachedAdapter(adapter, cache, sessions),
     close() {
       cache.leave()
       pipelines.close()

@@ -1,20 +1,30 @@
 import type {
   Account,
+  ApiKey,
+  AuditEntry,
   Authenticator,
   ListAccountsByUserRequestSchema,
   ListAccountsByUserResponse,
+  ListApiKeysRequestSchema,
+  ListApiKeysResponse,
+  ListAuditEntriesRequestSchema,
+  ListAuditEntriesResponse,
   ListAuthenticatorsRequestSchema,
   ListAuthenticatorsResponse,
   ListSessionsRequestSchema,
   ListSessionsResponse,
+  ListTenantsRequestSchema,
+  ListTenantsResponse,
   ListUsersRequestSchema,
   ListUsersResponse,
   Session,
+  Tenant,
   User,
 } from "@authwire/proto/slim"
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf"
 import type { CallOptions } from "@connectrpc/connect"
 import type { ServiceClients } from "./adapter/adapter.js"
+import type { AdministrationClients } from "./administration.js"
 
 /**
  * A list of records that the service returns in pages. Iterating it yields the items of all pages. Each page is
@@ -72,8 +82,35 @@ export interface AuthenticatorLists {
   list: Lister<typeof ListAuthenticatorsRequestSchema, Authenticator, ListAuthenticatorsResponse>
 }
 
-/** Adds the list methods to the clients of users, accounts, sessions and authenticators. */
-export function withLists({ users, accounts, sessions, authenticators, ...others }: ServiceClients) {
+/** The list methods of the client of the audit. */
+export interface AuditLists {
+  /**
+   * Lists who has called which method that writes, the newest first, of this tenant. Only one of the filters `userId`, `keyId`
+   * and `method` can be given, as `filter: { case, value }`, each with `since` and `before`.
+   *
+   * @example
+   * ```ts
+   * for await (const entry of authwire.audit.list({ filter: { case: "userId", value: id } })) console.log(entry.method)
+   * ```
+   */
+  list: Lister<typeof ListAuditEntriesRequestSchema, AuditEntry, ListAuditEntriesResponse>
+}
+
+/** The list methods of the client of API keys. */
+export interface ApiKeyLists {
+  /** Lists the keys of the tenant without their secrets, in the byte order of their ids, also those that are expired or revoked. */
+  list: Lister<typeof ListApiKeysRequestSchema, ApiKey, ListApiKeysResponse>
+}
+
+/** The list methods of the client of tenants. */
+export interface TenantLists {
+  /** Lists all tenants in the byte order of their names. */
+  list: Lister<typeof ListTenantsRequestSchema, Tenant, ListTenantsResponse>
+}
+
+/** Adds the list methods to the clients whose services have lists. */
+export function withLists(clients: ServiceClients & AdministrationClients) {
+  const { users, accounts, sessions, authenticators, audit, apiKeys, tenants, ...others } = clients
   const userLists: UserLists = {
     list: listing(users.listUsers, (page) => page.users),
     async getMany(ids, options) {
@@ -91,12 +128,18 @@ export function withLists({ users, accounts, sessions, authenticators, ...others
   const authenticatorLists: AuthenticatorLists = {
     list: listing(authenticators.listAuthenticators, (page) => page.authenticators),
   }
+  const auditLists: AuditLists = { list: listing(audit.listAuditEntries, (page) => page.entries) }
+  const apiKeyLists: ApiKeyLists = { list: listing(apiKeys.listApiKeys, (page) => page.apiKeys) }
+  const tenantLists: TenantLists = { list: listing(tenants.listTenants, (page) => page.tenants) }
   return {
     ...others,
     users: { ...users, ...userLists },
     accounts: { ...accounts, ...accountLists },
     sessions: { ...sessions, ...sessionLists },
     authenticators: { ...authenticators, ...authenticatorLists },
+    audit: { ...audit, ...auditLists },
+    apiKeys: { ...apiKeys, ...apiKeyLists },
+    tenants: { ...tenants, ...tenantLists },
   }
 }
 

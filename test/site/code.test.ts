@@ -50,7 +50,7 @@ const programs: readonly [page: string, block: number, before: string][] = [
   [
     "docs/events.md",
     0,
-    'const apiKey = ""\nlet startCursor: string | undefined\nconst [forget, keep] = [async () => {}, async () => process.exit()]\n',
+    "const apiKey = undefined\nlet startCursor: string | undefined\nconst { signal } = new AbortController()\nconst [forget, keep] = [async () => {}, async () => process.exit()]\n",
   ],
   [
     "docs/introspection.md",

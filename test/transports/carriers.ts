@@ -7,6 +7,7 @@ import { createConnectTransport } from "@connectrpc/connect-node"
 import { createGrpcWebTransport } from "@connectrpc/connect-web"
 import { pipelineTransport } from "../../client/src/pipeline/transport.js"
 import { fetchTransport } from "../../client/src/transport/fetch.js"
+import { fetchStream } from "../../client/src/transport/fetch-stream.js"
 
 type Options = Omit<ConnectionOptions, "url" | "transport">
 type Addresses = Pick<ServerProcess, "grpcUrl" | "httpUrl">
@@ -20,7 +21,6 @@ export interface Carrier {
   readonly ownWay: "grpc" | "http"
   /** Whether the calls are gRPC calls, with the rules of gRPC for headers. */
   readonly isGrpc: boolean
-  readonly hasStreams: boolean
   connect(server: Addresses, options?: Options): AuthwireClient
   /** The transport without a client. */
   transport(server: Addresses): Transport & { close?(): void }
@@ -35,8 +35,10 @@ export const carriers: readonly Carrier[] = [
   unary,
   grpc("unary gRPC, through the HTTP listener", "http", "httpUrl"),
   {
-    ...overHttp("Connect over fetch", ({ httpUrl }) => fetchTransport({ url: httpUrl })),
-    hasStreams: false,
+    ...overHttp("Connect over fetch", ({ httpUrl: url }) => ({
+      ...fetchTransport({ url }),
+      stream: fetchStream({ url }),
+    })),
     connect: ({ httpUrl }, options) => createEdgeClient({ ...options, url: httpUrl }),
   },
   overHttp("Connect over HTTP/1.1", ({ httpUrl }) =>
@@ -51,7 +53,6 @@ function pipeline(name: string, ownWay: "grpc" | "http", address: keyof Addresse
     way: "pipeline",
     ownWay,
     isGrpc: true,
-    hasStreams: false,
     connect: (server, options) => createAuthwireClient({ ...options, url: server[address] }),
     transport: (server) => pipelineTransport({ url: server[address] }),
   }
@@ -63,7 +64,6 @@ function grpc(name: string, way: "grpc" | "http", address: keyof Addresses): Car
     way: way,
     ownWay: way,
     isGrpc: true,
-    hasStreams: false,
     connect(server, options) {
       const transport = grpcTransport({ url: server[address] })
       return { ...createAuthwireClient({ ...options, url: server[address], transport }), close: transport.close }
@@ -78,7 +78,6 @@ function overHttp(name: string, transport: Carrier["transport"]): Carrier {
     way: "http",
     ownWay: "http",
     isGrpc: false,
-    hasStreams: true,
     connect: (server, options) =>
       createAuthwireClient({ ...options, url: server.httpUrl, transport: transport(server) }),
     transport,

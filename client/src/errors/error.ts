@@ -178,6 +178,11 @@ export function retryAfterMs(error: ConnectError): number | undefined {
   return info?.retryDelay && durationMs(info.retryDelay)
 }
 
+/** Returns whether the service itself reported the error, not a proxy or the client. */
+export function isFromService(error: ConnectError): boolean {
+  return errorInfo(error) !== undefined
+}
+
 function errorInfo(error: ConnectError) {
   return error.findDetails(ErrorInfoSchema).find((info) => info.domain === domain)
 }

@@ -1,6 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect"
 import type { GrpcTransport } from "../transport/grpc.js"
-import { noStreams } from "../transport/layer.js"
 import { shared } from "../transport/shared.js"
 import { type PipelineTransportOptions, pipelineTarget, pipelineTransport } from "./transport.js"
 
@@ -37,7 +36,7 @@ export function sharedTransport(options: SharedTransportOptions): GrpcTransport 
         return Promise.reject(error)
       }
     },
-    stream: noStreams,
+    stream: async (...call) => opened().stream(...call),
     close: pipelines.leave,
   }
 }

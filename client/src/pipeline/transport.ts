@@ -12,7 +12,7 @@ import {
   grpcTarget,
 } from "../transport/grpc-target.js"
 import { toMetadata } from "../transport/grpc-wire.js"
-import { connectionHeaders, layered, noStreams } from "../transport/layer.js"
+import { withHeaders } from "../transport/layer.js"
 import { cancelled } from "../transport/message.js"
 import { PipelinedCall } from "./call.js"
 import { endpointsOf, type Resolve, systemResolve } from "./endpoints.js"
@@ -43,7 +43,7 @@ export interface PipelineTransportOptions extends GrpcTargetOptions, PipelineOpt
 
 /** A transport that carries calls in pipelines. */
 export interface PipelineTransport extends GrpcTransport {
-  /** Whether no pipeline is open because there was no call for a while. */
+  /** Whether no stream is open, and no pipeline because there was no call for a while. */
   readonly isIdle: boolean
 }
 
@@ -71,8 +71,9 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
   // The header names a call, so that it is not sent as one of the stream.
   const requestId = header.get("x-request-id")
   const common = requestId === null ? {} : { "x-request-id": requestId }
+  // For streams, too.
   const unary = grpcTransportOf(options)
-  const alone = layered([connectionHeaders(header)], unary)
+  const alone = withHeaders(header, unary)
   let closed = false
 
   const { address } = grpcServer(options)
@@ -116,9 +117,9 @@ export function pipelineTransport(options: PipelineTransportOptions): PipelineTr
         return Promise.reject(error)
       }
     },
-    stream: noStreams,
+    stream: alone.stream,
     get isIdle() {
-      return pool.isIdle
+      return pool.isIdle && !unary.hasStreams
     },
     close() {
       closed = true

@@ -1,4 +1,4 @@
-import { create, type DescMessage, type DescMethodUnary } from "@bufbuild/protobuf"
+import { create, type DescMessage, type DescMethod, type DescMethodUnary } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
 import { createMethodUrl } from "@connectrpc/connect/protocol"
 import { errorFromJsonBytes, requestHeader, trailerDemux, validateResponse } from "@connectrpc/connect/protocol-connect"
@@ -31,12 +31,43 @@ export interface FetchOptions {
  * another network API. The transport of `@connectrpc/connect-web` is not used, because its support for JSON would be a
  * quarter of the adapter's bundle, and because it reports an expired deadline as a cancellation in workerd.
  *
- * Supports unary methods only: a streaming method fails with UNIMPLEMENTED.
+ * Supports unary methods only, see fetchStream: a streaming method fails with UNIMPLEMENTED.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
 export function fetchTransport(options: FetchOptions): Transport {
-  const { url, fetch } = options
+  const { send, failureOf } = fetchSender(options)
+
+  return {
+    async unary(method, signal, timeoutMs, header, input) {
+      if (signal?.aborted) throw cancelled(signal)
+      const limitMs = timeoutMs !== undefined && timeoutMs > 0 ? timeoutMs : undefined
+      const headers = requestHeader("unary", true, limitMs && Math.min(Math.ceil(limitMs), maxHeaderMs), header, false)
+      const body = serialize(method.input, create(method.input, input))
+      const ending = endOf(signal, limitMs)
+      try {
+        const answer = (async () => readAnswer(method, await send(method, headers, body, ending.signal)))()
+        // A call ends in time even if the option `fetch` ignores the signal.
+        return await Promise.race([answer, rejectionAt(ending.signal)])
+      } catch (error) {
+        // Cancels the rest of the response, which is not read.
+        ending.abort(error)
+        // The error of an aborted `fetch` has no status, and does not always tell why it was aborted.
+        throw ending.reason ?? failureOf(error)
+      } finally {
+        ending.settle()
+      }
+    },
+    stream: noStreams,
+  }
+}
+
+/**
+ * Returns the function that sends the requests, and the one that converts what it and the reading of a response throw.
+ *
+ * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
+ */
+export function fetchSender({ url, fetch }: FetchOptions) {
   const baseUrl = parseHttpUrl(url, schemes)
   const security = { secure: baseUrl.protocol === "https:", hasCertificate: false, advice: fetchAdvice }
   if (fetch !== undefined && typeof fetch !== "function") throw wrongOption("fetch", "must be a function")
@@ -45,32 +76,17 @@ export function fetchTransport(options: FetchOptions): Transport {
   const fixed: RequestInit = { method: "POST", redirect: "manual", ...(cacheMode && { cache: cacheMode }) }
 
   return {
-    async unary(method, signal, timeoutMs, header, input) {
-      if (signal?.aborted) throw cancelled(signal)
-      const limitMs = timeoutMs !== undefined && timeoutMs > 0 ? timeoutMs : undefined
-      const headers = requestHeader("unary", true, limitMs && Math.min(Math.ceil(limitMs), maxHeaderMs), header, false)
+    send(method: DescMethod, headers: Headers, body: Uint8Array<ArrayBuffer>, signal: AbortSignal): Promise<Response> {
       headers.set("x-authwire-nonce", nonce())
-      const body = serialize(method.input, create(method.input, input))
-      const ending = endOf(signal, limitMs)
-      try {
-        const request = { ...fixed, headers, body, signal: ending.signal }
-        const answer = (async () =>
-          readAnswer(method, await (fetch ?? globalThis.fetch)(createMethodUrl(baseUrl, method), request)))()
-        // A call ends in time even if the option `fetch` ignores the signal.
-        return await Promise.race([answer, rejectionAt(ending.signal)])
-      } catch (error) {
-        // Cancels the rest of the response, which is not read.
-        ending.abort(error)
-        // The error of an aborted `fetch` has no status, and does not always tell why it was aborted.
-        if (ending.reason !== undefined) throw ending.reason
-        if (error instanceof ConnectError) throw error
-        const unavailable = new ConnectError(networkMessage(error), Code.Unavailable, undefined, undefined, error)
-        throw explainTls(unavailable, security)
-      } finally {
-        ending.settle()
-      }
+      return (fetch ?? globalThis.fetch)(createMethodUrl(baseUrl, method), { ...fixed, headers, body, signal })
     },
-    stream: noStreams,
+    failureOf(error: unknown): ConnectError {
+      if (error instanceof ConnectError) return error
+      return explainTls(
+        new ConnectError(networkMessage(error), Code.Unavailable, undefined, undefined, error),
+        security,
+      )
+    },
   }
 }
 
@@ -100,12 +116,12 @@ export function fetchServer({ url }: FetchOptions): ServerAddress {
 const schemes = "http:// or https://"
 
 /** Returns a promise that is rejected when a signal aborts. */
-function rejectionAt(signal: AbortSignal): Promise<never> {
+export function rejectionAt(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)))
 }
 
 /** Watches for the early end of a call, by cancellation or by its deadline. */
-function endOf(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
+export function endOf(signal: AbortSignal | undefined, timeoutMs: number | undefined) {
   const controller = new AbortController()
   const abort = (reason: unknown) => controller.abort(reason)
   const ending = { signal: controller.signal, reason: undefined as ConnectError | undefined, abort, settle }

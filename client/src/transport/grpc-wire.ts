@@ -1,6 +1,12 @@
 import { type Status, StatusSchema } from "@authwire/proto/rpc/status"
-import { type DescMessage, type DescMethodUnary, fromBinary, type MessageShape } from "@bufbuild/protobuf"
-import { Code, ConnectError, type UnaryResponse } from "@connectrpc/connect"
+import {
+  type DescMessage,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageShape,
+} from "@bufbuild/protobuf"
+import { Code, ConnectError, type StreamResponse, type UnaryResponse } from "@connectrpc/connect"
 import { Metadata, type ServiceError } from "@grpc/grpc-js"
 
 /** The serializer and deserializer for grpc-js: messages pass it as bytes. */
@@ -11,14 +17,40 @@ export function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
+/** The metadata of a call that has been received so far. */
+export interface ReceivedMetadata {
+  readonly header?: Metadata
+  readonly trailer?: Metadata
+}
+
 /** Creates a response whose headers are converted when they are read, because hardly any caller reads them. */
 export function unaryResponse<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   message: MessageShape<O>,
-  received: { readonly header?: Metadata; readonly trailer?: Metadata } = {},
+  received: ReceivedMetadata = {},
 ): UnaryResponse<I, O> {
   return {
     stream: false,
+    service: method.parent,
+    method,
+    message,
+    get header() {
+      return toHeaders(received.header)
+    },
+    get trailer() {
+      return toHeaders(received.trailer)
+    },
+  }
+}
+
+/** Does the same for a stream. Its header is received with the first message. */
+export function streamResponse<I extends DescMessage, O extends DescMessage>(
+  method: DescMethodStreaming<I, O>,
+  message: AsyncIterable<MessageShape<O>>,
+  received: ReceivedMetadata,
+): StreamResponse<I, O> {
+  return {
+    stream: true,
     service: method.parent,
     method,
     message,

@@ -4,10 +4,12 @@ import { Code, ConnectError, type Transport } from "@connectrpc/connect"
 import { type CallOptions, connectivityState, type Metadata } from "@grpc/grpc-js"
 import { explainTls, type Security } from "../errors/tls-error.js"
 import { answerMs, CheckedClient, unanswered } from "./checked-client.js"
+import { openGrpcStream } from "./grpc-stream.js"
 import { channelOptions, type GrpcTargetOptions, grpcTarget } from "./grpc-target.js"
 import { identity, toBuffer, toConnectError, toMetadata, unaryResponse } from "./grpc-wire.js"
 import { noStreams } from "./layer.js"
 import { cancelled, serialize } from "./message.js"
+import { onlyMessage } from "./stream-request.js"
 import { watchSuspension } from "./suspension.js"
 
 /** The longest timeout of a call, in milliseconds: that of a Node timer, in whole seconds. */
@@ -24,7 +26,7 @@ export interface GrpcTransport extends Transport {
  * by itself, and does not keep the process alive while no call is in progress. Create it once and reuse it, because its
  * connection is not shared as that of AuthwireAdapter is.
  *
- * Supports unary methods only: a streaming method fails with UNIMPLEMENTED.
+ * Supports unary methods and server streams: another streaming method fails with UNIMPLEMENTED.
  *
  * @throws AuthwireError with INVALID_ARGUMENT if an option is invalid.
  */
@@ -33,11 +35,14 @@ export function grpcTransport(options: GrpcTargetOptions): GrpcTransport {
 }
 
 /** The same with a pause between two checks of the connection, in milliseconds. */
-export function grpcTransportOf(options: GrpcTargetOptions & { checkMs?: number | undefined }): GrpcTransport {
+export function grpcTransportOf(
+  options: GrpcTargetOptions & { checkMs?: number | undefined },
+): GrpcTransport & { readonly hasStreams: boolean } {
   const { checkMs } = options
   const { target, credentials, settings, security } = grpcTarget(options)
   let connection: Connection | undefined
   let closed = false
+  let streams = 0
   const suspension = watchSuspension(() => {
     // Only an established connection can have been lost during the suspension. Calls may wait for one that is being
     // established.
@@ -77,17 +82,39 @@ export function grpcTransportOf(options: GrpcTargetOptions & { checkMs?: number 
       const metadata = toMetadata(header)
       // Serialized before the call, because grpc-js would report a message that violates the schema as INTERNAL.
       const bytes = toBuffer(serialize(method.input, create(method.input, input)))
-      const callOptions =
-        timeoutMs !== undefined && timeoutMs > 0 ? { deadline: Date.now() + Math.min(timeoutMs, maxTimeoutMs) } : {}
-      return request(connected(), security, method, bytes, metadata, callOptions, signal)
+      return request(connected(), security, method, bytes, metadata, endingAfter(timeoutMs), signal)
     },
-    stream: noStreams,
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
+      if (method.methodKind !== "server_streaming")
+        return noStreams(method, signal, timeoutMs, header, input, contextValues)
+      const metadata = toMetadata(header)
+      const bytes = toBuffer(serialize(method.input, create(method.input, await onlyMessage(input))))
+      if (signal?.aborted) throw cancelled(signal)
+      const { client, calls } = connected()
+      const active: ActiveCall = { lose: () => stream.lose(unanswered()) }
+      const over = () => {
+        if (calls.delete(active)) streams--
+      }
+      const callOptions = endingAfter(timeoutMs)
+      const stream = openGrpcStream(method, { client, security, bytes, metadata, callOptions, signal, over })
+      calls.add(active)
+      streams++
+      return stream.response
+    },
+    get hasStreams() {
+      return streams > 0
+    },
     close() {
       closed = true
       suspension.stop()
       disconnect()
     },
   }
+}
+
+/** Returns the option for a call that ends after a time in milliseconds. As everywhere in Connect, zero or less means none. */
+function endingAfter(timeoutMs: number | undefined): CallOptions {
+  return timeoutMs !== undefined && timeoutMs > 0 ? { deadline: Date.now() + Math.min(timeoutMs, maxTimeoutMs) } : {}
 }
 
 /** A client and its calls. */

@@ -7,8 +7,8 @@ export type Unary = Transport["unary"]
 export type Layer = (next: Unary) => Unary
 
 /**
- * Creates a transport whose calls pass these layers in order, and then the given transport. A layer that is undefined is
- * left out. Streams are passed to the given transport as they are, because no method of the typed clients has one.
+ * Creates a transport whose unary calls pass these layers in order, and then the given transport. A layer that is undefined
+ * is left out. Streams are passed to the given transport as they are: they have no deadline, and their caller opens them again.
  */
 export function layered(layers: readonly (Layer | undefined)[], transport: Transport): Transport {
   const last: Unary = (...call) => transport.unary(...call)
@@ -24,11 +24,15 @@ export const noStreams: Transport["stream"] = async ({ name }) => {
   )
 }
 
-/** Adds the headers of the connection to every call. Headers of the call replace them. */
-export function connectionHeaders(connection: Headers): Layer {
-  return (next) =>
-    (method, signal, timeoutMs, header, ...rest) =>
-      next(method, signal, timeoutMs, header === undefined ? connection : merged(connection, header), ...rest)
+/** Returns the transport, with the headers of the connection on every call. Headers of the call replace them. */
+export function withHeaders(connection: Headers, transport: Transport): Transport {
+  const whole = (header: HeadersInit | undefined) => (header === undefined ? connection : merged(connection, header))
+  return {
+    unary: (method, signal, timeoutMs, header, ...rest) =>
+      transport.unary(method, signal, timeoutMs, whole(header), ...rest),
+    stream: (method, signal, timeoutMs, header, ...rest) =>
+      transport.stream(method, signal, timeoutMs, whole(header), ...rest),
+  }
 }
 
 /** Returns the headers of both. A header of `more` replaces that of `header`. */

@@ -4,6 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect"
 import { retryAfterMs } from "../errors/error.js"
 import { type Layer, merged } from "./layer.js"
 import { cancelled } from "./message.js"
+import { pause } from "./pause.js"
 
 /** The bounds of the random pause before the second try, in milliseconds. */
 const minPauseMs = 50
@@ -77,18 +78,4 @@ function pauseAfter(error: unknown): number | undefined {
   if (error.code !== Code.ResourceExhausted) return undefined
   const afterMs = retryAfterMs(error)
   return afterMs === undefined ? undefined : Math.max(afterMs, minPauseMs) * (1 + Math.random() * spread)
-}
-
-/** Waits. Returns early when the signal aborts. */
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timeout)
-      signal?.removeEventListener("abort", done)
-      resolve()
-    }
-    const timeout = setTimeout(done, ms)
-    signal?.addEventListener("abort", done)
-    if (signal?.aborted) done()
-  })
 }

@@ -28,8 +28,8 @@ const pageSize = 200
 const defaultCheckpointMs = 5_000
 
 /**
- * Yields the events of the caller's tenant in their order, without an end, and checkpoints: at first, and whenever
- * there was no event for a while. It reads the table up to the position of the feed, and takes later events from the
+ * Yields the events of the caller's tenant in their order, without an end, and checkpoints: at first, whenever there was no
+ * event for a while, and for a page of the table without a wanted event. It reads the table up to the position of the feed, and takes later events from the
  * feed. Throws CURSOR_EXPIRED when events after the current position have been deleted, and what the store throws.
  */
 export async function* watch(
@@ -101,6 +101,8 @@ export async function* watch(
         }
         const isAll = page.length < pageSize || (page.at(-1)?.sequence ?? 0) > upTo
         if (isAll) after = Math.max(after, upTo)
+        // Otherwise a watcher of a rare kind could not tell a long history from a lost connection, and would begin it again.
+        else if (!page.some(isWanted)) yield at(after)
       }
       signal.throwIfAborted()
       if (isLost) throw cursorExpired()
