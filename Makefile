@@ -67,6 +67,7 @@ soak: build bench-install ## test for memory leaks: ten minutes of load and 100,
 
 flood: build bench-install ## test with 20 times the sustainable load for a minute; ARGS="--seconds 5 --dry"
 	node bench/flood.ts $(ARGS)
+	node bench/first-chunks.ts $(ARGS)
 
 # Attacks whose outcome is not a time: on the shares of tenants, the clock, events that nobody reads, gateways, names of other hosts,
 # broken text and rows, sealed values, and the readiness.

@@ -7,15 +7,14 @@
 // The service's memory is limited to `--memory` MiB, as in the Helm chart, if this process may create a cgroup. Node
 // then limits its heap accordingly. With 0 there is no limit.
 
-import { setTimeout as delay } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { staticKey } from "@authwire/test-support/processes/server.js"
 import { openMysqlServer } from "./data/mysql-server.ts"
 import { readFacts } from "./facts.ts"
 import { startChild } from "./load/child.ts"
-import { cpuSeconds, residentBytes } from "./load/cpu.ts"
+import { effectsOf } from "./load/effects.ts"
 import { memoryGroup } from "./load/memory-group.ts"
-import { type Probe, seen, type Way, watched, ways } from "./load/probes.ts"
+import { type Way, ways } from "./load/probes.ts"
 import type { FloodRequest, Sent } from "./load/sides/flood-side.ts"
 import { startSide } from "./load/sides/start-side.ts"
 import { floodReport } from "./report/flood.ts"
@@ -39,8 +38,6 @@ const [seconds, times, users] = [Number(values.seconds), Number(values.times), N
  * The shares of the ways in which calls are offered. Most use the pipeline, as an attacker who knows the schema would.
  */
 const shares: Record<Way, number> = { pipeline: 0.9, unary: 0.05, connect: 0.05 }
-const quietMs = 20_000
-const afterMs = 5_000
 const senders = 2
 const [known, unknown] = [staticKey(["all"]), staticKey(["all"])]
 const env = { AUTHWIRE_API_KEYS: JSON.stringify([...JSON.parse(apiKeyEntry), known.entry]) }
@@ -79,42 +76,24 @@ async function sustainableCalls({ endpoints }: ServerProcess): Promise<number> {
   return Math.round(throughput)
 }
 
-async function flood({ pid, endpoints }: ServerProcess, key: string, offered: number): Promise<FloodFigure> {
-  const { grpcUrl = "", httpUrl = "" } = endpoints
-  const args = [grpcUrl, httpUrl, String(users)]
+async function flood(server: ServerProcess, key: string, offered: number): Promise<FloodFigure> {
+  const { grpcUrl = "", httpUrl = "" } = server.endpoints
+  const args = [grpcUrl, httpUrl, String(users), key]
   const sides = await Promise.all(
-    Array.from({ length: senders }, () => startChild("flood-side.ts", [...args, key], { nice: 10 })),
+    Array.from({ length: senders }, () => startChild("flood-side.ts", args, { nice: 10 })),
   )
-  // Keeps the watcher's garbage collections short. Beside the senders they took 40 ms, which would count as the
-  // service's time.
-  const watcher = await startChild("probe-side.ts", args, { nodeArgs: ["--max-semi-space-size=1"] })
-  // Discards the results of the start-up phase.
-  await delay(1_000)
-  await watcher.ask({})
-  await delay(quietMs)
-  const quiet = (await watcher.ask({})) as Probe[]
-
   const perSecond = recordOf((way) => Math.round((offered * shares[way]) / senders))
-  const quietBytes = residentBytes(pid) ?? 0
-  let mostBytes = quietBytes
-  const look = setInterval(() => {
-    mostBytes = Math.max(mostBytes, residentBytes(pid) ?? 0)
-  }, 250)
-  const begun = performance.now()
-  const cpuBefore = cpuSeconds(pid) ?? 0
   const request: FloodRequest = { perSecond, ms: seconds * 1000 }
-  const parts = (await Promise.all(sides.map((side) => side.ask(request)))) as Record<Way, Sent>[]
-  const serverCpu = ((cpuSeconds(pid) ?? 0) - cpuBefore) / ((performance.now() - begun) / 1000)
-  const ended = performance.timeOrigin + performance.now()
-  await delay(afterMs)
-  clearInterval(look)
-  const probes = (await watcher.ask({})) as Probe[]
-  for (const child of [...sides, watcher]) await child.stop()
+  const { sent, effects } = await effectsOf(
+    server,
+    users,
+    async () => (await Promise.all(sides.map((side) => side.ask(request)))) as Record<Way, Sent>[],
+  )
+  for (const side of sides) await side.stop()
   return {
     isKeyKnown: key === known.text,
-    sent: recordOf((way) => sum(parts.map((part) => part[way]))),
-    ...{ serverCpu, quietBytes, mostBytes },
-    seen: Object.fromEntries(watched.map((what) => [what, seen(what, quiet, probes, ended)])) as FloodFigure["seen"],
+    sent: recordOf((way) => sum(sent.map((part) => part[way]))),
+    ...effects,
   }
 }
 

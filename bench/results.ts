@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import type { Facts, MachineFacts } from "./facts.ts"
-import type { Seen, Watched, Way } from "./load/probes.ts"
+import type { FloodEffects } from "./load/effects.ts"
+import type { Way } from "./load/probes.ts"
 import type { Sent } from "./load/sides/flood-side.ts"
 import type { Figure } from "./load/turns.ts"
 
@@ -47,16 +48,10 @@ export interface FloodResults {
 }
 
 /** The outcome of one flood, and its effects on an application with another key. */
-export interface FloodFigure {
+export interface FloodFigure extends FloodEffects {
   /** Whether the senders' API key is valid. */
   isKeyKnown: boolean
   sent: Record<Way, Sent>
-  /** The fraction of a core that the server used during the flood. */
-  serverCpu: number
-  /** The server's memory: before, and the maximum until five seconds after the end. */
-  quietBytes: number
-  mostBytes: number
-  seen: Record<Watched, Seen>
 }
 
 /** The results of `make attack`. */

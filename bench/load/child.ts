@@ -15,6 +15,7 @@ type Answer = { value?: unknown; error?: string }
 /** The scripts of the folder `sides` that answer with `answerParent`. */
 export const scripts = [
   "attack-side.ts",
+  "first-chunk-side.ts",
   "flood-side.ts",
   "health-side.ts",
   "probe-side.ts",
