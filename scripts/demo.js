@@ -23,15 +23,17 @@ await Promise.all([
   answers(addresses.mailboxUrl),
   answers(addresses.appUrl),
 ])
+// A passkey does not work with an IP address.
+const appUrl = addresses.appUrl.replace("127.0.0.1", "localhost")
 console.log(`
 Everything runs:
 
-  the application     ${addresses.appUrl}
+  the application     ${appUrl}
   its mails           ${addresses.mailboxUrl}
   its OIDC provider   ${addresses.issuer}
   Authwire            gRPC ${transports.grpc}, HTTP ${transports.http}
 
-Open ${addresses.appUrl} and sign in, as somebody of the demo provider or with a link by e-mail.
+Open ${appUrl} and sign in, as somebody of the demo provider or with a link by e-mail.
 Then ask Authwire who that was, after you signed in as Ada:
 
   curl http://${transports.http}/authwire.v1.UserService/GetUserByEmail \\

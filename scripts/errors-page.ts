@@ -79,11 +79,6 @@ function section({ reason, paragraphs: [when = "", action, ...rest] }: Described
       `the comment of ${reason} must be "${statusName(code)}: when it happens", and a paragraph that says what to do`,
     )
   }
-  const facts = `\`${named}\` (\`${Code[code]}\`), HTTP ${codeToHttpStatus(code)}`
   const sentence = `${text[0]?.toUpperCase()}${text.slice(1)}`
-  return `### ${reason}\n\n${facts}\n\n- When: ${indented(sentence)}\n- What to do: ${indented(action)}`
-}
-
-function indented(text: string): string {
-  return text.replaceAll("\n", "\n  ")
+  return `### ${reason}\n\n\`${named}\`. ${sentence}\n\n**What to do:** ${action}`
 }

@@ -31,14 +31,17 @@ function block({ flag, variable, orFile, default: preset, devDefault, value, com
     preset === undefined || preset === "false" ? "" : `\`${preset}\``,
     devDefault === undefined ? "" : `with \`--dev\`: \`${devDefault}\``,
   ]
+  const names = [
+    flag === undefined || placeholder === undefined ? "" : `\`--${flag} ${placeholder}\``,
+    variable === undefined ? "" : `\`${variable}\`${orFile ? ` or \`${variable}_FILE\`` : ""}`,
+  ]
   const facts = [
-    ["", flag === undefined || placeholder === undefined ? "" : `\`--${flag} ${placeholder}\``],
-    ["Variable: ", variable === undefined ? "" : `\`${variable}\`${orFile ? ` or \`${variable}_FILE\`` : ""}`],
+    ["", names.filter((text) => text !== "").join(", ")],
     ["Default: ", defaults.filter((text) => text !== "").join("; ")],
     ["Commands: ", commands.join() === "serve" ? "" : commands.join(", ")],
-  ].flatMap(([name, text]) => (text === "" ? [] : `- ${name}${text}`))
+  ].flatMap(([label, text]) => (text === "" ? [] : `${label}${text}.`))
   const text = allowed === undefined ? help : `${help} ${allowed}`
-  return [`### \`${flag === undefined ? variable : `--${flag}`}\``, text, facts.join("\n")].join("\n\n")
+  return [`### \`${flag === undefined ? variable : `--${flag}`}\``, text, facts.join(" ")].join("\n\n")
 }
 
 const section = /(?<=<!-- Migrations\. [^>]*-->\n\n)[\s\S]*?(?=\n\n<!-- End of the migrations\. -->)/

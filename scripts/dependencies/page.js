@@ -57,20 +57,12 @@ function section({ name, folder, direct, peers, needs }) {
     const others = distinct(rest.filter(({ ours }) => !ours))
     const chosen = others.filter(({ forPlatform }) => forPlatform).length
     const brings = `${others.length - chosen}${chosen > 0 ? ` + ${chosen} by platform` : ""}`
-    const all = [itself, ...others]
-    return cells(
-      `\`${one}\`${note}`,
-      reasons[name][one],
-      itself.licence ?? "none",
-      brings,
-      nativeCode(all),
-      installScripts(all),
-    )
+    return cells(`\`${one}\`${note}`, reasons[name][one], itself.licence ?? "none", brings)
   }
   return `## ${name} (${folder}/)
 
-| dependency | purpose | licence | brings | native code | install scripts |
-| --- | --- | --- | ---: | --- | --- |
+| dependency | purpose | licence | brings |
+| --- | --- | --- | ---: |
 ${[...direct.map((one) => row(one)), ...peers.map((one) => row(one, " (peer: the application has it)"))].join("\n")}`
 }
 

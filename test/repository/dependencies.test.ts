@@ -89,8 +89,8 @@ describe("page", () => {
     const rows = readFileSync(join(folder, "docs/dependencies.md"), "utf8").match(/^\| `.*/gm)
     expect(rows).toEqual([
       "| `lib` | 1 | 3 | 1 | `left`, prebuilt, by platform | `deep` |",
-      "| `left` | Pads. | MIT | 2 + 1 by platform | `left`, prebuilt, by platform | `deep` |",
-      "| `host` (peer: the application has it) | Loads it. | MIT | 0 | no | no |",
+      "| `left` | Pads. | MIT | 2 + 1 by platform |",
+      "| `host` (peer: the application has it) | Loads it. | MIT | 0 |",
     ])
   })
 

@@ -45,7 +45,7 @@ describe("the commands of docs/security.md for certificates", () => {
   withTools("an authority and the certificate of the service, and then one of a client", async () => {
     const [setUp, ask, ofClients, ...others] = commands.map(({ code }) => code)
     expect(others).toEqual([])
-    expect(await runAround(String(setUp), String(ask))).toMatch(/^authwire\.v1\.UserService$[\s\S]*^ready$/m)
+    expect(await runAround(String(setUp), String(ask))).toMatch(/^ready$[\s\S]*^authwire\.v1\.UserService$/m)
     expect(await runAround(String(ofClients), "")).toMatch(/^authwire\.v1\.UserService$/m)
   })
 })

@@ -8,20 +8,20 @@ import { run, testSecret } from "@authwire/test-support/processes/server.js"
 /** The blocks of commands of the pages that are run as they stand: the page, the number of the block in it, and what it prints. */
 export const printed: readonly [page: string, block: number, output: RegExp][] = [
   ["docs/errors.md", 0, /"code":"not_found","message":"no such user"/],
-  ["docs/extending-sessions.md", 1, /"id": "u"/],
+  ["docs/extending-sessions.md", 1, /"id":"u"/],
   ["docs/gateways.md", 0, /^awk_/],
   ["docs/introspection.md", 1, /^awk_/],
   ["docs/moving.md", 0, /0001-initial/],
   ["docs/moving.md", 1, /users/],
   ["docs/moving.md", 4, /users/],
-  ["docs/operating.md", 0, /"SERVING"[\s\S]*ready/],
+  ["docs/operating.md", 0, /ready[\s\S]*"SERVING"/],
   ["docs/operating.md", 2, /sessions/],
   ["docs/other-languages.md", 0, /^awk_/],
   ["docs/security.md", 0, /^awk_[\s\S]*\nawk_[\s\S]* backend /],
   ["docs/security.md", 4, /awk_/],
-  ["docs/start/backend.md", 1, /IntrospectionService\.Introspect[\s\S]*rpc Introspect/],
-  ["docs/start/backend.md", 2, /^\{\}/],
-  ["docs/start/backend.md", 3, /^awk_/],
+  ["docs/start/backend.md", 1, /^\{\}/],
+  ["docs/start/backend.md", 2, /^awk_/],
+  ["docs/start/backend.md", 3, /IntrospectionService\.Introspect[\s\S]*rpc Introspect/],
   ["site/index.md", 1, /^\{\}/],
 ]
 

@@ -43,17 +43,18 @@ function warnIfOpen(address: Address, tls: boolean, log: Logger): void {
 
 function examples(grpc: string | undefined, http: string | undefined): string {
   const lines = ["", "Try it, in another terminal:"]
-  if (grpc !== undefined) {
+  if (http !== undefined) {
+    const users = `http://${http}/authwire.v1.UserService`
     lines.push(
-      `  grpcurl -plaintext ${grpc} list`,
-      `  grpcurl -plaintext ${grpc} describe authwire.v1.UserService`,
-      `  grpcurl -plaintext -d '{"email": "ada@example.com", "name": "Ada"}' ${grpc} authwire.v1.UserService/CreateUser`,
+      `  curl -H 'content-type: application/json' -d '{"email": "ada@example.com", "name": "Ada"}' ${users}/CreateUser`,
+      `  curl -H 'content-type: application/json' -d '{"email": "ada@example.com"}' ${users}/GetUserByEmail`,
+      `  curl http://${http}/readyz`,
     )
   }
-  if (http !== undefined) {
+  if (grpc !== undefined) {
     lines.push(
-      `  curl -H 'content-type: application/json' -d '{"email": "ada@example.com"}' http://${http}/authwire.v1.UserService/GetUserByEmail`,
-      `  curl http://${http}/readyz`,
+      `  grpcurl -plaintext ${grpc} list       (https://github.com/fullstorydev/grpcurl)`,
+      `  grpcurl -plaintext ${grpc} describe authwire.v1.UserService`,
     )
   }
   lines.push(

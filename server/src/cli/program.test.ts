@@ -22,7 +22,7 @@ test("--help names every command", async () => {
   const text = await run("--help")
   const commands =
     "serve migrate rekey cleanup import export doctor keys tenants events users sessions policy audit console help"
-  expect([...text.matchAll(/^ {2}(?!authwire|grpcurl)([a-z]+) /gm)].map(([, name]) => name).join(" ")).toBe(commands)
+  expect([...text.matchAll(/^ {2}(?!authwire|curl)([a-z]+) /gm)].map(([, name]) => name).join(" ")).toBe(commands)
   expect(await run("--version")).toBe("authwire 1.2.3\n")
 })
 

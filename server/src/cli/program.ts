@@ -161,7 +161,7 @@ The options of a command: authwire COMMAND --help
 
 Try it:
   authwire serve --dev
-  grpcurl -plaintext 127.0.0.1:50051 list`
+  curl http://127.0.0.1:8080/readyz`
 
 /** Returns the given flags by the names of their options. */
 function flagsOf(command: CommanderCommand): Flags {
