@@ -107,8 +107,8 @@ export function runStream(
       await admit(call)
       call.signal.throwIfAborted()
       for await (const answer of stream(requests, call)) {
-        // The stream may have been aborted while it was suspended, because its key was revoked.
-        call.signal.throwIfAborted()
+        // While the stream was suspended, it may have been aborted because its key was revoked. Health tells of a shutdown.
+        if (call.identity !== undefined) call.signal.throwIfAborted()
         hasAnswered = true
         yield create(output, answer)
       }
