@@ -2,6 +2,7 @@ import { Authorization, type CheckResponse } from "@authwire/proto/envoy"
 import type { Registry } from "@bufbuild/protobuf"
 import {
   Code,
+  ConnectError,
   type ConnectRouter,
   type ContextValues,
   createConnectRouter,
@@ -37,8 +38,12 @@ import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { UnparsedJson } from "./json-faults.js"
 import { callOf, callOptions, follow, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
+import { WholeMessages } from "./whole-messages.js"
 
 const json = { "content-type": "application/json" }
+const typesOfUnaryConnect = ["application/json", "application/proto"]
+/** What Connect says of a request that ends within a message. */
+const incompleteEnvelope = "protocol error: incomplete envelope"
 const plainText = { "content-type": "text/plain; charset=utf-8" }
 
 type Handler = ConnectRouter["handlers"][number]
@@ -63,14 +68,14 @@ export interface ConnectHandler {
 
 /** Serves the methods of the router over Connect, gRPC-Web and gRPC, to Node's servers of HTTP/1.1 and HTTP/2. */
 export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
-  const { router, openMethods } = options
+  const { router, openMethods, maxMessageBytes } = options
   // A misspelt name in JSON is an error, because it may be that of a field or value that restricts the call.
   const jsonOptions = {
     ignoreUnknownFields: false,
     textDecoder: utf8,
     ...(options.registry && { registry: options.registry }),
   }
-  const connectRouter = createConnectRouter({ readMaxBytes: options.maxMessageBytes, requestGate, jsonOptions })
+  const connectRouter = createConnectRouter({ readMaxBytes: maxMessageBytes, requestGate, jsonOptions })
   route(connectRouter, router)
   const methods = new Map(router.services.flatMap((service) => service.methods.map((one) => [one.desc, one])))
   const check = methods.get(Authorization.method.check)
@@ -176,12 +181,16 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
     }
     const { usage, rejection } = usageOf(exchange, { method, openMethods, maxDeadlineMs: router.maxDeadlineMs })
     const type = request.headers["content-type"] ?? ""
-    const unparsed = type.endsWith("json") ? new UnparsedJson(type !== "application/json") : undefined
+    const hasPrefixes = !typesOfUnaryConnect.includes(type)
+    const unparsed = type.endsWith("json") ? new UnparsedJson(hasPrefixes) : undefined
     const state: HttpRequest = { method, exchange, openMethods, rejection, usage, unparsed }
     contextValues.set(requestKey, state)
     let isTooLarge = false
     const body = new RequestBody("stream" in request ? request.stream : request, usage)
-    handler({ ...asked, body: arriving(body, () => callOf(state).call, unparsed) })
+    // Connect would allocate the length that this header announces. Node checks it.
+    if (Number(asked.header.get("content-length")) <= maxMessageBytes) asked.header.delete("content-length")
+    const whole = hasPrefixes ? new WholeMessages(maxMessageBytes) : undefined
+    handler({ ...asked, body: arriving(body, () => callOf(state).call, unparsed, whole) })
       .then((answer) => {
         const foreign = { method: method.desc, requestId, unparsed, outcome: () => state.call?.outcome }
         const own = withoutForeignErrors(answer, foreign, (code, failure) => {
@@ -234,15 +243,21 @@ async function* arriving(
   body: RequestBody,
   callOf: () => Call,
   unparsed: UnparsedJson | undefined,
+  whole: WholeMessages | undefined,
 ): AsyncIterable<Uint8Array> {
   const { signal, requestId } = callOf()
   const waits = waitsUntil(signal)
   try {
     for (;;) {
       const chunk = await waits.for(body.next())
-      if (chunk === undefined) return
-      unparsed?.received(chunk)
-      yield chunk
+      if (chunk === undefined) {
+        if (whole?.isIncomplete === true) throw new ConnectError(incompleteEnvelope, Code.InvalidArgument)
+        return
+      }
+      for (const part of whole?.received(chunk) ?? [chunk]) {
+        unparsed?.received(part)
+        yield part
+      }
     }
   } catch (error) {
     throw error instanceof Failure ? connectErrorOf(error, requestId) : error
