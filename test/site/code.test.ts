@@ -42,6 +42,7 @@ const programs: readonly [page: string, block: number, before: string][] = [
     1,
     `${client}${reach}const { users } = createAuthwireClient({ url, apiKey })\nconst [id, name] = ["u", "Ada"]\n`,
   ],
+  ["docs/client.md", 2, client],
   [
     "docs/disabling-users.md",
     0,

@@ -38,7 +38,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "site/index.md": [compiled, commands],
   "docs/administration.md": [notRun("commands with what they print; test/cli/administration.test.ts runs them")],
   "docs/backup.md": [...Array(4).fill(backup), backupOfFiles, backupOfFiles, ...Array(9).fill(backup)],
-  "docs/client.md": [programs, programs],
+  "docs/client.md": [programs, programs, programs],
   "docs/clusters.md": [otherHosts, notRun("the test's own servers are no members of a cluster")],
   "docs/console.md": [notRun("the service is the reader's; test/console/console.test.ts starts a console of one")],
   "docs/deploying.md": [

@@ -49,8 +49,8 @@ export class PipelinedCall {
   readonly #end: number | undefined
   readonly #onAbort: (() => void) | undefined
   readonly #timer: NodeJS.Timeout | undefined
-  readonly #resolve: (response: UnaryResponse) => void
-  readonly #reject: (error: unknown) => void
+  #resolve!: (response: UnaryResponse) => void
+  #reject!: (error: unknown) => void
 
   /** @throws ConnectError with INVALID_ARGUMENT if the message breaks the schema. */
   constructor(options: PipelinedCallOptions) {
@@ -63,10 +63,11 @@ export class PipelinedCall {
     // Names and values are ASCII. Each pair has an overhead of about 10 bytes.
     for (const name in options.header) size += name.length + (options.header[name]?.length ?? 0) + 10
     this.size = size
-    const { promise, resolve, reject } = Promise.withResolvers<UnaryResponse>()
-    this.response = promise
-    this.#resolve = resolve
-    this.#reject = reject
+    // Not Promise.withResolvers, the only thing here that Node 20 does not have.
+    this.response = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
     if (timeoutMs !== undefined && timeoutMs > 0) {
       this.#end = performance.now() + timeoutMs
       this.#timer = setTimeout(() => this.#expire(timeoutMs), Math.min(timeoutMs, 0x7fffffff))
