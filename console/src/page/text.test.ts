@@ -1,6 +1,6 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { expect, test } from "@jest/globals"
-import { ago, device, exact, plain, plainLines, shortened } from "./text.ts"
+import { ago, counted, device, exact, nameOf, plain, plainLines, shortened } from "./text.ts"
 
 test("what turns a line around, hides a part of it or breaks it becomes visible", () => {
   expect(plain("a\u202Egnp.exe\u2066\u200B\n\0")).toBe("a⟨U+202E⟩gnp.exe⟨U+2066⟩⟨U+200B⟩⟨U+000A⟩⟨U+0000⟩")
@@ -19,6 +19,19 @@ test.each([
   [3_600_000 * 2 + 500, "in 2 hours"],
 ])("a moment %s ms away is %s", (difference, text) => {
   expect(ago(timestampFromMs(Date.now() + difference))).toBe(text)
+})
+
+test("a moment is told from another one, which moves on", () => {
+  const texts = [0, 59_000, 60_000].map((now) => ago(timestampFromMs(0), now))
+  expect(texts).toEqual(["now", "59 seconds ago", "1 minute ago"])
+})
+
+test("one is not many", () => {
+  expect([0, 1, 2n].map((value) => counted(value, "session"))).toEqual(["0 sessions", "1 session", "2 sessions"])
+})
+
+test("a user is called by name, otherwise by address, otherwise by id", () => {
+  expect([nameOf({ id: "1", name: "", email: "a@x.org" }), nameOf({ id: "1" })]).toEqual(["a@x.org", "1"])
 })
 
 test("the exact moment is in UTC", () => {
