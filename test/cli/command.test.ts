@@ -164,15 +164,19 @@ describe("authwire", () => {
     taken.close()
   })
 
-  test("--dev creates ./.authwire/, migrates, and prints commands to try", async () => {
+  test("--dev creates ./.authwire/, migrates, keeps an audit, and prints commands to try", async () => {
     const folder = await mkdtemp(join(tmpdir(), "authwire-dev-"))
     const previous = process.cwd()
     process.chdir(folder)
     try {
-      const server = await startServer({ databaseUrl: "", args: ["--dev"] })
+      const server = await startServer({ databaseUrl: "", args: ["--dev"], env: { AUTHWIRE_AUDIT_STORE: "" } })
       expect(server.output()).toMatch(/grpcurl -plaintext 127\.0\.0\.1:\d+ list/)
       expect((await fetch(`${server.httpUrl}/readyz`)).status).toBe(200)
+      const env = { AUTHWIRE_URL: server.grpcUrl }
+      await run(["users", "create", "--email=ann@example.com"], env)
+      const { stdout } = await run(["audit"], env)
       expect(await server.stop()).toBe(0)
+      expect(stdout).toMatch(/ UserService\/CreateUser +\S+ +OK\n$/)
       // No repository includes its content: a secret and a database.
       expect(await readFile(join(folder, ".authwire", ".gitignore"), "utf8")).toBe("*\n")
     } finally {

@@ -1,5 +1,7 @@
+import { spawn } from "node:child_process"
 import http2 from "node:http2"
 import net from "node:net"
+import { text } from "node:stream/consumers"
 import tls from "node:tls"
 import { createAuthwireClient } from "@authwire/client"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
@@ -63,6 +65,37 @@ describe("S-4: both transports with TLS", () => {
     const none = tls.connect({ host: "127.0.0.1", port: port("grpc"), ca: authority.cert })
     none.write("GET / HTTP/1.1\r\n\r\n")
     expect(await received(none)).toHaveLength(0)
+  })
+
+  describe("an address with an IP", () => {
+    /** Connects in a process of its own, because Node warns once in a process. Returns its output. */
+    const connect = async (url: string, options: { serverName?: string; host?: string } = {}) => {
+      const { host = "127.0.0.1", serverName } = options
+      const target = url.replace("HOST", host).replace("PORT", `${port("grpc")}`)
+      const script = `
+        const client = require("@authwire/client").createAuthwireClient(${JSON.stringify({
+          url: target,
+          tls: { ca: authority.cert, serverName },
+        })})
+        client.adapter.getUser("nobody")
+          .then((user) => console.log(user), (error) => console.log(error.message))
+          .finally(() => client.close())`
+      const child = spawn(process.execPath, ["--eval", script], { stdio: ["ignore", "pipe", "pipe"] })
+      const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+      return { stdout, stderr }
+    }
+    const found = { stdout: "null\n", stderr: "" }
+
+    test.each(["https://HOST:PORT", "dns:///HOST:PORT"])("%s: Node warns of nothing", async (url) => {
+      expect(await connect(url)).toEqual(found)
+      expect(await connect(url, { host: "localhost", serverName: "127.0.0.1" })).toEqual(found)
+    })
+
+    test("is compared with the certificate", async () => {
+      const { stdout } = await connect("https://HOST:PORT", { serverName: "127.0.0.2" })
+      expect(stdout).toContain("certificate")
+      expect((await connect("https://HOST:PORT", { serverName: "ip-address.invalid" })).stdout).toContain("certificate")
+    })
   })
 
   test("the negotiated protocol must be used", async () => {

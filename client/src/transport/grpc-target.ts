@@ -1,3 +1,5 @@
+import { isIP } from "node:net"
+import { checkServerIdentity, type PeerCertificate } from "node:tls"
 import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js"
 import { wrongOption } from "../errors/error.js"
 import { grpcAdvice, type Security } from "../errors/tls-error.js"
@@ -58,22 +60,32 @@ export interface GrpcTarget {
 
 /** Converts the options to the settings of a channel. Throws AuthwireError if an option is invalid. */
 export function grpcTarget({ url, tls }: GrpcTargetOptions): GrpcTarget {
-  const { target, secure, settings, spread } = parseUrl(url, tls !== undefined)
+  const { target, server, secure, settings, spread } = parseUrl(url, tls !== undefined)
   if (tls !== undefined && !secure) throw wrongOption("tls", "needs a url that begins with https:// or dns:///")
   const serverName = tls?.serverName
+  const certified = serverName ?? server.host
   return {
     target,
     spread,
     security: { secure, hasCertificate: tls?.cert !== undefined, advice: grpcAdvice },
-    credentials: secure ? tlsCredentials(tls ?? {}) : credentials.createInsecure(),
+    credentials: secure ? tlsCredentials(tls ?? {}, certified) : credentials.createInsecure(),
     settings: {
       ...settings,
       // grpc-js uses the proxy that the environment names for every address, also of the loopback. Without TLS the proxy
       // could read the API key and the session tokens.
       ...(!secure && { "grpc.enable_http_proxy": 0 }),
       ...(serverName && { "grpc.ssl_target_name_override": serverName, "grpc.default_authority": serverName }),
+      ...(secure && isIP(certified) > 0 && withoutServerName(serverName ?? server.address)),
     } satisfies ChannelOptions,
   }
+}
+
+/**
+ * Without an override, grpc-js names the host of the address to the server (SNI). That must not be an IP (RFC 6066), and Node warns of
+ * it. In its place goes a name that nobody has. The certificate is compared with the IP; see tlsCredentials.
+ */
+function withoutServerName(authority: string): ChannelOptions {
+  return { "grpc.ssl_target_name_override": "ip-address.invalid", "grpc.default_authority": authority }
 }
 
 /** Returns the address of the service. */
@@ -98,7 +110,8 @@ function parseUrl(url: string, hasTls: boolean) {
   return { target: `dns:${address}`, server: { ...server, address }, secure, settings: {}, spread: undefined }
 }
 
-function tlsCredentials(tls: TlsOptions): ChannelCredentials {
+/** @param certified The name or the IP that the service's certificate must have. */
+function tlsCredentials(tls: TlsOptions, certified: string): ChannelCredentials {
   const { ca, cert, key, serverName } = tls
   for (const [name, value] of Object.entries({ ca, cert, key }))
     if (value !== undefined && !(typeof value === "string" && value.includes("-----BEGIN ")))
@@ -107,10 +120,13 @@ function tlsCredentials(tls: TlsOptions): ChannelCredentials {
   if (serverName !== undefined && (typeof serverName !== "string" || serverName === ""))
     throw wrongOption("tls.serverName", "must be a host name")
   try {
-    return credentials.createSsl(pem(ca), pem(key), pem(cert))
+    const own = isIP(certified) > 0 && { checkServerIdentity: ipCheck(certified) }
+    return credentials.createSsl(pem(ca), pem(key), pem(cert), own || {})
   } catch (cause) {
     throw wrongOption("tls", "must contain valid certificates, and a key that matches cert", cause)
   }
 }
+
+const ipCheck = (ip: string) => (_name: string, certificate: PeerCertificate) => checkServerIdentity(ip, certificate)
 
 const pem = (text: string | undefined) => (text === undefined ? null : Buffer.from(text))

@@ -36,7 +36,8 @@ export const observationOptions = {
   auditStore: {
     value: choice(["log", "database"]),
     default: "log",
-    help: "Where entries of the audit are kept. log: only in the audit log. database: also in the database, where AuditService.ListAuditEntries and authwire audit read them. The entry of a write is committed with it, as one more row. Must be the same on all replicas.",
+    devDefault: "database",
+    help: "log: entries of the audit are kept in the audit log only. database: also in the database, where AuditService.ListAuditEntries and authwire audit read them. The entry of a write is committed with it, as one more row. Must be the same on all replicas.",
   },
   auditKeep: {
     value: duration("1h", "3650d"),

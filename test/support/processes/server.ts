@@ -66,6 +66,8 @@ export async function startServer(options: {
     {
       AUTHWIRE_DATABASE_URL: options.databaseUrl,
       AUTH_SECRET: testSecret,
+      // As in production, and not in the database, as with `--dev`.
+      AUTHWIRE_AUDIT_STORE: "log",
       ...(given.length > 0 && { AUTHWIRE_API_KEYS: JSON.stringify(given.map(({ entry }) => entry)) }),
       ...options.env,
     },
