@@ -32,6 +32,7 @@ export function NewestSessions() {
     <>
       <h2>Newest sessions</h2>
       {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
+      {page.answer === undefined && page.error === undefined && <p class="muted">Loading…</p>}
       {page.answer && found.length === 0 && <Nothing>There is no database session.</Nothing>}
       {found.length > 0 && (
         <>

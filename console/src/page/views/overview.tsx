@@ -72,6 +72,7 @@ function Rejected() {
     <>
       <h2>Rejected in the last day</h2>
       {page.error !== undefined && <Failed error={page.error} retry={page.reload} />}
+      {page.answer === undefined && page.error === undefined && <p class="muted">Loading…</p>}
       {page.answer && counts.size === 0 && (
         <Nothing>None, as far as the service keeps the audit (--audit-store=database).</Nothing>
       )}
