@@ -70,10 +70,12 @@ flood: build bench-install ## test with 20 times the sustainable load for a minu
 	node bench/first-chunks.ts $(ARGS)
 
 # Attacks whose outcome is not a time: on the shares of tenants, the clock, events that nobody reads, gateways, names of other hosts,
-# broken text and rows, sealed values, and the readiness.
+# broken text and rows, sealed values, the readiness, checks beside writes, guesses, ends of keys, shares of the audit, and terminals.
 isolation_tests = test/resource-limits/tenants test/clocks server/src/events/feed test/gateways/decisions test/transports/loopback-names \
   server/src/import/peer/broken-text server/src/store/sql/unreadable-rows server/src/store/sql/cipher server/src/store/sql/ping \
-  server/src/store/sql/engine/sqlite
+  server/src/store/sql/engine/sqlite server/src/store/sql/interleaved test/provider-tokens/failures test/security/unicode \
+  server/src/rpc/interceptors/rate-limit test/auth/api-key-service server/src/logging/audit-table server/src/cli/printable \
+  test/resource-limits/first-chunk
 
 attack: build ## test with unread answers, endless messages, costly lists and other attacks; ARGS="--seconds 5 --dry"
 	scripts/test $(isolation_tests)
