@@ -1,13 +1,13 @@
 import { ApiKeyService, UserService } from "@authwire/proto"
 import { createDatabase, serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
-import { command, createKey } from "@authwire/test-support/processes/keys.js"
+import { createKey } from "@authwire/test-support/processes/keys.js"
 import { startServer, staticKey } from "@authwire/test-support/processes/server.js"
 import { until } from "@authwire/test-support/until.js"
 import { timestampFromMs } from "@bufbuild/protobuf/wkt"
 import { type Client, ConnectError, createClient } from "@connectrpc/connect"
 import { createGrpcTransport } from "@connectrpc/connect-node"
-import { beforeAll, describe, expect, test } from "@jest/globals"
+import { describe, expect, test } from "@jest/globals"
 import { ask } from "./access/asking.js"
 
 describe("ApiKeyService", () => {
@@ -18,7 +18,6 @@ describe("ApiKeyService", () => {
     other: staticKey(["all", "keys:write"], { tenant: "other" }),
   }
   const authwire = useAuthwire(serviceDatabase(), { keys: Object.values(keys) })
-  beforeAll(async () => void (await command(authwire.database, "tenants", "create", "other")))
 
   const as = ({ text }: { text: string }): Client<typeof ApiKeyService> =>
     createClient(

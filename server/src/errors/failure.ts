@@ -127,6 +127,8 @@ export function invalidField(field: string, description: string, cause?: unknown
 /** Converts a thrown value to a Failure. One without a reason becomes INTERNAL, with the value as cause for the log. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
+  if (error instanceof StoreError && error.reason === "TENANT_NOT_FOUND")
+    return new Failure("API_KEY_INVALID", { cause: error, message: `${error.message}, so the API key is invalid` })
   if (error instanceof StoreError && isReason(error.reason)) {
     const violations = error.field === undefined ? [] : [{ field: error.field, description: error.message }]
     return new Failure(error.reason, { cause: error.cause ?? error, violations })
@@ -134,7 +136,7 @@ export function toFailure(error: unknown): Failure {
   return new Failure("INTERNAL", { cause: error })
 }
 
-/** The store's reasons that are not in the schema. Only a command gets them, or a caller whose new key has the id of another one. */
+/** The store's reasons that are not in the schema: a caller gets another one. */
 type CommandReason = "TENANT_NOT_FOUND" | "API_KEY_ALREADY_EXISTS"
 
 function isReason(reason: StoreErrorReason): reason is Exclude<StoreErrorReason, CommandReason> {

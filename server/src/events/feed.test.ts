@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
-import { newId, newUser, range } from "@authwire/test-support/store-contract/context.js"
+import { newUser, range } from "@authwire/test-support/store-contract/context.js"
 import type { StoreDatabase } from "@authwire/test-support/store-contract/contract.js"
 import { until } from "@authwire/test-support/until.js"
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals"
@@ -17,6 +17,8 @@ describe("the feed of events", () => {
   let store: Store
   let other: Store
   const feeds: EventFeed[] = []
+  /** Tenants without events. */
+  const further = range(20).map((n) => `further-${n}`)
   /** Long pauses, so that reads happen only on request. */
   const slow = { pollMs: 600_000 }
   const open = (options: Partial<Parameters<typeof eventFeed>[0]> = {}) => {
@@ -26,7 +28,7 @@ describe("the feed of events", () => {
   }
 
   beforeAll(async () => {
-    database = await createStoreDatabase(target)
+    database = await createStoreDatabase(target, { tenants: ["one", "two", "t", ...further] })
     store = await database.openStore({ eventsKeepMs: 86_400_000 })
     other = await database.openStore({ eventsKeepMs: 86_400_000 })
   })
@@ -37,7 +39,7 @@ describe("the feed of events", () => {
   afterAll(() => database.drop())
 
   /** Creates a subscriber that records its calls. */
-  const listener = (tenant = newId()) => {
+  const listener = (tenant = further.pop() as string) => {
     const delivered: StoredEvent[] = []
     const positions: FeedPosition[] = []
     const resets: FeedPosition[] = []
@@ -84,7 +86,7 @@ describe("the feed of events", () => {
     const feed = open(slow)
     const some = listener()
     const start = await feed.subscribe(some.subscriber).start
-    await other.users.create({ tenant: newId() }, newUser())
+    await other.users.create({ tenant: "t" }, newUser())
     await feed.flush()
     const last = some.positions.at(-1) as FeedPosition
     expect(last.sequence).toBeGreaterThan(start.sequence)

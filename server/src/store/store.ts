@@ -572,16 +572,22 @@ export interface TenantStore {
     tenant: Tenant,
     key: Omit<ApiKey, "tenant" | "created" | "revoked">,
   ): Promise<{ tenant: Tenant; key: ApiKey }>
-  /** Returns all tenants, ordered by name. */
+  /** Returns all tenants, those that are being deleted too, ordered by name. */
   list(waiter: Waiter): Promise<Tenant[]>
-  /** Returns the tenants in the byte order of their names. See Pages. */
+  /** Returns the tenants that are not being deleted in the byte order of their names. See Pages. */
   page(caller: Caller, page: PageRequest): Promise<Page<Tenant>>
   /** Returns the number of rows of the tenant in each table, without its events. */
   count(waiter: Waiter, name: string): Promise<TenantRows[]>
   /**
-   * Deletes at most `limit` rows of the tenant in one transaction: its data, then its API keys, and the tenant itself last.
-   * Returns null if nothing is left of it. Its keys must be revoked before, and unused. Its events are left to the cleanup,
-   * because the positions of other tenants depend on them.
+   * Begins the deletion of a tenant: from its return on, every call fails that would create a user or anything else of it, with
+   * TENANT_NOT_FOUND, on every replica; only what belongs to a user can still be created, as long as the user exists. Its name stays
+   * taken. Has no effect if it is being deleted already. Returns false if there is no such tenant.
+   */
+  mark(waiter: Waiter, tenant: Required<Pick<Tenant, "name" | "deleted">>): Promise<boolean>
+  /**
+   * Deletes at most `limit` rows of a marked tenant in one transaction: its data, then its API keys, and the tenant itself last, if
+   * nothing else is left. Returns null if it is gone, or was not marked. A count of 0 means that another call has got in between. Its
+   * events are left to the cleanup, because the positions of other tenants depend on them.
    */
   deleteBatch(waiter: Waiter, name: string, limit: number): Promise<TenantRows | null>
 }

@@ -412,6 +412,8 @@ export interface RepeatableRequest {
 export interface Tenant {
   name: string
   created: Date
+  /** When it was marked, if it is being deleted. */
+  deleted?: Date | undefined
 }
 
 /** A credential of callers: a secret, or the certificate of a client. */

@@ -47,7 +47,7 @@ export function hashOf(target: DatabaseTarget, text: string): string {
 }
 
 export async function openPlanned(target: DatabaseTarget): Promise<PlannedDatabase> {
-  const tables = await createStoreDatabase(target)
+  const tables = await createStoreDatabase(target, { tenants: ["many", "more"] })
   const database = await openDatabase({ url: tables.url, poolSize: 1 })
   const recorded: Ran[] = []
   const analyze = async (...names: string[]) => {

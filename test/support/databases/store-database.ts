@@ -10,10 +10,11 @@ import { activeStatements } from "./server-sql.js"
  * Creates a database with the tables, for the store's tests.
  *
  * @param options `twoUsers`: the tables belong to one user of docs/deploying.md, and the stores connect as the other one.
+ *   `tenants`: those that exist beside the default one.
  */
 export async function createStoreDatabase(
   target: DatabaseTarget,
-  { twoUsers = false } = {},
+  { twoUsers = false, tenants = [] }: { twoUsers?: boolean; tenants?: readonly string[] } = {},
 ): Promise<StoreDatabase & TestDatabase> {
   const database = await createDatabase(target)
   const users = twoUsers && target !== "sqlite" ? await documentedUsers(database) : undefined
@@ -40,6 +41,7 @@ export async function createStoreDatabase(
 
   await applyMigrations((await openStore()).database)
   if (target === "postgres") await database.query(hexFunction)
+  for (const name of tenants) await stores[0]?.tenants.create({}, { name, created: new Date() })
   return {
     ...database,
     openStore,

@@ -48,7 +48,7 @@ export async function startServer(options: {
   env?: Record<string, string>
   /**
    * Starts the server as in production, where every call requires a key. The server has these keys, one with all scopes
-   * (true), or none (false).
+   * (true), or none (false). Their tenants are created.
    */
   keys?: boolean | readonly StaticKey[]
   /** A program with arguments that starts the server. Default: none. */
@@ -93,6 +93,8 @@ export async function startServer(options: {
   await Promise.race([listening, closed])
   if (transports.grpc === undefined || transports.http === undefined)
     throw new Error(`authwire serve did not start:\n${output.both}`)
+  for (const tenant of new Set(given.flatMap(({ entry }) => entry.tenant ?? [])))
+    await run(["tenants", "create", tenant], { AUTHWIRE_DATABASE_URL: options.databaseUrl })
   return {
     grpcUrl: transports.grpc,
     httpUrl: transports.http,

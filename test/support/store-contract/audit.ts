@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import type { AuditEntry, AuditFilter, PageRequest } from "../../../server/src/store/types.js"
-import { anyone, type ContractContext, newId, newUser, outcomes, range } from "./context.js"
+import { anyone, type ContractContext, createTenant, newId, newUser, outcomes, range } from "./context.js"
 import { allPages, expectOwnTokens } from "./pages.js"
 
 const ofTenant = ({ tenant }: { tenant: string }, entries: readonly AuditEntry[]) =>
@@ -30,7 +30,7 @@ export function auditContract(context: ContractContext): void {
 
   describe("list", () => {
     test("returns entries with every field, the newest first, and those of one millisecond in the reverse order", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const entries = [entryOf(1), whole(), entryOf(2, { requestId: "a" }), entryOf(2, { requestId: "b" })]
       await context.store.audit.add({}, ofTenant(caller, entries))
       expect(await listed(caller)).toEqual([entries[1], entries[3], entries[2], entries[0]])
@@ -38,7 +38,7 @@ export function auditContract(context: ContractContext): void {
     })
 
     test("selects by user, key, method and time, byte for byte", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const entries = ["k-a", "k-A", "k-a "].flatMap((name, n) => [
         entryOf(3 * n, { subject: name, requestId: `subject ${n}` }),
         entryOf(3 * n + 1, { keyId: name, requestId: `key ${n}` }),
@@ -58,7 +58,7 @@ export function auditContract(context: ContractContext): void {
     })
 
     test.each([1, 16, 17, 1000])("has each entry on one page, whatever its size: %d", async (size) => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const entries = range(35).map((n) => entryOf(n >> 2, { subject: n % 5 === 0 ? "other" : "u", requestId: `${n}` }))
       await context.store.audit.add({}, ofTenant(caller, entries))
       const newest = [...entries].reverse()
@@ -68,7 +68,7 @@ export function auditContract(context: ContractContext): void {
     })
 
     test("rejects a token of another list", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       await context.store.audit.add({}, ofTenant(caller, [entryOf(0, { subject: "u" }), entryOf(1, { subject: "u" })]))
       const entries = (who: { tenant: string }, filter: AuditFilter) => (page: PageRequest) =>
         context.store.audit.list(who, filter, page)
@@ -134,7 +134,7 @@ export function auditContract(context: ContractContext): void {
   })
 
   test("entries are cleaned up when their time is over, and not without one", async () => {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const store = await context.database.openStore({ clock: now, auditKeepMs: 1000 })
     await store.audit.add(
       {},

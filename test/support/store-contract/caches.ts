@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises"
 import { expect, test } from "@jest/globals"
-import { anyone, type ContractContext, newId, range } from "./context.js"
+import { anyone, type ContractContext, createTenant, newId, range } from "./context.js"
 
 export function cacheContract(context: ContractContext): void {
   const hour = 3_600_000
@@ -52,7 +52,7 @@ export function cacheContract(context: ContractContext): void {
 
   test("keep, list: a row for one tenant is not visible to another", async () => {
     const process = newId()
-    const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
+    const [one, two] = [await createTenant(context), await createTenant(context)]
     expect(await context.store.caches.keep(one, { ...said, process })).toBe(true)
     expect(await context.other.caches.list(two)).toEqual([])
     expect(await context.store.caches.keep(two, { ...said, process, version: 9, confirmed: 9 })).toBe(true)

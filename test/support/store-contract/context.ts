@@ -55,6 +55,12 @@ export const encryptionKeys = [Buffer.alloc(32, "a key of the tests")]
 /** A caller of the default tenant. */
 export const anyone = { tenant: "default" }
 
+/** Creates a tenant, and returns a caller of it. */
+export async function createTenant({ store }: Pick<ContractContext, "store">): Promise<{ tenant: string }> {
+  const { name } = await store.tenants.create({}, { name: newId(), created: new Date() })
+  return { tenant: name }
+}
+
 export const day = 86_400_000
 
 export function newId(): string {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals"
 import type { Caller, Store } from "../../../server/src/store/store.js"
 import type { StoredEvent } from "../../../server/src/store/types.js"
-import { type ContractContext, newId, newUser, outcomes, range } from "./context.js"
+import { type ContractContext, createTenant, newId, newUser, outcomes, range } from "./context.js"
 
 /** The fields of an event without its position, tenant and time. */
 export type Told = Omit<StoredEvent, "sequence" | "tenant" | "created">
@@ -35,7 +35,7 @@ export function eventLogContract(context: ContractContext): void {
 
   describe("sequence", () => {
     test("assigns none to uncommitted events, and a higher one to events that commit late", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const { database, store, other } = context
       const isSqlite = (await outcomes([database.sql("SELECT sqlite_version()")])).ok === 1
       const insert = (kind: string) =>
@@ -63,7 +63,7 @@ export function eventLogContract(context: ContractContext): void {
     })
 
     test("concurrent calls assign one to each event, and return none that is lower than an earlier result", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const { store, other } = context
       const users = range(60).map(() => newUser())
       let lastWritten = 0
@@ -85,7 +85,7 @@ export function eventLogContract(context: ContractContext): void {
     })
 
     test("assigns more than one statement or one transaction can", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const { database, store, clock } = context
       const row = "(?, 'user.updated', ?)"
       const values = range(100).flatMap(() => [caller.tenant, database.moment(clock.now)])
@@ -104,7 +104,7 @@ export function eventLogContract(context: ContractContext): void {
 
   test("cursors: preserve the position, are valid for the tenant only, and reveal nothing", async () => {
     const { store, other } = context
-    const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
+    const [one, two] = [await createTenant(context), await createTenant(context)]
     const position = { history: "ABC", sequence: Number.MAX_SAFE_INTEGER }
     const cursor = store.events.sealer(one)(position)
     expect(other.events.positionOf(one, cursor)).toEqual(position)
@@ -125,7 +125,7 @@ export function eventLogContract(context: ContractContext): void {
   })
 
   test("read: returns the following events, of one tenant or of all, at most the limit", async () => {
-    const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
+    const [one, two] = [await createTenant(context), await createTenant(context)]
     const { store } = context
     const start = await store.events.sequence({})
     for (const n of range(6)) await store.users.create(n % 2 ? one : two, newUser({ id: `${n}` }))
@@ -141,7 +141,7 @@ export function eventLogContract(context: ContractContext): void {
 
   test("last: the highest sequence of the tenant's events; null if there is none", async () => {
     const { store, other } = context
-    const [one, two] = [{ tenant: newId() }, { tenant: newId() }]
+    const [one, two] = [await createTenant(context), await createTenant(context)]
     expect(await other.events.last(one)).toBeNull()
     await store.users.create(one, newUser())
     // An event without a sequence does not count.
@@ -156,7 +156,7 @@ export function eventLogContract(context: ContractContext): void {
 
   test("history: identifies the database; `before` covers exactly the deleted events", async () => {
     const { store, other, clock } = context
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const events = store.expired.tables.find(({ table }) => table === "events")
     const deleteBefore = (ms: number, limit = 1000) =>
       events?.deleteBatch({}, { from: new Date(0), before: new Date(ms), limit })
@@ -192,7 +192,7 @@ export function eventLogContract(context: ContractContext): void {
 
   test("the cleanup stops at the first event to keep, so that the rest has no gaps", async () => {
     const { store, clock } = context
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const events = store.expired.tables.find(({ table }) => table === "events")
     const start = clock.now
     const everything = { from: new Date(0), before: new Date(Date.UTC(9000, 0, 1)), limit: 1000 }

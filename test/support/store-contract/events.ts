@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals"
 import type { Caller, Store, Transaction } from "../../../server/src/store/store.js"
 import {
   type ContractContext,
+  createTenant,
   day,
   newAccount,
   newAuthenticator,
@@ -84,7 +85,7 @@ export function eventContract(context: ContractContext): void {
   }
 
   test("each write adds one, which contains only ids, in the order of the writes, for its tenant", async () => {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const expected = await everyWrite(context.store, caller)
     expect(await told(caller.tenant)).toEqual(expected)
     const all = await readAll(context.store, caller.tenant)
@@ -99,7 +100,7 @@ export function eventContract(context: ContractContext): void {
   })
 
   test("a write with an idempotency key adds its event in the same transaction, and none when it is repeated", async () => {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const user = newUser()
     const request = { owner: "o", key: newId(), digest: () => "d" }
     const work = async (transaction: Transaction) => {
@@ -119,7 +120,7 @@ export function eventContract(context: ContractContext): void {
   test.each([false, true])(
     "the replacement of a provisional user adds one too, with an idempotency key: %s",
     async (hasKey) => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const { clock } = context
       const options = { clock: () => clock.now, provisionalMs: day, eventsKeepMs: day }
       const store = await context.database.openStore(options)
@@ -140,7 +141,7 @@ export function eventContract(context: ContractContext): void {
   )
 
   test("a write that fails or writes nothing adds none", async () => {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const { users, accounts, sessions, verificationTokens, authenticators } = context.store
     const user = newUser({ email: "a@example.com" })
     await users.create(caller, user)
@@ -183,7 +184,7 @@ export function eventContract(context: ContractContext): void {
   })
 
   test("the removal of an expired session adds none", async () => {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const { store } = context
     const user = await store.users.create(caller, newUser())
     const session = await store.sessions.create(caller, newSession(user.id, Date.now() - day))
@@ -192,7 +193,7 @@ export function eventContract(context: ContractContext): void {
   })
 
   test("a store that keeps no events adds none", async () => {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const store = await context.database.openStore({ clock: () => context.clock.now })
     expect([store.events.isEnabled, context.store.events.isEnabled]).toEqual([false, true])
     await everyWrite(store, caller)

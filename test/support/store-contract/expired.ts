@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals"
 import type { ExpiredRows } from "../../../server/src/store/store.js"
-import { anyone, type ContractContext, newId, newSession, newUser, range } from "./context.js"
+import { anyone, type ContractContext, createTenant, newId, newSession, newUser, range } from "./context.js"
 
 export function expiredContract(context: ContractContext): void {
   const of = (table: string) => context.store.expired.tables.find((one) => one.table === table) as ExpiredRows
@@ -34,8 +34,9 @@ export function expiredContract(context: ContractContext): void {
     "deleteBatch, %s: the oldest first, of all tenants, at most the limit, and none outside of the span",
     async (table, zero) => {
       const moments = [9, 3, 1, 7, 5, 0, 10, -1].map((ms) => new Date(zero + ms))
+      const others = await createTenant(context)
       for (const [n, expires] of moments.entries()) {
-        const caller = n % 2 === 0 ? anyone : { tenant: "others" }
+        const caller = n % 2 === 0 ? anyone : others
         const user = await context.store.users.create(caller, newUser())
         if (table === "sessions") await context.store.sessions.create(caller, newSession(user.id, expires.getTime()))
         else await context.store.verificationTokens.create(caller, { identifier: newId(), token: newId(), expires })

@@ -4,6 +4,7 @@ import type { Transaction } from "../../../server/src/store/store.js"
 import {
   anyone,
   type ContractContext,
+  createTenant,
   day,
   newAccount,
   newId,
@@ -141,7 +142,7 @@ export function idempotencyContract(context: ContractContext): void {
         { owner: "another" },
         { owner: "" },
         { owner: "own", key: `er${key}` },
-        { caller: { tenant: newId() } },
+        { caller: await createTenant(context) },
       ]
       const write: Write = (store, caller) => store.users.create(caller, newUser({ name }))
       const ids = new Set<unknown>()

@@ -1,6 +1,14 @@
 import { expect, test } from "@jest/globals"
 import type { Page, PageRequest, SessionFilter, UserFilter } from "../../../server/src/store/types.js"
-import { type ContractContext, day, newAccount, newAuthenticator, newId, newSession, newUser } from "./context.js"
+import {
+  type ContractContext,
+  createTenant,
+  day,
+  newAccount,
+  newAuthenticator,
+  newSession,
+  newUser,
+} from "./context.js"
 
 type List = (page: PageRequest) => Promise<Page<unknown>>
 
@@ -56,7 +64,7 @@ function brokenTokens(token: string): [what: string, broken: string][] {
 export function pageTokenContract(context: ContractContext): void {
   /** Creates users in a new tenant, so that each list has two items or more. */
   async function listsOfTenant(): Promise<List[]> {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const { store, clock } = context
     for (const id of ["u", "v", "disabled 1", "disabled 2"]) {
       await store.users.create(caller, newUser({ id, name: "Ada", email: `ada ${id}` }))

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "@jest/globals"
 import { StoreError } from "../../../server/src/errors/store-error.js"
 import type { Times } from "../../../server/src/store/types.js"
-import { type ContractContext, newAccount, newAuthenticator, newId, newUser } from "./context.js"
+import { type ContractContext, createTenant, newAccount, newAuthenticator, newId, newUser } from "./context.js"
 
 /** Declares the tests of when users, accounts and authenticators were created and last written. */
 export function rowTimeContract(context: ContractContext): void {
-  const caller = () => ({ tenant: newId() })
+  const caller = () => createTenant(context)
   /** Runs work with the clock set to `ms` milliseconds from now. */
   async function after<T>(ms: number, work: () => Promise<T>): Promise<T> {
     const { clock } = context
@@ -24,7 +24,7 @@ export function rowTimeContract(context: ContractContext): void {
   }
 
   test("a user: every update counts, even if it changes nothing; reads, links and failed updates do not", async () => {
-    const mine = caller()
+    const mine = await caller()
     const { users, accounts, sessions } = context.store
     const times = async () => timesOf((await context.other.users.list(mine, {}, { size: 1 })).items)
     const { id } = await after(1, () => users.create(mine, newUser({ email: "a@example.com" })))
@@ -48,7 +48,7 @@ export function rowTimeContract(context: ContractContext): void {
   })
 
   test("a user who replaces a provisional one: has its own time of creation", async () => {
-    const mine = caller()
+    const mine = await caller()
     const store = await context.database.openStore({ clock: () => context.clock.now, provisionalMs: 60_000 })
     const user = () => newUser({ email: "a@example.com" })
     await after(1, () => store.users.create(mine, user(), { provisional: true }))
@@ -59,7 +59,7 @@ export function rowTimeContract(context: ContractContext): void {
   })
 
   test("an account: another link of it counts as an update", async () => {
-    const mine = caller()
+    const mine = await caller()
     const { id } = await context.store.users.create(mine, newUser())
     const { accounts } = context.store
     const times = async (tokens: boolean) =>
@@ -74,7 +74,7 @@ export function rowTimeContract(context: ContractContext): void {
   })
 
   test("an authenticator: setting its counter counts, even to the same value; a lower value does not; a name is no use", async () => {
-    const mine = caller()
+    const mine = await caller()
     const { id } = await context.store.users.create(mine, newUser())
     const { authenticators } = context.store
     const times = async () => {
@@ -100,7 +100,7 @@ export function rowTimeContract(context: ContractContext): void {
 
   describe("are returned by lists", () => {
     test("and by no other method", async () => {
-      const mine = caller()
+      const mine = await caller()
       const user = newUser({ email: "a@example.com" })
       const account = newAccount(user.id)
       const authenticator = newAuthenticator(user.id)

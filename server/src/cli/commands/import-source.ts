@@ -21,7 +21,7 @@ import { peerSource } from "../../import/peer/peer-source.js"
 import type { Source } from "../../import/peer/source.js"
 import { type BulkName, bulkNames, type Database } from "../../store/sql/index.js"
 import { withProgress } from "./progress.js"
-import { hasTenant, requireReadableTexts, withStartError } from "./with-database.js"
+import { findTenant, requireReadableTexts, withStartError } from "./with-database.js"
 
 type SourceConfiguration = Configuration<"import"> & Configuration<"doctor">
 
@@ -50,7 +50,8 @@ export async function openImportSource(
     try {
       const read = async () => {
         await requireReadableTexts(database, "--url")
-        if (!(await hasTenant(database, tenant))) throw new StartError(`--url: there is no tenant ${tenant}`)
+        if ((await findTenant(database, tenant)) === undefined)
+          throw new StartError(`--url: there is no tenant ${tenant}`)
         return authwireSource(database, { tenant, encryptionKeys: encryptionKeys(configuration) })
       }
       return await withStartError("--url", read, "", "--url")

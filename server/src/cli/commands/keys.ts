@@ -5,7 +5,7 @@ import { StoreError } from "../../errors/store-error.js"
 import { apiKeyStore, type Database, databaseClock } from "../../store/sql/index.js"
 import type { ApiKey } from "../../store/types.js"
 import { table, type Work } from "./output.js"
-import { withDatabase } from "./with-database.js"
+import { requireTenant, withDatabase } from "./with-database.js"
 
 /** `authwire keys create`. Throws StartError. */
 export const createKey: Work<"keys create"> = async (configuration, { print, say }) => {
@@ -41,7 +41,8 @@ export const createKey: Work<"keys create"> = async (configuration, { print, say
       await apiKeys.create({}, key)
     } catch (error) {
       if (!(error instanceof StoreError && error.reason === "TENANT_NOT_FOUND")) throw error
-      throw new StartError(`there is no tenant ${tenant}: create it with: authwire tenants create ${tenant}`)
+      await requireTenant(database, tenant)
+      throw error
     }
     return namesakes.map(({ id }) => id)
   })

@@ -5,6 +5,7 @@ import { refusalOf } from "../../errors/refusal.js"
 import { StartError } from "../../errors/start-error.js"
 import { createLog } from "../../logging/logger.js"
 import { type Database, tenantStore, unreadableTexts } from "../../store/sql/index.js"
+import type { Tenant } from "../../store/types.js"
 
 /** Opens the migrated database for a task. Throws StartError: that of a task has `what` before it, then `advice`. */
 export async function withDatabase<T>(
@@ -40,17 +41,22 @@ export async function withStartError<T>(
   }
 }
 
-/** Returns whether the database has a tenant of this name. Throws StartError. */
-export async function hasTenant(database: Database, tenant: string): Promise<boolean> {
+/** Returns the tenant of this name, also one that is being deleted. Throws StartError. */
+export async function findTenant(database: Database, name: string): Promise<Tenant | undefined> {
   const all = await withStartError("the database", () => tenantStore(database).list({}))
-  return all.some(({ name }) => name === tenant)
+  return all.find((tenant) => tenant.name === name)
 }
 
-/** Throws StartError if the database has no tenant of this name. */
-export async function requireTenant(database: Database, tenant: string): Promise<void> {
-  if (await hasTenant(database, tenant)) return
-  throw new StartError(`there is no tenant ${tenant}: create it with: authwire tenants create ${tenant}`)
+/** Throws StartError if the database has no tenant of this name, or it is being deleted. */
+export async function requireTenant(database: Database, name: string): Promise<void> {
+  const tenant = await findTenant(database, name)
+  if (tenant === undefined)
+    throw new StartError(`there is no tenant ${name}: create it with: authwire tenants create ${name}`)
+  if (tenant.deleted !== undefined) throw new StartError(beingDeleted(name))
 }
+
+export const beingDeleted = (name: string) =>
+  `the tenant ${name} is being deleted; if that has ended early, run it again: authwire tenants delete ${name}`
 
 /** Throws StartError if the driver cannot read some text of the database. Reads every row of SQLite. */
 export async function requireReadableTexts(database: Database, option = "--database-url"): Promise<void> {

@@ -5,6 +5,7 @@ import { databaseClock } from "./clock.js"
 import type { Database, Reads } from "./database.js"
 import type { Cell, Statements } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
+import { tenantNotFound } from "./schema/present-tenants.js"
 import { along } from "./walks/along.js"
 import { listAlong } from "./walks/list.js"
 import type { PageTokens } from "./walks/page-tokens.js"
@@ -148,7 +149,7 @@ export async function insertKey({ tables: { apiKeys } }: Database, sql: Statemen
     return key
   } catch (error) {
     if (failsBy(error, "duplicate")) throw new StoreError("API_KEY_ALREADY_EXISTS", "the id of the key is taken")
-    throw failsBy(error, "no-parent") ? new StoreError("TENANT_NOT_FOUND", "no such tenant") : error
+    throw tenantNotFound(error)
   }
 }
 

@@ -3,6 +3,8 @@ import { firstTime, lastTime } from "../times.js"
 import type { AuditEntry } from "../types.js"
 import type { Database } from "./database.js"
 import type { Change } from "./query/statement.js"
+import { failsBy } from "./query/statement-error.js"
+import { tenantNotFound } from "./schema/present-tenants.js"
 import type { GroupTransaction } from "./transaction/group-commit.js"
 import { againIfUnprepared } from "./transaction/unprepared.js"
 import { listAlong } from "./walks/list.js"
@@ -10,7 +12,8 @@ import type { PageTokens } from "./walks/page-tokens.js"
 import { type WalkOf, walks } from "./walks/walks.js"
 
 export function auditStore(database: Database, tokens: PageTokens): AuditStore {
-  const { auditEntries } = database.tables
+  const { auditEntries, tenants } = database.tables
+  const present = tenants.statement(tenants.selectFrom("t").select("t.name").where("t.deleted IS NULL"))
   const listOf = (walk: WalkOf<"auditEntries">) =>
     listAlong(database, walk, {
       alias: "a",
@@ -30,7 +33,20 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
 
   return {
     async add(waiter, entries) {
-      await database.write(waiter, [], (sql) => sql.change(entries.map(({ tenant, entry }) => insertOf(tenant, entry))))
+      const insert = (some: typeof entries) =>
+        database.write(waiter, [], (sql) => sql.change(some.map(({ tenant, entry }) => insertOf(tenant, entry))))
+      for (let some = entries; ; ) {
+        try {
+          return await insert(some)
+        } catch (error) {
+          if (!failsBy(error, "no-parent")) throw error
+          // The entries of a tenant that has been deleted meanwhile go with it, and those of the others stay.
+          const names = (await database.reads(waiter).read(present, {})).map(([name]) => String(name))
+          const rest = some.filter(({ tenant }) => names.includes(tenant))
+          if (rest.length === some.length) throw error
+          some = rest
+        }
+      }
     },
 
     together(caller, work) {
@@ -39,7 +55,9 @@ export function auditStore(database: Database, tokens: PageTokens): AuditStore {
         for (const entry of entries) await transaction.changeAtCommit(insertOf(caller.tenant, entry))
         return result
       }
-      return againIfUnprepared(caller, () => database.write(caller, [], inTransaction))
+      return againIfUnprepared(caller, () => database.write(caller, [], inTransaction)).catch((error: unknown) => {
+        throw tenantNotFound(error)
+      })
     },
 
     async list(caller, filter, page) {

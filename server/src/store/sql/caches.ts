@@ -3,6 +3,7 @@ import { databaseClock } from "./clock.js"
 import type { Database } from "./database.js"
 import { statement } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
+import { tenantNotFound } from "./schema/present-tenants.js"
 import type { ReportRow } from "./schema/rows.js"
 
 export function cacheStore(database: Database): CacheStore {
@@ -38,7 +39,7 @@ export function cacheStore(database: Database): CacheStore {
           return true
         } catch (error) {
           if (failsBy(error, "duplicate")) return false
-          throw error
+          throw tenantNotFound(error)
         }
       })
     },

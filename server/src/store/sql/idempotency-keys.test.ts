@@ -19,7 +19,7 @@ describe.each(databaseTargets())("answers that are kept, on %s", (target) => {
   }
 
   beforeAll(async () => {
-    database = await createStoreDatabase(target)
+    database = await createStoreDatabase(target, { tenants: ["another"] })
   })
   afterAll(async () => {
     for (const store of stores) await store.close()

@@ -4,6 +4,7 @@ import type { Store } from "../store.js"
 import type { Cipher } from "./cipher.js"
 import type { Database } from "./database.js"
 import { failsBy } from "./query/statement-error.js"
+import { tenantNotFound } from "./schema/present-tenants.js"
 import type { GroupTransaction } from "./transaction/group-commit.js"
 import { againIfUnprepared } from "./transaction/unprepared.js"
 
@@ -67,7 +68,7 @@ export function idempotencyStore(database: Database, cipher: Cipher, clock: () =
           const answer = await kept()
           if (answer !== undefined) return answer
           // The key that collided has been removed meanwhile.
-          if (!failsBy(error, "duplicate")) throw error
+          if (!failsBy(error, "duplicate")) throw tenantNotFound(error)
         }
       }
     },

@@ -44,9 +44,11 @@ describeServers("a ping of %s", (target) => {
     const name = `authwire_${randomBytes(6).toString("hex")}`
     const url = await createUser(database, name, "password", "SELECT")
     later(() => dropUser(database, name))
-    const grant = (right: string) =>
-      database.query(`GRANT ${right} ON idempotency_keys TO ${target === "postgres" ? name : `'${name}'@'%'`}`)
+    const grant = (right: string, table = "idempotency_keys") =>
+      database.query(`GRANT ${right} ON ${table} TO ${target === "postgres" ? name : `'${name}'@'%'`}`)
     await grant("DELETE")
+    // For the lock of the tenant's row.
+    await grant("UPDATE", "tenants")
     const store = await openSqlStore({ encryptionKeys, url })
     later(store.close)
     await expect(store.ping({})).rejects.toMatchObject(failure(/INSERT command denied|permission denied for table/))

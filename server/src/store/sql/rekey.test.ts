@@ -23,7 +23,7 @@ describe.each(databaseTargets())("rekey on %s", (target) => {
   }
 
   beforeAll(async () => {
-    tables = await createStoreDatabase(target)
+    tables = await createStoreDatabase(target, { tenants: ["acme", "b"] })
     database = await openDatabase({ url: tables.url })
     for (const n of range(40)) {
       const caller = { tenant: tenants[n % 3] as string }

@@ -24,7 +24,8 @@ interface Owned {
 }
 
 export function tenantStore(database: Database): Omit<TenantStore, "page"> {
-  const { apiKeys, tenants } = database.tables
+  const { tables } = database
+  const { apiKeys, tenants } = tables
   const allTenants = tenants.statement(tenants.selectFrom("t").orderBy("t.name"))
   const some = tenants.statement(
     tenants
@@ -33,6 +34,20 @@ export function tenantStore(database: Database): Omit<TenantStore, "page"> {
       .limit(maxTenants + 1),
   )
   const owned = ownedTables(database)
+
+  const mark = tenants.statement(
+    tenants.updateOf("deleted").where(`${tenants.keyIs()} AND deleted IS NULL`),
+    ...tenants.key,
+    "deleted",
+  )
+  const lock = tenants.statement(
+    database.dialect.locking(tenants.selectFrom("t").where(tenants.keyIs("t")), "wait"),
+    ...tenants.key,
+  )
+  const deleteMarked = tenants.statement(
+    tenants.deleteFrom().where(`${tenants.keyIs()} AND deleted IS NOT NULL`),
+    ...tenants.key,
+  )
 
   async function insert(sql: Statements, tenant: Tenant): Promise<Tenant> {
     try {
@@ -70,22 +85,38 @@ export function tenantStore(database: Database): Omit<TenantStore, "page"> {
       return counts
     },
 
-    deleteBatch: (waiter, name, limit) =>
-      database.write(waiter, [tenants.nameOf({ name })], async (sql) => {
-        for (const { table, deleteRows } of owned) {
-          const count = await deleteRows(sql, name, limit)
-          if (count > 0) return { table, count }
-        }
-        const count = await sql.write(tenants.delete, { name })
-        return count === 0 ? null : { table: tenants.name, count }
-      }),
+    async mark(waiter, { name, deleted }) {
+      const rows = [tenants.nameOf({ name })]
+      await database.write(waiter, rows, (sql) => sql.write(mark, { name, deleted }))
+      // Waits for the transactions that insert rows of the tenant without having seen the mark, because they have locked this row.
+      return database.write(waiter, rows, async (sql) => (await sql.read(lock, { name })).length > 0)
+    },
+
+    async deleteBatch(waiter, name, limit) {
+      try {
+        return await database.write(waiter, [tenants.nameOf({ name })], async (sql) => {
+          for (const { table, deleteRows } of owned) {
+            const count = await deleteRows(sql, name, limit)
+            if (count > 0) return { table, count }
+          }
+          const count = await sql.write(deleteMarked, { name })
+          return count === 0 ? null : { table: tenants.name, count }
+        })
+      } catch (error) {
+        // A call that was admitted before has given something to a user since its rows were read.
+        if (failsBy(error, "no-parent")) return { table: tables.users.name, count: 0 }
+        throw error
+      }
+    },
   }
 }
 
 /** Creates the pages of tenants. */
 export function tenantPages(database: Database, tokens: PageTokens): TenantStore["page"] {
   const { tenants } = database.tables
-  const list = listAlong(database, walks.tenantsByName, { alias: "t", select: tenants.columns("t") })
+  const list = listAlong(database, walks.tenantsByName, {
+    ...{ alias: "t", select: tenants.columns("t"), where: "t.deleted IS NULL" },
+  })
   return (caller, page) => {
     const name = ["tenants"]
     const reads = database.reads(caller)

@@ -2,6 +2,7 @@ import { databaseTargets, type TestDatabase } from "@authwire/test-support/datab
 import { createStoreDatabase } from "@authwire/test-support/databases/store-database.js"
 import {
   anyone,
+  createTenant,
   encryptionKeys,
   newAccount,
   newAuthenticator,
@@ -46,7 +47,7 @@ describe.each(databaseTargets())("rows that cannot be read, on %s", (target) => 
     '{"a":"\\ud800"}',
     '{"\\udc00":1}',
   ])("a user with extra %j costs only itself", async (value) => {
-    const tenant = `t${Math.random()}`
+    const { tenant } = await createTenant({ store })
     const users = []
     for (const n of range(20)) users.push(await store.users.create({ tenant }, newUser({ id: `${n}` })))
     // The last one of a statement, and the last one of a page.

@@ -7,6 +7,7 @@ import type { EventOf } from "./events/event-rows.js"
 import { sharedLookup } from "./query/batched-lookup.js"
 import type { Statements } from "./query/statement.js"
 import { failsBy } from "./query/statement-error.js"
+import { tenantNotFound } from "./schema/present-tenants.js"
 
 export function verificationTokenStore(database: Database, eventOf: EventOf): VerificationTokenStore {
   const { verificationTokens } = database.tables
@@ -26,7 +27,7 @@ export function verificationTokenStore(database: Database, eventOf: EventOf): Ve
           await sql.change([verificationTokens.insertion(row), ...eventOf(caller, "verification_token.created")])
           return token
         } catch (error) {
-          if (!failsBy(error, "duplicate")) throw error
+          if (!failsBy(error, "duplicate")) throw tenantNotFound(error)
           throw new StoreError("VERIFICATION_TOKEN_ALREADY_EXISTS", "the identifier has this token already")
         }
       }),

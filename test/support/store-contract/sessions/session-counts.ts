@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 import type { SessionCountFilter } from "../../../../server/src/store/types.js"
-import { type ContractContext, day, newId, newSession, newUser, range } from "../context.js"
+import { type ContractContext, createTenant, day, newSession, newUser, range } from "../context.js"
 
 /** The number of the sessions of a tenant: `count`. */
 export function sessionCountContract(context: ContractContext): void {
   const newTenant = async () => {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     await context.store.users.create(caller, newUser({ id: "u" }))
     return caller
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals"
 import type { Caller } from "../../../../server/src/store/store.js"
 import type { Session, SessionPolicyPatch } from "../../../../server/src/store/types.js"
-import { type ContractContext, day, newId, newSession, newUser, outcomes, range } from "../context.js"
+import { type ContractContext, createTenant, day, newId, newSession, newUser, outcomes, range } from "../context.js"
 import { addSessions, manySessions } from "./sessions-of-user.js"
 
 const hour = 3_600_000
@@ -9,7 +9,7 @@ const hour = 3_600_000
 /** The most sessions of a user: `maxSessions` of the policy. */
 export function sessionLimitContract(context: ContractContext): void {
   async function tenantWith(policy: SessionPolicyPatch) {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     for (const id of ["u", "v"]) await context.store.users.create(caller, newUser({ id }))
     if (Object.keys(policy).length > 0) await context.store.sessionPolicies.update(caller, policy)
     return caller

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals"
 import { sessionPolicyEtag } from "../../../../server/src/store/etag.js"
 import type { Session, SessionPolicy, SessionPolicyPatch } from "../../../../server/src/store/types.js"
-import { type ContractContext, day, newId, newSession, newUser, outcomes, range } from "../context.js"
+import { type ContractContext, createTenant, day, newId, newSession, newUser, outcomes, range } from "../context.js"
 
 const minute = 60_000
 const hour = 60 * minute
@@ -9,7 +9,7 @@ const hour = 60 * minute
 export function sessionPolicyContract(context: ContractContext): void {
   /** Creates a tenant with a user `u`. */
   async function tenantWith(policy: SessionPolicyPatch = {}) {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     await context.store.users.create(caller, newUser({ id: "u" }))
     if (Object.keys(policy).length > 0) await context.store.sessionPolicies.update(caller, policy)
     return caller

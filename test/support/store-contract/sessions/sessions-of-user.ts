@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import type { SessionFilter, SessionMetadata } from "../../../../server/src/store/types.js"
-import { type ContractContext, day, newId, newSession, newUser, oddText, range } from "../context.js"
+import { type ContractContext, createTenant, day, newSession, newUser, oddText, range } from "../context.js"
 import { allPages } from "../pages.js"
 
 export const origin: SessionMetadata = {
@@ -45,7 +45,7 @@ export const idOfMany = (userId: string, n: number) => `${userId}${n}`.padStart(
 export function sessionsOfUser(context: ContractContext) {
   /** Creates the user in a new tenant. */
   const newCaller = async () => {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     await context.store.users.create(caller, newUser({ id: "u" }))
     return caller
   }

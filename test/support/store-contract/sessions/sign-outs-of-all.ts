@@ -1,12 +1,12 @@
 import { describe, expect, test } from "@jest/globals"
 import type { Session } from "../../../../server/src/store/types.js"
-import { type ContractContext, day, newId, newSession, newUser } from "../context.js"
+import { type ContractContext, createTenant, day, newId, newSession, newUser } from "../context.js"
 
 /** The end of all sessions of a tenant: `revokeAll`. */
 export function signOutOfAllContract(context: ContractContext): void {
   type Tenant = { tenant: string }
   async function newTenant(): Promise<Tenant> {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     await context.store.users.create(caller, newUser({ id: "u" }))
     return caller
   }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "@jest/globals"
 import type { UserPatch } from "../../../../server/src/store/types.js"
-import { type ContractContext, day, newAccount, newId, newSession, newUser, range } from "../context.js"
+import { type ContractContext, createTenant, day, newAccount, newSession, newUser, range } from "../context.js"
 
 /** Declares the tests of writes that revoke all sessions of a user in their transaction. */
 export function signOutContract(context: ContractContext): void {
   /** Creates a tenant with a user with an account and two sessions, and another user with one session. */
   async function signedIn() {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const { store, clock } = context
     for (const id of ["u", "v"]) await store.users.create(caller, newUser({ id, email: `${id}@example.com` }))
     const account = await store.accounts.link(caller, newAccount("u"))

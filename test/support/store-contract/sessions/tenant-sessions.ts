@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import type { SessionFilter, SessionMetadata } from "../../../../server/src/store/types.js"
-import { type ContractContext, day, newId, newSession, newUser, range } from "../context.js"
+import { type ContractContext, createTenant, day, newId, newSession, newUser, range } from "../context.js"
 import { allPages } from "../pages.js"
 
 /** Declares the tests of lists of the sessions of all users. */
@@ -18,7 +18,7 @@ export function tenantSessionContract(context: ContractContext): void {
   async function filled() {
     const { clock } = context
     const start = clock.now
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     for (const id of ["u", "v"]) await context.store.users.create(caller, newUser({ id }))
     const ids: (string | undefined)[] = []
     try {
@@ -63,7 +63,7 @@ export function tenantSessionContract(context: ContractContext): void {
     })
 
     test("has each of very many sessions of one time on one page", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       await context.store.users.create(caller, newUser({ id: "u" }))
       for (const n of range(40)) {
         const origin = { ip: "i", impersonator: `staff ${n}` }

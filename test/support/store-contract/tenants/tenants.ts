@@ -2,7 +2,15 @@ import { describe, expect, test } from "@jest/globals"
 import * as fc from "fast-check"
 import { StoreError } from "../../../../server/src/errors/store-error.js"
 import type { Caller, Store } from "../../../../server/src/store/store.js"
-import { type ContractContext, newAccount, newAuthenticator, newId, newSession } from "../context.js"
+import {
+  type ContractContext,
+  createTenant,
+  newAccount,
+  newAuthenticator,
+  newId,
+  newSession,
+  range,
+} from "../context.js"
 import { type Operation, operations } from "./tenant-operations.js"
 
 export function tenantContract(context: ContractContext): void {
@@ -15,11 +23,11 @@ export function tenantContract(context: ContractContext): void {
       const steps = fc.array(step, { minLength: 60, maxLength: 120, size: "max" })
       await fc.assert(
         fc.asyncProperty(steps, async (sequence) => {
-          const [mine, theirs, alone] = [newId(), newId(), newId()].map((tenant) => ({ tenant })) as [
-            Caller,
-            Caller,
-            Caller,
-          ]
+          const [mine, theirs, alone] = await Promise.all([
+            createTenant(context),
+            createTenant(context),
+            createTenant(context),
+          ])
           const together = []
           for (const step of sequence) {
             const outcome = await outcomeOf(
@@ -41,7 +49,7 @@ export function tenantContract(context: ContractContext): void {
     })
 
     test("is the same if lookups of sessions share a statement", async () => {
-      const callers = [newId(), newId(), newId()].map((tenant) => ({ tenant }))
+      const callers = [await createTenant(context), await createTenant(context), { tenant: newId() }]
       const expires = new Date(context.clock.now + 1000)
       for (const caller of callers.slice(0, 2)) {
         await context.store.users.create(caller, { id: "u", name: caller.tenant, extra: {} })
@@ -55,7 +63,7 @@ export function tenantContract(context: ContractContext): void {
     })
 
     test("is its own data by every way to look up a user", async () => {
-      const callers = Array.from({ length: 8 }, () => ({ tenant: newId() }))
+      const callers = await Promise.all(range(8).map(() => createTenant(context)))
       const account = { provider: "p", providerAccountId: "a", userId: "u", type: "oauth" as const, extra: {} }
       const expires = new Date(context.clock.now + 1000)
       for (const caller of callers) {
@@ -78,7 +86,7 @@ export function tenantContract(context: ContractContext): void {
     })
 
     test("is deleted only with the tenant's own user", async () => {
-      const [mine, theirs] = [{ tenant: newId() }, { tenant: newId() }]
+      const [mine, theirs] = [await createTenant(context), await createTenant(context)]
       for (const caller of [mine, theirs]) {
         await context.store.users.create(caller, { id: "u", extra: {} })
         await context.store.accounts.link(caller, {
@@ -136,11 +144,11 @@ export function tenantContract(context: ContractContext): void {
     })
 
     test("deleteBatch deletes everything of a tenant but its events, in batches, and nothing of another", async () => {
-      const [mine, theirs] = [{ tenant: newId() }, { tenant: newId() }]
+      const [mine, theirs] = [await createTenant(context), await createTenant(context)]
       const { store } = context
       const made = new Date(context.clock.now)
+      const [theTenant] = (await store.tenants.list({})).filter(({ name }) => name === mine.tenant)
       for (const caller of [mine, theirs]) {
-        await store.tenants.create({}, { name: caller.tenant, created: made })
         const id = newId().replaceAll("-", "")
         await store.apiKeys.create({}, { id, name: "n", tenant: caller.tenant, scopes: ["all"], created: made })
         await store.audit.add({}, [{ ...caller, entry: { created: made, method: "m", code: "OK" } }])
@@ -167,6 +175,9 @@ export function tenantContract(context: ContractContext): void {
       const countsOf = async ({ tenant }: Caller) =>
         Object.fromEntries((await store.tenants.count({}, tenant)).map(({ table, count }) => [table, count]))
       expect(await countsOf(mine)).toEqual(expect.objectContaining(all))
+      expect(await store.tenants.mark({}, { name: newId(), deleted: made })).toBe(false)
+      expect(await context.other.tenants.mark({}, { name: mine.tenant, deleted: made })).toBe(true)
+      expect(await context.other.tenants.mark({}, { name: mine.tenant, deleted: new Date(0) })).toBe(true)
       const batches: string[] = []
       for (;;) {
         const batch = await context.other.tenants.deleteBatch({}, mine.tenant, 2)
@@ -174,7 +185,7 @@ export function tenantContract(context: ContractContext): void {
         expect(batch.count).toBeLessThanOrEqual(2)
         batches.push(batch.table)
         if (batch.table !== "tenants")
-          expect(await store.tenants.list({})).toContainEqual({ name: mine.tenant, created: made })
+          expect(await store.tenants.list({})).toContainEqual({ ...theTenant, deleted: made })
       }
       expect(batches.slice(-4)).toEqual(["users", "users", "api_keys", "tenants"])
       expect(new Set(Object.values(await countsOf(mine)))).toEqual(new Set([0]))

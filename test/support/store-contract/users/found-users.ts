@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals"
 import type { UserFilter } from "../../../../server/src/store/types.js"
 import { until } from "../../until.js"
-import { type ContractContext, day, newAccount, newId, newSession, newUser, range } from "../context.js"
+import { type ContractContext, createTenant, day, newAccount, newId, newSession, newUser, range } from "../context.js"
 import { allPages } from "../pages.js"
 import { folded, names, prefixes } from "./names.js"
 
@@ -13,7 +13,7 @@ export function foundUserContract(context: ContractContext): void {
 
   describe("find", () => {
     test("by the beginning of the name, folded like addresses and in no other way, in the order of its bytes", async () => {
-      const [caller, other] = [{ tenant: newId() }, { tenant: newId() }]
+      const [caller, other] = [await createTenant(context), await createTenant(context)]
       const users = names.map((name, n) => newUser({ id: `${n}`.padStart(3, "0"), name }))
       for (const user of users) await context.store.users.create(caller, user)
       for (const each of [caller, other]) await context.store.users.create(each, newUser({ id: "none" }))
@@ -31,7 +31,7 @@ export function foundUserContract(context: ContractContext): void {
     })
 
     test("by the beginning of the address, in the order of its bytes", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const emails = [
         "Ada@Example.com",
         " adam@example.com ",
@@ -56,7 +56,7 @@ export function foundUserContract(context: ContractContext): void {
     })
 
     test.each([1, 2, 16, 1000])("by provider, each user once, with pages of %d", async (size) => {
-      const [caller, other] = [{ tenant: newId() }, { tenant: newId() }]
+      const [caller, other] = [await createTenant(context), await createTenant(context)]
       for (const id of ["a", "b", "c", "d"]) await context.store.users.create(caller, newUser({ id }))
       await context.store.users.create(other, newUser({ id: "a" }))
       const link = (tenant: typeof caller, userId: string, provider: string, providerAccountId: string) =>
@@ -73,8 +73,8 @@ export function foundUserContract(context: ContractContext): void {
 
     test("by the day on which a session was last created, read or changed, also after it is gone", async () => {
       const { store, database, clock } = context
-      const caller = { tenant: newId() }
-      const other = { tenant: newId() }
+      const caller = await createTenant(context)
+      const other = await createTenant(context)
       const ids = ["never", "created", "changed", "read"]
       for (const id of ids) await store.users.create(other, newUser({ id }))
       for (const id of ids) await store.users.create(caller, newUser({ id }))
@@ -114,7 +114,7 @@ export function foundUserContract(context: ContractContext): void {
     test.each([1, 2, 1000])("by being disabled or not, with pages of %d", async (size) => {
       const { store, clock } = context
       const start = clock.now
-      const [caller, other] = [{ tenant: newId() }, { tenant: newId() }]
+      const [caller, other] = [await createTenant(context), await createTenant(context)]
       for (const id of ["a", "b", "c", "d", "e"]) await store.users.create(caller, newUser({ id, email: `${id}@x` }))
       await store.users.create(other, newUser({ id: "a" }))
       await store.users.disable(other, "a", {})
@@ -152,7 +152,7 @@ export function foundUserContract(context: ContractContext): void {
     })
 
     test("omits users that are being deleted", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       for (const id of ["kept", "gone"]) {
         await context.store.users.create(caller, newUser({ id, name: "Ada", email: `${id}@x` }))
         await context.store.accounts.link(caller, newAccount(id, { provider: "p", providerAccountId: id }))
@@ -184,7 +184,7 @@ export function foundUserContract(context: ContractContext): void {
 
   describe("getMany", () => {
     test("returns users in the order of the ids, null for those that do not exist, and repeats repeated ones", async () => {
-      const [caller, other] = [{ tenant: newId() }, { tenant: newId() }]
+      const [caller, other] = [await createTenant(context), await createTenant(context)]
       const users = range(40).map((n) => newUser({ id: `${n}`, name: `User ${n}` }))
       for (const user of users) await context.store.users.create(caller, user)
       await context.store.users.create(other, newUser({ id: "other" }))
@@ -194,7 +194,7 @@ export function foundUserContract(context: ContractContext): void {
     })
 
     test("ends before the users exceed 512 KiB, but not before the first one", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       for (const id of ["a", "b", "c"])
         await context.store.users.create(caller, newUser({ id, image: "x".repeat(200_000) }))
       const many = await context.store.users.getMany(caller, ["a", "b", "c"])

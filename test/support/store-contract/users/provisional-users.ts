@@ -3,6 +3,7 @@ import type { Store } from "../../../../server/src/store/store.js"
 import {
   anyone,
   type ContractContext,
+  createTenant,
   newAccount,
   newAuthenticator,
   newId,
@@ -154,7 +155,7 @@ export function provisionalUserContract(context: ContractContext): void {
 
   test("rows with the same user id in another tenant have no effect", async () => {
     const first = await begun()
-    const others = { tenant: "others" }
+    const others = await createTenant({ store })
     await store.users.create(others, first)
     await store.accounts.link(others, newAccount(first.id))
     expect(await replaces(first.email)).toEqual(replaced)

@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals"
 import type { Caller, ExpiredRows, Store } from "../../../../server/src/store/store.js"
 import {
   type ContractContext,
+  createTenant,
   day,
   newAccount,
   newAuthenticator,
@@ -28,7 +29,7 @@ export function userDeletionContract(context: ContractContext): void {
 
   /** Creates a tenant with one user, which has an account, a passkey and a session of each way to create one. */
   async function populated() {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const { store, clock } = context
     const user = await store.users.create(caller, newUser({ id: "u", email: "u@example.com" }))
     const account = await store.accounts.link(caller, newAccount("u", { refresh_token: "r" }))
@@ -162,7 +163,7 @@ export function userDeletionContract(context: ContractContext): void {
   })
 
   test("users deleted at the same time, while sessions are created and processes clean up", async () => {
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const { store, other, clock } = context
     const ids = ["a", "b", "c"]
     for (const id of ids) {

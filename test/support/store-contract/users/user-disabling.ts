@@ -3,6 +3,7 @@ import type { Store } from "../../../../server/src/store/store.js"
 import type { Account, Disabled, Session } from "../../../../server/src/store/types.js"
 import {
   type ContractContext,
+  createTenant,
   day,
   newAccount,
   newAuthenticator,
@@ -21,7 +22,7 @@ export function userDisablingContract(context: ContractContext): void {
   /** Creates a tenant with a user who has an account, a passkey and a session, and another user with a session. */
   async function signedIn() {
     const { store, clock } = context
-    const caller = { tenant: newId() }
+    const caller = await createTenant(context)
     const user = await store.users.create(caller, newUser({ id: "u", email: "u@example.com" }))
     await store.users.create(caller, newUser({ id: "v", email: "v@example.com" }))
     const account = await store.accounts.link(caller, newAccount("u", { access_token: "at" }))

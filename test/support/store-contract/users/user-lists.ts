@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals"
 import type { User, UserFilter } from "../../../../server/src/store/types.js"
-import { type ContractContext, newId, newUser, oddExtra, oddText, range } from "../context.js"
+import { type ContractContext, createTenant, newId, newUser, oddExtra, oddText, range } from "../context.js"
 import { allPages } from "../pages.js"
 
 export function userListContract(context: ContractContext): void {
@@ -23,7 +23,7 @@ export function userListContract(context: ContractContext): void {
 
   describe("list", () => {
     test("returns users in the order of their creation, with every field and when they were created", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const first = newUser({ id: "z", name: oddText, email: " Ada@Example.com", image: "i", extra: oddExtra })
       const at = (ms: number) => ({ created: new Date(ms), updated: new Date(ms) })
       const second = newUser({ id: "a", emailVerified: new Date("2024-02-29T23:59:59.999Z"), extra: { name: null } })
@@ -37,7 +37,7 @@ export function userListContract(context: ContractContext): void {
     })
 
     test("returns users of one millisecond in the byte order of their ids", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const inOrder = [" ", "A", "B", "Z", "a", "b", "e\u0301", "é", "ａ", "🙂"]
       await create(caller, ...[...inOrder].reverse().map((id): [number, User] => [0, newUser({ id })]))
       for (const size of [1, 3, 10, 11]) {
@@ -49,7 +49,7 @@ export function userListContract(context: ContractContext): void {
     test.each([1, 2, 15, 16, 17, 33, 34, 35, 1000])(
       "has each user on one page, whatever its size: %d",
       async (size) => {
-        const caller = { tenant: newId() }
+        const caller = await createTenant(context)
         const users = range(34).map((n): [number, User] => [n >> 2, newUser({ id: `${n}`.padStart(2, "0") })])
         await create(caller, ...users)
         const pages = await allPages(size, (page) => context.store.users.list(caller, {}, page))
@@ -61,7 +61,7 @@ export function userListContract(context: ContractContext): void {
     )
 
     test("has users that were created meanwhile at the end, and omits those that were deleted", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       await create(caller, ...["b", "d", "f"].map((id, n): [number, User] => [n, newUser({ id })]))
       const { items, nextToken } = await context.store.users.list(caller, {}, { size: 1 })
       expect(namesOf(items)).toEqual(["b"])
@@ -73,7 +73,7 @@ export function userListContract(context: ContractContext): void {
     })
 
     test("filters by creation: from one time on, and before another", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       await create(caller, ...range(4).map((n): [number, User] => [n, newUser({ id: `${n}` })]))
       const at = (n: number) => new Date(context.clock.now + n)
       const filters: [UserFilter, string[]][] = [
@@ -105,7 +105,7 @@ export function userListContract(context: ContractContext): void {
     )
 
     test("finds the user with an address like getByEmail", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const none = newUser({ id: "without", email: " " })
       await create(caller, [0, newUser({ id: "ada", email: "Ada@Example.com" })], [1, none], [1, newUser({ id: "x" })])
       const later = new Date(context.clock.now + 1)
@@ -124,7 +124,7 @@ export function userListContract(context: ContractContext): void {
     })
 
     test("ends a page before its users exceed 512 KiB, but not before the first one", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       const large = (id: string, bytes: number) => newUser({ id, image: "x".repeat(bytes) })
       const users = [large("a", 200_000), large("b", 200_000), large("c", 200_000), large("d", 1)]
       await create(caller, ...users.map((user): [number, User] => [0, user]))
@@ -136,7 +136,7 @@ export function userListContract(context: ContractContext): void {
     })
 
     test("ends a page after 100 users", async () => {
-      const caller = { tenant: newId() }
+      const caller = await createTenant(context)
       await create(caller, ...range(101).map((n): [number, User] => [n, newUser({ id: `${n}` })]))
       const pages = await allPages(1000, (page) => context.store.users.list(caller, {}, page))
       expect(pages.map((items) => items.length)).toEqual([100, 1])

@@ -21,7 +21,7 @@ describe.each(databaseTargets())("events under load on %s", (target) => {
   const open = async () => (await database.openStore({ eventsKeepMs: 86_400_000 })) as SqlStore
 
   beforeAll(async () => {
-    database = await createStoreDatabase(target)
+    database = await createStoreDatabase(target, { tenants: ["load"] })
     for (const _ of range(3)) stores.push(await open())
   })
   afterAll(() => database.drop())

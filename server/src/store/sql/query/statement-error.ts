@@ -4,7 +4,7 @@ import { StoreError } from "../../../errors/store-error.js"
  * The kinds of statement failures. They are recognized by error numbers and codes, never by message text.
  *
  * - `duplicate`: a key exists already.
- * - `no-parent`: a foreign key refers to a row that does not exist.
+ * - `no-parent`: a row refers to one that does not exist, or is being deleted.
  * - `unmatched`: a row does not exist or has changed since it was read.
  * - `conflict`: a conflict with another transaction. Nothing was done, so the work can be retried.
  * - `locked`: another transaction holds a lock. Nothing was done, so the work can be retried.

@@ -91,6 +91,7 @@ export function serviceEntities(types: ColumnTypes) {
       columns: {
         name: { name: "name", primary: true, ...key(63) },
         created: { name: "created", ...time() },
+        deleted: { name: "deleted", nullable: true, ...time() },
       },
     }),
 

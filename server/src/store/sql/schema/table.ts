@@ -11,6 +11,7 @@ import type {
 import { type Cell, type Change, itemParameters, type Statement, statement, textOf } from "../query/statement.js"
 import { type ChangeOf, changesOfRows, insertsInto } from "./changes.js"
 import type { Dialect } from "./dialect.js"
+import { presentTenant } from "./present-tenants.js"
 import { ofPresentUser, presentUser } from "./present-users.js"
 import { type OnUnreadable, type RowReader, rowReader } from "./row-reader.js"
 
@@ -31,9 +32,10 @@ export interface Table<Row extends ObjectLiteral, Key extends keyof Row> extends
   readonly key: readonly Key[]
   /** The number of columns in `columns`. */
   readonly width: number
+  /** Inserts a row. Fails with "no-parent" if its tenant does not exist or is being deleted; see present-tenants.ts. */
   readonly insert: Statement<Row>
   /**
-   * Creates the insert of a row, for statements that make several changes. Fails with "no-parent" if the row belongs to
+   * Creates the insert of a row, for statements that make several changes. Fails with "no-parent" also if the row belongs to
    * a user that is being deleted or is disabled.
    */
   insertion(row: Row): Change
@@ -113,6 +115,8 @@ export interface TableOptions<Row> {
   notUpdated?: readonly (keyof Row & string)[]
   /** Whether each row belongs to a user, by `tenant` and `userId`. Default: false. */
   isOfUser?: boolean
+  /** Whether each row is inserted only together with another write, which depends on the tenant. Default: false. */
+  isOfWrite?: boolean
 }
 
 /** Creates the table of an entity. */
@@ -120,7 +124,7 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
   dataSource: DataSource,
   entity: EntitySchema<Row>,
   { dialect, onUnreadable }: { dialect: Dialect; onUnreadable: OnUnreadable },
-  { notUpdated = [], isOfUser = false }: TableOptions<Row>,
+  { notUpdated = [], isOfUser = false, isOfWrite = false }: TableOptions<Row>,
 ): Table<Row, Key> {
   const { driver } = dataSource
   const { name, tableName, columns: all, primaryColumns } = dataSource.getMetadata(entity)
@@ -162,7 +166,13 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
   const others = propertiesOf(all.filter((column) => !column.isPrimary && column.isUpdate)).filter(
     (property) => !notUpdated.includes(property),
   )
-  const insert = built(query().insert().into<Row>(name).values(expressionsOf(properties)), ...properties)
+  const isOfTenant = byProperty.has("tenant") && !isOfUser && !isOfWrite
+  /** Expressions of a row for which the insert fails if its tenant does not exist or is being deleted. */
+  const ofTenant = (all: readonly string[], suffix = "") => ({
+    ...expressionsOf(all, suffix),
+    ...(isOfTenant && { tenant: () => presentTenant(`:tenant${suffix}`, dialect) }),
+  })
+  const insert = built(query().insert().into<Row>(name).values(ofTenant(properties)), ...properties)
   const inserting =
     (expressions: typeof expressionsOf) =>
     (count: number): Statement<readonly Row[]> => {
@@ -170,12 +180,12 @@ export function tableOf<Row extends ObjectLiteral, Key extends keyof Row & strin
       const values = names.map((_, index) => expressions(properties, String(index)))
       return statement(query().insert().into<Row>(name).values(values), parameters)
     }
-  const insertMany = inserting(expressionsOf)
-  /** Expressions of a row for which the insert fails if its user is being deleted or is disabled. */
+  const insertMany = inserting(ofTenant)
+  /** The same, for which the insert fails also if its user is being deleted or is disabled. */
   const guarded =
     (condition?: string) =>
     (all: readonly string[], suffix = "") => ({
-      ...expressionsOf(all, suffix),
+      ...ofTenant(all, suffix),
       ...(isOfUser && { userId: () => presentUser(`:tenant${suffix}`, `:userId${suffix}`, dialect, condition) }),
     })
   const insertsIf = (kind: string, condition?: string) => {

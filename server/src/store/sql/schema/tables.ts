@@ -45,7 +45,7 @@ export function tables(
     verificationTokens: table<VerificationTokenRow, "tenant" | "identifier" | "tokenHash">(entities.verificationTokens),
     authenticators: table<AuthenticatorRow, "tenant" | "credentialID">(entities.authenticators, { isOfUser: true }),
     idempotencyKeys: table<IdempotencyKeyRow, "tenant" | "keyHash">(entities.idempotencyKeys),
-    events: table<EventRow, "id">(entities.events),
+    events: table<EventRow, "id">(entities.events, { isOfWrite: true }),
     auditEntries: table<AuditRow, "id">(entities.auditEntries),
     eventHead: table<EventHeadRow, "name">(entities.eventHead),
     caches: table<ReportRow, "tenant" | "process">(entities.caches),

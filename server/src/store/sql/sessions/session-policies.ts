@@ -6,6 +6,7 @@ import type { Database } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Statements } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
+import { tenantNotFound } from "../schema/present-tenants.js"
 import type { SessionPolicyRow } from "../schema/rows.js"
 
 const rules = ["maxAge", "idleTimeout", "maxSessions", "atLimit"] as const
@@ -29,11 +30,12 @@ function lockedPolicies(database: Database) {
         await database.write(separate, names, (sql) => sql.write(policies.insert, key))
       } catch (error) {
         // Another call has inserted it.
-        if (!failsBy(error, "duplicate")) throw error
+        if (!failsBy(error, "duplicate")) throw tenantNotFound(error)
       }
     }
     return database.write(caller, names, async (sql) => {
       const row = policies.first(await sql.read(policies.byKeyForUpdate, key))
+      if (row === null) throw new StoreError("TENANT_NOT_FOUND", "the tenant is being deleted")
       return work(sql, { ...row, ...key })
     })
   }

@@ -7,7 +7,7 @@ import { openSqlStore } from "../index.js"
 
 describe.each(databaseTargets())("tenants with one connection on %s", (target) => {
   test("S-22: the calls of one wait behind a few of another one that calls very often", async () => {
-    const database = await createStoreDatabase(target)
+    const database = await createStoreDatabase(target, { tenants: ["often", "seldom"] })
     const store = await openSqlStore({ url: database.url, encryptionKeys, poolSize: 1 })
     try {
       const calls = {

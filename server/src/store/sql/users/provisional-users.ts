@@ -3,6 +3,7 @@ import type { Database, Reads } from "../database.js"
 import type { EventOf } from "../events/event-rows.js"
 import type { Change } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
+import { tenantNotFound } from "../schema/present-tenants.js"
 import type { UserRow } from "../schema/rows.js"
 
 /**
@@ -81,7 +82,7 @@ export function provisionalUsers(
       } catch (error) {
         // Another transaction was faster.
         if (failsBy(error, "duplicate")) return false
-        throw error
+        throw tenantNotFound(error)
       }
     },
 

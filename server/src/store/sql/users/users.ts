@@ -9,6 +9,7 @@ import { sharedLookup } from "../query/batched-lookup.js"
 import { type Cell, textOf } from "../query/statement.js"
 import { failsBy } from "../query/statement-error.js"
 import { checkJsonSize, mergeExtra } from "../schema/extra.js"
+import { tenantNotFound } from "../schema/present-tenants.js"
 import type { UserRow } from "../schema/rows.js"
 import { maxPageBytes, rowsPerStatement } from "../walks/list.js"
 import type { PageTokens } from "../walks/page-tokens.js"
@@ -96,7 +97,7 @@ export function userStore(
             await sql.change([users.insertion(row), ...eventOf(caller, "user.created", { userId: row.id })])
             return null
           } catch (error) {
-            if (!failsBy(error, "duplicate")) throw error
+            if (!failsBy(error, "duplicate")) throw tenantNotFound(error)
           }
           // Only the text of the error says which of the two keys collided. If both rows are gone meanwhile, the insert
           // is retried.
@@ -130,10 +131,7 @@ export function userStore(
           if (found.length + fitting.length > 0 && bytes > maxPageBytes) break
           fitting.push(some[fitting.length] as Cell[])
         }
-        for (const cells of await Promise.all(fitting.map((key) => byId(caller, key)))) {
-          await database.turn()
-          found.push(first(cells))
-        }
+        for (const cells of await Promise.all(fitting.map((key) => byId(caller, key)))) found.push(first(cells))
         if (fitting.length < some.length) break
       }
       return found

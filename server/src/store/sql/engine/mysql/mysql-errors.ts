@@ -4,7 +4,8 @@ import { type Failure, StatementError } from "../../query/statement-error.js"
 export const failures = new Map<number, Failure>([
   [1062, "duplicate"], // ER_DUP_ENTRY
   [1452, "no-parent"], // ER_NO_REFERENCED_ROW_2
-  [1048, "no-parent"], // ER_BAD_NULL_ERROR: the user is being deleted (see schema/present-users.ts)
+  [1451, "no-parent"], // ER_ROW_IS_REFERENCED_2: a deletion would leave rows without it
+  [1048, "no-parent"], // ER_BAD_NULL_ERROR: the user or the tenant is being deleted (see schema/present-users.ts)
 
   [1213, "conflict"], // ER_LOCK_DEADLOCK, and of Galera: the cluster certified another write first
   [3101, "conflict"], // ER_TRANSACTION_ROLLBACK_DURING_COMMIT: the group certified another write first

@@ -5,7 +5,7 @@ import { type Failure, StatementError } from "../../query/statement-error.js"
 export const failures = new Map<string, Failure>([
   ["23505", "duplicate"], // unique_violation
   ["23503", "no-parent"], // foreign_key_violation
-  ["23502", "no-parent"], // not_null_violation: the user is being deleted (see schema/present-users.ts)
+  ["23502", "no-parent"], // not_null_violation: the user or the tenant is being deleted (see schema/present-users.ts)
 
   ["40001", "conflict"], // serialization_failure
   ["40P01", "conflict"], // deadlock_detected

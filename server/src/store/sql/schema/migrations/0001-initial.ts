@@ -121,7 +121,7 @@ function tablesOf(types: ColumnTypes) {
       reference: ofUser("authenticators_user_id_fkey"),
     },
 
-    tenants: { columns: { name: key(63), created: time }, key: ["name"] },
+    tenants: { columns: { name: key(63), created: time }, nullable: { deleted: time }, key: ["name"] },
 
     api_keys: {
       columns: { id: key(32), name: string(255), tenant: key(63), scopes: longText, created: time, changed },
