@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf"
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
-import { Code } from "@connectrpc/connect"
+import type { Code } from "@connectrpc/connect"
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect"
 import { codeOf, type Reason } from "../server/dist/errors/failure.js"
 import { statusName } from "../server/dist/errors/status.js"
@@ -18,7 +18,7 @@ export function errorsPage(reasons: readonly Described[] = describedReasons()): 
   const ofCode = (code: Code) => reasons.filter(({ reason }) => codeOf(reason) === code)
   const rows = codes.map((code) => {
     const links = ofCode(code).map(({ reason }) => `[${reason}](#${reason.toLowerCase()})`)
-    return `| \`${statusName(code)}\` | \`${Code[code]}\` | ${code} | ${codeToHttpStatus(code)} | ${links.join(", ")} |`
+    return `| \`${statusName(code)}\` | ${code} | ${codeToHttpStatus(code)} | ${links.join(", ")} |`
   })
   return `# Errors
 
@@ -37,19 +37,21 @@ gRPC and gRPC-Web it is always 200.
 
 ## Status codes
 
-| gRPC | in stubs | number | HTTP | reasons |
-| --- | --- | ---: | ---: | --- |
+| gRPC | number | HTTP | reasons |
+| --- | ---: | ---: | --- |
 ${rows.join("\n")}
 
 An error without a reason does not come from the service's methods:
 
-- \`UNAVAILABLE\` (\`Unavailable\`): no connection to the service, or a lost one. Repeat the call, a write with its idempotency key.
-- \`DEADLINE_EXCEEDED\` (\`DeadlineExceeded\`) and \`CANCELLED\` (\`Canceled\`): the client itself ended the call.
-- \`UNIMPLEMENTED\` (\`Unimplemented\`): the service has no such method. It may be older than the client.
+- \`UNAVAILABLE\`: no connection to the service, or a lost one. Repeat the call, a write with its idempotency key.
+- \`DEADLINE_EXCEEDED\` and \`CANCELLED\`: the client itself ended the call.
+- \`UNIMPLEMENTED\`: the service has no such method. It may be older than the client.
 - \`INVALID_ARGUMENT\`, \`INTERNAL\`, \`RESOURCE_EXHAUSTED\`, \`UNKNOWN\`: the request breaks a rule of its protocol, such as the size of a
   message, or a proxy answered in place of the service.
 
 ## Reasons
+
+Each with what has happened, and what to do.
 
 ${codes.flatMap(ofCode).map(section).join("\n\n")}
 `
@@ -80,5 +82,5 @@ function section({ reason, paragraphs: [when = "", action, ...rest] }: Described
     )
   }
   const sentence = `${text[0]?.toUpperCase()}${text.slice(1)}`
-  return `### ${reason}\n\n\`${named}\`. ${sentence}\n\n**What to do:** ${action}`
+  return `### ${reason}\n\n\`${named}\`. ${sentence}\n\n${action}`
 }

@@ -63,7 +63,7 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "test/session-cache/guarantee.test.ts": ["server/src/session-cache/**", "client/src/session-cache/**"],
   "test/session-cache/processes.long.test.ts": ["server/src/session-cache/**", "client/src/session-cache/**"],
   "test/site/*.long.test.ts": [
-    "docs/{start/*,other-languages}.md",
+    "docs/{start/*,other-languages,first-hour-in-production}.md",
     "site/**",
     "client/src/nextjs.ts",
     "gen/{go,python}/**",

@@ -31,6 +31,7 @@ const named = [
   {
     text: "Run",
     pages: [
+      "docs/first-hour-in-production.md",
       "docs/deploying.md",
       "docs/operating.md",
       "docs/security.md",
@@ -47,6 +48,7 @@ const named = [
       "docs/errors.md",
       "docs/limits.md",
       "docs/client.md",
+      "docs/compared-with.md",
       "docs/stability.md",
       "docs/consistency.md",
       "SECURITY.md",

@@ -59,6 +59,7 @@ export const placements: Readonly<Record<string, readonly Placement[]>> = {
   "docs/errors.md": [commands],
   "docs/events.md": [programs, notRun("what a command prints; test/cli/events.test.ts runs it")],
   "docs/extending-sessions.md": [compiled, commands],
+  "docs/first-hour-in-production.md": Array(9).fill(by("test/site/first-hour.long.test.ts")),
   "docs/gateways.md": [commands],
   "docs/introspection.md": [programs, commands],
   "docs/moving.md": [
