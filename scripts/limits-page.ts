@@ -2,16 +2,16 @@ import { maxInFlight } from "../server/dist/bootstrap/service.js"
 import { exitFlushMs } from "../server/dist/cli/main.js"
 import { type Name, options } from "../server/dist/config/options.js"
 import { maxWaitingBytes } from "../server/dist/logging/bounded-lines.js"
+import { bytesOfCost } from "../server/dist/overload/call-costs.js"
 import { maxWaitingOfKey, maxWaitMs, overloadedMaxWaitMs } from "../server/dist/overload/concurrency-limit.js"
 import { linesPerSecond } from "../server/dist/rpc/rejection.js"
 import { maxKeysOfTenant } from "../server/dist/store/sql/api-keys.js"
 import { maxBytesOfUser } from "../server/dist/store/sql/authenticators.js"
-import { longestTurnMs } from "../server/dist/store/sql/engine/sqlite.js"
 import { maxTenants } from "../server/dist/store/sql/tenants.js"
 import { fewOf, writerPermitsOf } from "../server/dist/store/sql/transaction/connection-permits.js"
 import { rowWaitersOf } from "../server/dist/store/sql/transaction/unit-of-work.js"
 import { countedAtOnce } from "../server/dist/store/sql/walks/count.js"
-import { examinedAtOnce, maxPageItems, slicesOfPage } from "../server/dist/store/sql/walks/list.js"
+import { examinedAtOnce, maxPageBytes, maxPageItems, slicesOfPage } from "../server/dist/store/sql/walks/list.js"
 import { limits } from "../server/dist/transport/limits/limits.js"
 import {
   cacheMessages,
@@ -20,6 +20,7 @@ import {
   type SharedLimit,
   sharedLimits,
 } from "../server/dist/util/shared-limits.js"
+import { longestTurnMs } from "../server/dist/util/turn-limit.js"
 
 const count = (value: number) => value.toLocaleString("en-US")
 const seconds = (ms: number) => `${ms / 1000} s`
@@ -102,11 +103,11 @@ ${head}
 | duration of its stream (${flag("maxDeadlineMs")} plus ${seconds(limits.closeMs)}) | stream | ${seconds(preset("maxDeadlineMs") + limits.closeMs)} | reset |
 | time for one message of a stream to arrive, or to be read | stream | ${seconds(limits.messageMs)} | reset |
 | time to read the rejection of a call | stream | ${seconds(limits.rejectionMs)} | reset |
-| time that a stream lingers if it was answered before its request was complete | stream | ${seconds(limits.lingerMs)} | closed |
+| time that a stream lingers if answered before its request was complete | stream | ${seconds(limits.lingerMs)} | closed |
 | the same with HTTP/1.1 | connection | ${seconds(limits.lingerHttp1Ms)} | closed |
 | bytes of the rest of such a request that are read and discarded | rejected stream | ${bytes(limits.lingerBytes)} | no more is read |
 | the same with HTTP/1.1 | connection | ${bytes(limits.lingerHttp1Bytes)} | closed |
-| bytes of a request that is too large that are read and discarded before it is answered | admitted call | ${bytes(limits.tooLargeBytes)}, until it sends nothing for ${seconds(limits.tooLargeIdleMs)} | answered |
+| bytes of too large a request that are read and discarded before it is answered | admitted call | ${bytes(limits.tooLargeBytes)}, until it sends nothing for ${seconds(limits.tooLargeIdleMs)} | answered |
 | streams that linger at the same time | connection | ${count(limits.lingeringStreams)} | closed |
 
 ## Methods that need no key
@@ -125,13 +126,13 @@ ${head}
 
 ${head}
 | active calls | pipeline | ${count(maxInFlight)} | TOO_MANY_CALLS |
-| active reads, writes, and calls of TokenService (${flag("maxActiveCalls")}) | process | ${count(preset("maxActiveCalls"))} each | wait; tenants take turns, and the keys of each |
+| active reads, writes, and calls of TokenService (${flag("maxActiveCalls")}) | process | ${count(preset("maxActiveCalls"))} each; ${bytes(bytesOfCost)} of an answer count as one | wait; tenants take turns, and the keys of each |
 | calls that wait to become active (eight times ${flag("maxActiveCalls")}) | key and process | ${count(waiting.burst)} | OVERLOADED |
 | time that a call waits to become active | call | ${seconds(maxWaitMs)} | OVERLOADED |
-| waiting calls, and waiting time, when calls of the key have waited without a break for longer than that (${flag("maxActiveCalls")}) | key and process; call | ${count(waiting.overloaded)}; ${seconds(overloadedMaxWaitMs)} | OVERLOADED |
+| waiting calls, and waiting time, when calls of the key have always waited that long (${flag("maxActiveCalls")}) | key and process; call | ${count(waiting.overloaded)}; ${seconds(overloadedMaxWaitMs)} | OVERLOADED |
 | calls of a method (${flag("rateLimit")}, ${flag("rateLimitOverrides")}) | key and process | ${perSecond(preset("rateLimit"))} | RATE_LIMITED |
 | messages of session caches | stream; tenant and process | ${perSecond(cacheMessages.stream.perSecond)}; ${perSecond(cacheMessages.tenant.perSecond)} | wait |
-| time that calls on SQLite keep a turn of the event loop busy | process | ${seconds(longestTurnMs)} | wait for the next turn |
+| time that pages, and calls on SQLite, keep a turn of the event loop busy | process | ${seconds(longestTurnMs)} | wait for the next turn |
 | log lines about calls that no key limits | outcome and process | ${perSecond(linesPerSecond)} | the rest is counted in one line |
 | buffered lines of the log, and of the audit log (${flag("auditLogFailure")}) | process | ${bytes(maxWaitingBytes)} | lost and counted |
 | time to write buffered lines at the end of the process | process | ${seconds(exitFlushMs)} | lost |
@@ -143,7 +144,7 @@ ${head}
 | the same of writers; a fifth is left to readers | process | ${count(writerPermitsOf(pool))} | wait |
 | the same of statements that may examine many rows | process; tenant and process | ${count(fewOf(pool))}; ${count(connectionsOfTenant(fewOf(pool)))} | wait |
 | index entries that a statement of a list or a count examines | statement | ${count(examinedAtOnce)}; ${count(countedAtOnce)} | the next statement goes on |
-| items of a page of a list | call | ${count(maxPageItems)} | the page ends, with a token |
+| items of a page; bytes of several | call | ${count(maxPageItems)}; ${bytes(maxPageBytes)} | the page ends, with a token |
 | entries that are examined for a page of a list | call | ${count(examinedAtOnce * slicesOfPage)} | the page ends, with a token |
 | connections of writers of one row | process | 1 | wait |
 | calls that wait for a connection, or to write a row (four times ${flag("maxActiveCalls")}, and 100) | process | ${count(queue)} | QUEUE_FULL |
@@ -154,8 +155,8 @@ ${head}
 
 ## Shares of tenants and API keys
 
-API keys share these limits of a process. Each tenant has a part of them, and each key a part of that. What one tenant leaves is at
-least all that one key may have, or of the connections a quarter. Of that for which calls wait it is a tenth.
+API keys share these limits of a process. A tenant has a part of them, a key a part of that. What one tenant leaves is at
+least all that one key may have, of connections a quarter, of what calls wait for a tenth.
 
 The options above change the limits of connections, active calls and database connections in proportion. Those of request bytes grow
 if a key has less than 2.5 times ${flag("maxMessageBytes")}.

@@ -124,7 +124,7 @@ const attempts: Record<keyof typeof sharedLimits, { step?: number; start: () => 
       const limit = concurrencyLimit({ maxCalls: process, now: () => 0 })
       // A call of another owner has its place at once, although many wait.
       return (owner) => {
-        const waiting = limit.enter(owner, endOfTest.signal)
+        const waiting = limit.enter(owner, endOfTest.signal, 1)
         waiting?.catch(() => {})
         return waiting === undefined
       }

@@ -48,6 +48,9 @@ describe("an error of JSON names the field", () => {
     const twice = await ask(createUser, type, ['{"id": "canary", "id": "canary"}'])
     expect(twice).toContain("request: has an object with two values of the same name")
     expect(twice).not.toContain("canary")
+    // It is not parsed, so that nobody finds out that it is no user either.
+    const many = await ask(createUser, type, [`{"id": [${"{},".repeat(150_000)}{}]}`])
+    expect(many).toContain("request: must not have more than 100000 parts")
     // One that can be read is answered.
     expect(await ask(createUser, type, ['{"emailVerified": "2026-01-31T12:00:00Z"}'])).toContain('"user":')
   })

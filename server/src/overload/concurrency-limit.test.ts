@@ -19,8 +19,8 @@ function limitOf(maxCalls: number) {
   const limit = concurrencyLimit({ maxCalls, now: Date.now })
   return {
     rejects: (name: string) => limit.rejects(ownerOf(name)),
-    enter: (name: string, signal: AbortSignal) => limit.enter(ownerOf(name), signal),
-    leave: (name: string) => limit.leave(ownerOf(name)),
+    enter: (name: string, signal: AbortSignal, cost = 1) => limit.enter(ownerOf(name), signal, cost),
+    leave: (name: string, cost = 1) => limit.leave(ownerOf(name), cost),
     load: limit.load,
   }
 }
@@ -29,10 +29,10 @@ const settle = () => jest.advanceTimersByTimeAsync(0)
 
 /** Enters a limit with a key, and notes in `order` what became of it. */
 function caller(limit: ReturnType<typeof limitOf>, order: string[]) {
-  return (key: string, signal = never) => {
+  return (key: string, signal = never, cost = 1) => {
     const note = (what: string) => () => void order.push(`${key} ${what}`)
     try {
-      const waiting = limit.enter(key, signal)
+      const waiting = limit.enter(key, signal, cost)
       if (waiting === undefined) note("in")()
       else waiting.then(note("in"), ({ reason, message }) => note(reason ?? message)())
     } catch (error) {
@@ -133,6 +133,50 @@ describe("a concurrency limit", () => {
       await settle()
     }
     expect(limit.load()).toEqual({ maxCalls: 100, active: 0, waiting: 0, keys: 0 })
+  })
+
+  test("S-22: calls take places and turns by their cost, so that a key of costly calls has fewer of them", async () => {
+    const { limit, order, enter } = setUp(10)
+    const costs: Record<string, number> = { a: 4, b: 1 }
+    for (let call = 0; call < 60; call++) for (const key of "ab") enter(key, never, costs[key])
+    for (let ended = 0; ended < order.length; ended++) {
+      if (ended === 50) expect(order.slice(0, 50).filter((what) => what === "a in")).toHaveLength(12)
+      const key = order[ended]?.[0] as string
+      limit.leave(key, costs[key])
+      await settle()
+    }
+    expect(order).toHaveLength(120)
+    expect(limit.load()).toEqual({ maxCalls: 10, active: 0, waiting: 0, keys: 0 })
+  })
+
+  test("a costly call is admitted although there are always calls of other keys for the place that is left", async () => {
+    const { limit, order, enter } = setUp(10)
+    for (const key of "bbbbbbbb") enter(key)
+    enter("a", never, 8)
+    for (let ended = 0; !order.includes("a in") && ended < 20; ended++) {
+      limit.leave("b")
+      enter("b")
+      await settle()
+    }
+    expect(order).toContain("a in")
+    limit.leave("a", 8)
+    await settle()
+  })
+
+  test("a call that costs more than the share of a key has all of it", async () => {
+    const { limit, order, enter } = setUp(10)
+    for (const key of "aa") enter(key, never, 100)
+    for (const key of "bbb") enter(key)
+    expect(order).toEqual(["a in", "b in", "b in"])
+    expect(limit.load()).toMatchObject({ active: 10, waiting: 2 })
+    limit.leave("a", 100)
+    await settle()
+    for (const key of "bb") limit.leave(key)
+    await settle()
+    limit.leave("b")
+    await settle()
+    expect(order.slice(3).toSorted()).toEqual(["a in", "b in"])
+    limit.leave("a", 100)
   })
 
   test("rejects calls of a key with too many waiting calls at once, and of no other key", async () => {

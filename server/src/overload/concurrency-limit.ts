@@ -8,13 +8,14 @@ export interface ConcurrencyLimit {
   /** Whether a call of this owner would be rejected at once. */
   rejects(owner: Owner): boolean
   /**
-   * Admits a call, at once or when the promise resolves. Every admitted call must leave once.
+   * Admits a call, at once or when the promise resolves. Every admitted call must leave once, with its cost.
    *
    * @param signal Ends the wait, with its reason.
+   * @param cost What the call takes of the limit, at least 1; see CallCosts. More than the share of a key counts as that share.
    * @throws OVERLOADED at once if too many calls of the key wait already, or later if this call has waited too long.
    */
-  enter(owner: Owner, signal: AbortSignal): Promise<void> | undefined
-  leave(owner: Owner): void
+  enter(owner: Owner, signal: AbortSignal, cost: number): Promise<void> | undefined
+  leave(owner: Owner, cost: number): void
   load(): LimitLoad
 }
 
@@ -22,6 +23,7 @@ export interface ConcurrencyLimit {
 export interface LimitLoad {
   /** The most calls that may be in progress. */
   readonly maxCalls: number
+  /** What they take of the limit: the sum of their costs. */
   readonly active: number
   readonly waiting: number
   /** The number of keys with calls in progress or waiting. */
@@ -52,6 +54,7 @@ export function maxWaitingOfKey(maxCalls: number): { burst: number; overloaded: 
 
 interface PendingCall {
   readonly owner: Owner
+  readonly cost: number
   readonly since: number
   admit(): void
   reject(reason: unknown): void
@@ -61,13 +64,15 @@ interface PendingCall {
 interface KeyCalls {
   readonly tenant: { active: number }
   active: number
+  /** The turns that its last call has cost beside its own, and that it has not left to other keys yet. */
+  debt: number
   /** Since when calls of the key have waited without a break. */
   waitingSince: number
 }
 
 /**
  * A fixed limit. Further calls wait in a queue for each key. The tenants are served round-robin, and so are the keys of each, so that
- * a key that floods the service only delays its own calls. A call that has waited too long is rejected. As in CoDel that time is long in
+ * a key that floods the service only delays its own calls. A call takes as many places, and turns, as its cost. A call that has waited too long is rejected. As in CoDel that time is long in
  * a burst, and short when the queue never empties.
  */
 export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): ConcurrencyLimit {
@@ -81,11 +86,15 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   const tenants = new Map<string, KeyCalls["tenant"]>()
   let timer: NodeJS.Timeout | undefined
   let admission: NodeJS.Immediate | undefined
+  /** Whether a waiting call, whose turn it is, needs more than is left. */
+  let isReserved = false
 
-  const mayEnter = (calls: KeyCalls) =>
-    active < maxCalls && calls.active < shares.key && calls.tenant.active < shares.tenant
+  const within = (cost: number) => Math.min(cost, shares.key)
+  const isWithinShares = (calls: KeyCalls, cost: number) =>
+    calls.active + within(cost) <= shares.key && calls.tenant.active + within(cost) <= shares.tenant
+  const mayEnter = (calls: KeyCalls, cost: number) => active + within(cost) <= maxCalls && isWithinShares(calls, cost)
 
-  const count = (calls: KeyCalls, change: 1 | -1): void => {
+  const count = (calls: KeyCalls, change: number): void => {
     active += change
     calls.active += change
     calls.tenant.active += change
@@ -104,14 +113,33 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     if (keys.get(owner.keyId)?.active === 0 && waiting.countOf(owner) === 0) keys.delete(owner.keyId)
   }
 
-  /** Admits waiting calls, one tenant after the other. */
+  /**
+   * Admits waiting calls, one tenant after the other. If not enough is left for the call whose turn it is, all others wait for it:
+   * otherwise calls of less cost would be admitted instead, again and again.
+   */
   const admitNext = (): void => {
     admission = undefined
-    while (active < maxCalls) {
-      const next = waiting.take((calls, owner) => (mayEnter(callsOf(owner)) ? oldest(calls) : undefined))
-      if (next === undefined) return
-      count(callsOf(next.owner), 1)
-      next.admit()
+    isReserved = false
+    while (active < maxCalls && !isReserved) {
+      let hasPaid = false
+      const next = waiting.take((pending, owner) => {
+        const calls = callsOf(owner)
+        const call = oldest(pending)
+        if (isReserved || call === undefined || !isWithinShares(calls, call.cost)) return undefined
+        if (calls.debt > 0) {
+          calls.debt--
+          hasPaid = true
+          return undefined
+        }
+        isReserved = !mayEnter(calls, call.cost)
+        return isReserved ? undefined : call
+      })
+      if (next !== undefined) {
+        const calls = callsOf(next.owner)
+        count(calls, within(next.cost))
+        calls.debt = within(next.cost) - 1
+        next.admit()
+      } else if (!hasPaid) return
     }
   }
 
@@ -132,12 +160,13 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     }
   }
 
-  const wait = (owner: Owner, signal: AbortSignal): Promise<void> =>
+  const wait = (owner: Owner, signal: AbortSignal, cost: number): Promise<void> =>
     new Promise((resolve, reject) => {
       const since = now()
       const end = () => signal.removeEventListener("abort", leave)
       const pending: PendingCall = {
         owner,
+        cost,
         since,
         admit() {
           end()
@@ -164,7 +193,7 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
     if (calls === undefined) {
       const tenant = tenants.get(name) ?? { active: 0 }
       tenants.set(name, tenant)
-      calls = { tenant, active: 0, waitingSince: 0 }
+      calls = { tenant, active: 0, debt: 0, waitingSince: 0 }
       keys.set(keyId, calls)
     }
     return calls
@@ -172,19 +201,20 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
 
   return {
     rejects: isFull,
-    enter(owner, signal) {
+    enter(owner, signal, cost) {
       signal.throwIfAborted()
       const calls = callsOf(owner)
       // A new call does not overtake waiting calls that are about to be admitted.
-      if (admission === undefined && waiting.countOf(owner) === 0 && mayEnter(calls)) {
-        count(calls, 1)
+      const mustWait = admission !== undefined || (isReserved && waiting.size > 0) || waiting.countOf(owner) > 0
+      if (!mustWait && mayEnter(calls, cost)) {
+        count(calls, within(cost))
         return undefined
       }
       if (isFull(owner)) throw overloaded()
-      return wait(owner, signal)
+      return wait(owner, signal, cost)
     },
-    leave(owner) {
-      count(callsOf(owner), -1)
+    leave(owner, cost) {
+      count(callsOf(owner), -within(cost))
       // Waiting calls are admitted in the next turn of the event loop. Calls on SQLite end in the turn in which they begin, so
       // that otherwise all waiting calls would run in one turn, in which no health check is answered.
       if (waiting.size > 0) admission ??= setImmediate(admitNext)

@@ -86,6 +86,8 @@ export class Call implements Waiter {
   readonly connection: CallConnection | undefined
   /** The concurrency limit that has admitted the call; undefined when the call has left it. */
   admittedBy: Pick<ConcurrencyLimit, "leave"> | undefined
+  /** What it takes of this limit. */
+  cost = 1
   /** The identity of the caller; undefined until the call is authenticated. */
   identity: Identity | undefined
   /** Whether the stream of the call counts against the limits of its key. Only then a rejected call may be held for a pause. */
@@ -141,7 +143,7 @@ export class Call implements Waiter {
    * outside of the service, after which little work is left.
    */
   leaveLimit(): void {
-    this.admittedBy?.leave(this.owner)
+    this.admittedBy?.leave(this.owner, this.cost)
     this.admittedBy = undefined
   }
 

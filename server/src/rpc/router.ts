@@ -1,10 +1,12 @@
-import { type DescMethod, type DescService, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
-import { invalidField } from "../errors/failure.js"
+import type { DescMethod, DescService, Message } from "@bufbuild/protobuf"
+import { callCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import type { RejectionPause } from "../overload/pause.js"
 import type { Owner } from "../util/owner.js"
+import { longestTurnMs, turnLimit } from "../util/turn-limit.js"
 import { ActiveCalls } from "./active-calls.js"
 import type { Call, CallOptions, Implementation } from "./call.js"
+import { type Codec, codecOf, sizeOfPart } from "./codec.js"
 import { streamHandler, unaryHandler } from "./handlers.js"
 import { type Access, fullName, type Interceptor, type Observer, type Stream } from "./interceptor.js"
 import { admission, type Read, runStream, runUnary } from "./running.js"
@@ -82,6 +84,7 @@ export function register<S extends DescService>(desc: S, implementation: Impleme
 export function createRouter(options: RouterOptions): Router {
   const { observer, access, maxDeadlineMs, limitOf, pauseAfter } = options
   const interceptors = [access, ...options.interceptors]
+  const turn = turnLimit(longestTurnMs)
   const active = new ActiveCalls(maxDeadlineMs, access.recheck)
 
   const serve = ({ desc, implementation }: Registration, isPipeline: boolean) => ({
@@ -98,22 +101,27 @@ export function createRouter(options: RouterOptions): Router {
       }
       const admissions = interceptors.flatMap((interceptor) => interceptor.admit?.(method) ?? [])
       const limit = method.methodKind === "unary" ? limitOf(method) : undefined
+      const codec = codecOf(method, turn)
       const parts = {
         admit: admission(admissions),
         unary,
         limit,
+        costs: callCosts(codec.hasItems ? bytesOfPage : 0),
         clock: observer.clock,
         ended: observer.recorderOf(method),
         pauseAfter,
       }
-      const codec = codecOf(method)
       return {
         desc: method,
         isOpen: access.admit?.(method) === undefined,
         rejects: limit === undefined ? () => false : limit.rejects,
         begin: (one) => active.begin(method, one, isPipeline),
-        unary: runUnary(parts, unchanged, unchanged),
-        unaryBytes: runUnary(parts, codec.decode, codec.encode),
+        unary: runUnary<Message, Message>(parts, { decode: unchanged, encode: codec.inTurn, bytesOf: sizeOfPart }),
+        unaryBytes: runUnary(parts, {
+          decode: codec.decode,
+          encode: codec.encodeInTurns,
+          bytesOf: ({ length }) => length,
+        }),
         stream: runStream(method, parts, stream),
         codec,
       }
@@ -130,29 +138,9 @@ export function createRouter(options: RouterOptions): Router {
   return { services, maxDeadlineMs, rejected: observer.rejected, drain: (graceMs) => active.drain(graceMs) }
 }
 
+/** About the size of the largest page: see maxPageBytes. */
+const bytesOfPage = 512 * 1024
+
 function unchanged(message: Message): Message {
   return message
-}
-
-/** Unknown fields are dropped, because the schema has no limit for them and nothing reads them. */
-const withoutUnknown = { readUnknownFields: false }
-
-/** Decodes and encodes the messages of a method. */
-interface Codec {
-  /** Throws INVALID_FIELD if the bytes are not a well-formed request. */
-  decode(bytes: Uint8Array): Message
-  encode(answer: Message): Uint8Array
-}
-
-function codecOf({ input, output }: DescMethod): Codec {
-  return {
-    decode(bytes) {
-      try {
-        return fromBinary(input, bytes, withoutUnknown)
-      } catch (cause) {
-        throw invalidField("request", `is not a well-formed ${input.typeName}`, cause)
-      }
-    },
-    encode: (answer) => toBinary(output, answer),
-  }
 }

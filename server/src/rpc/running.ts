@@ -1,5 +1,6 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf"
 import { Failure, toFailure } from "../errors/failure.js"
+import type { CallCosts } from "../overload/call-costs.js"
 import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
 import { isByLimit, type RejectionPause, rejectionMs } from "../overload/pause.js"
 import { orAborted } from "../util/abort.js"
@@ -17,12 +18,21 @@ export interface Parts {
   unary: Unary
   /** The limit of active calls; undefined if there is none. */
   limit: ConcurrencyLimit | undefined
+  costs: CallCosts
   /** A clock for durations, in milliseconds. */
   clock: () => number
   /** Records the end of the call, with its failure if it failed. */
   ended: CallEnded
   /** Awaited before a counted call is answered that a limit has rejected. A pipeline pauses once for all calls of a message. */
   pauseAfter: RejectionPause
+}
+
+/** How a method reads requests and returns answers. */
+interface Coding<I, O> {
+  decode(input: I): Message
+  encode(answer: Message): O | Promise<O>
+  /** Returns about the size of an answer, in bytes. */
+  bytesOf(encoded: O): number
 }
 
 /** Joins admissions. Synchronous where none has to wait, so that calls of one message are admitted in order. */
@@ -44,9 +54,8 @@ export function admission(admissions: readonly Admission[]): Parts["admit"] {
  * limit, and takes one again with the request.
  */
 export function runUnary<I, O>(
-  { admit, unary, limit, clock, ended, pauseAfter }: Parts,
-  decode: (input: I) => Message,
-  encode: (answer: Message) => O,
+  { admit, unary, limit, costs, clock, ended, pauseAfter }: Parts,
+  { decode, encode, bytesOf }: Coding<I, O>,
 ): (read: Read<I>, call: Call) => Promise<O> {
   return async (read, call) => {
     const begun = clock()
@@ -59,7 +68,8 @@ export function runUnary<I, O>(
       if (call.connection?.requests.isTight === true) throw requestBudgetUsed()
       // The client does not read its answers, so this one would only add to them.
       if (call.connection?.answers.isTight === true) throw answerBudgetUsed()
-      const entering = limit?.enter(call.owner, call.signal)
+      call.cost = costs.of(call.owner)
+      const entering = limit?.enter(call.owner, call.signal, call.cost)
       if (entering !== undefined) await entering
       call.admittedBy = limit
       hasEntered = true
@@ -68,7 +78,7 @@ export function runUnary<I, O>(
         call.leaveLimit()
         hasEntered = false
         input = await orAborted<I>(input, call.signal)
-        const again = limit?.enter(call.owner, call.signal)
+        const again = limit?.enter(call.owner, call.signal, call.cost)
         if (again !== undefined) await again
         call.admittedBy = limit
         hasEntered = true
@@ -79,7 +89,9 @@ export function runUnary<I, O>(
       // A call ends at its deadline even if its handler cannot stop at once. The handler's result is then discarded, and its
       // transaction ends by itself.
       const answer = await orAborted(unary(request, call), call.signal)
-      const encoded = encode(answer)
+      const encoding = encode(answer)
+      const encoded = encoding instanceof Promise ? await orAborted<O>(encoding, call.signal) : encoding
+      costs.answered(call.owner, bytesOf(encoded))
       ended(call, undefined, begun, clock(), request, answer)
       return encoded
     } catch (error) {

@@ -1,3 +1,6 @@
+/** The time, in milliseconds, after which no further piece of work begins in a turn of the event loop. */
+export const longestTurnMs = 5
+
 /**
  * Limits how long work that is done piece by piece keeps a turn of the event loop busy. The next piece waits for the next turn, so
  * that the process can accept connections and answer health checks in between. The returned function is called before each piece

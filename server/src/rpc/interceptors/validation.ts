@@ -6,7 +6,8 @@ import type { Interceptor } from "../interceptor.js"
 /** The largest number of violations in an error. They travel in a header, and each entry of a list may cause one. */
 const maxViolations = 20
 /** The largest number of parts of a request, at any depth. The validation of a larger request would take seconds. */
-const maxParts = 100_000
+export const maxParts = 100_000
+export const partsRule = `must not have more than ${maxParts} parts`
 /** The largest number of parts with which all violations are reported. Of a larger request only the first one is. */
 const smallParts = 10_000
 
@@ -20,7 +21,7 @@ export function validation(): Interceptor {
       const counts = hasParts(input)
       return (request) => {
         const parts = counts ? countParts(request, maxParts) : 0
-        if (parts > maxParts) throw invalidField("request", `must not have more than ${maxParts} parts`)
+        if (parts > maxParts) throw invalidField("request", partsRule)
         // Every entry may violate a rule, and collecting all violations of a large request would take gigabytes.
         const result = (parts > smallParts ? untilFirst : whole).validate(input, request)
         if (result.kind === "valid") return

@@ -1,5 +1,6 @@
 import type { DataSource, QueryRunner } from "typeorm"
 import { StoreError } from "../../errors/store-error.js"
+import { longestTurnMs, turnLimit } from "../../util/turn-limit.js"
 import type { Caller, Waiter } from "../store.js"
 import { type DatabaseTime, databaseTime } from "./database-time.js"
 import type { SqlEngine } from "./engine/engine.js"
@@ -38,6 +39,8 @@ export interface Database extends Pick<DatabaseTime, "now" | "clockOffsetMs"> {
   readonly tables: Tables
   /** The number of units of work that may run at the same time. */
   readonly concurrency: number
+  /** Awaited before each large piece of work on rows that were read; see turnLimit. */
+  readonly turn: () => Promise<void>
   /** How lookups by key share statements. `limit` is a power of two. */
   readonly lookups: CoalesceOptions
   /**
@@ -143,6 +146,7 @@ export function database(own: SqlEngine, { queueLimit, onServerLimit, ...options
     dataSource: engine.dataSource,
     tables: allTables,
     concurrency: engine.concurrency,
+    turn: turnLimit(longestTurnMs),
     lookups: engine.lookups,
 
     reads,

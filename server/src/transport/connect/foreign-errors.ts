@@ -12,9 +12,11 @@ import { findTrailerError, setTrailerStatus } from "@connectrpc/connect/protocol
 import { trailerFlag, trailerParse, trailerSerialize } from "@connectrpc/connect/protocol-grpc-web"
 import { Failure } from "../../errors/failure.js"
 import { connectErrorOf } from "../../errors/status.js"
+import { partsRule } from "../../rpc/interceptors/validation.js"
 import { unknownCompression, unnamedCompression } from "../listener/content-type.js"
 import { prefixBytes, withPrefix } from "../listener/prefix.js"
 import type { UnparsedJson } from "./json-faults.js"
+import { tooManyParts } from "./json-text.js"
 
 /** Called for every call that Connect ends by itself. `failure` is what the caller gets instead, if it is told something else. */
 export type OnForeignError = (code: Code, failure?: Failure) => void
@@ -103,6 +105,7 @@ const ofConversion = [Code.InvalidArgument, Code.Internal, Code.Unknown]
 const problems: readonly (readonly [RegExp, string])[] = [
   [/^protocol error: (incomplete envelope|promised)/, "ends within a message"],
   [/^protocol error: invalid (connect|grpc) timeout/, "has a timeout that cannot be read"],
+  [new RegExp(`^${tooManyParts}$`), partsRule],
   [/^cannot decode message [\w.]+ from JSON: duplicate object key "/, "has an object with two values of the same name"],
 ]
 

@@ -14,7 +14,6 @@ import { connectErrorOf } from "../../errors/status.js"
 import { type Call, requestIdOf } from "../../rpc/call.js"
 import type { Method } from "../../rpc/router.js"
 import { waitsUntil } from "../../util/abort.js"
-import { utf8 } from "../../util/utf8.js"
 import { markAdmitted } from "../closing/close-stream.js"
 import type { Connection } from "../limits/connection.js"
 import { limits } from "../limits/limits.js"
@@ -37,6 +36,7 @@ import { beginUnary, type HttpUnaryCall } from "./call.js"
 import { HttpExchange, type NodeRequest } from "./exchange.js"
 import { withoutForeignErrors } from "./foreign-errors.js"
 import { UnparsedJson } from "./json-faults.js"
+import { jsonText } from "./json-text.js"
 import { callOf, callOptions, follow, type HttpRequest, requestGate, requestKey, route } from "./routes.js"
 import { WholeMessages } from "./whole-messages.js"
 
@@ -72,7 +72,7 @@ export function connectHandler(options: ConnectHandlerOptions): ConnectHandler {
   // A misspelt name in JSON is an error, because it may be that of a field or value that restricts the call.
   const jsonOptions = {
     ignoreUnknownFields: false,
-    textDecoder: utf8,
+    textDecoder: jsonText,
     ...(options.registry && { registry: options.registry }),
   }
   const connectRouter = createConnectRouter({ readMaxBytes: maxMessageBytes, requestGate, jsonOptions })

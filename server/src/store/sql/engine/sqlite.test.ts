@@ -12,7 +12,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals"
 import { fileProblemOf } from "../../../errors/refusal.js"
-import { longestTurnMs, openSqliteEngine } from "./sqlite.js"
+import { longestTurnMs } from "../../../util/turn-limit.js"
+import { openSqliteEngine } from "./sqlite.js"
 import { SqliteDatabase } from "./sqlite-driver.js"
 
 describe("a database file", () => {

@@ -3,7 +3,7 @@ import { dirname } from "node:path"
 import { DataSource, QueryFailedError, type QueryRunner } from "typeorm"
 import { quotesValues, withheld } from "../../../errors/quoted-values.js"
 import { sqliteCodeOf } from "../../../errors/sqlite-code.js"
-import { turnLimit } from "../../../util/turn-limit.js"
+import { longestTurnMs, turnLimit } from "../../../util/turn-limit.js"
 import type { Cell } from "../query/statement.js"
 import { type Failure, StatementError } from "../query/statement-error.js"
 import { common } from "./data-source.js"
@@ -24,12 +24,6 @@ type SqliteCell = Exclude<Cell, Date>
 
 /** Begins a transaction with the lock for writes. */
 const begin = "BEGIN IMMEDIATE"
-
-/**
- * How long units of work may keep one turn of the event loop busy, in milliseconds. Each unit ends in the turn in which it begins, so
- * that hundreds of calls could otherwise keep the process from accepting connections for more than half a second.
- */
-export const longestTurnMs = 5
 
 const failures: [prefix: string, failure: Failure][] = [
   ["SQLITE_CONSTRAINT_PRIMARYKEY", "duplicate"],
@@ -131,6 +125,8 @@ function createFile(path: string): void {
  */
 function sqliteEngine(dataSource: DataSource, checkFiles: () => void): SqlEngine {
   const statements = new Map<string, SqliteStatement>()
+  // Each unit of work ends in the turn in which it begins, so that hundreds of calls could otherwise keep the process from accepting
+  // connections for more than half a second.
   const turn = turnLimit(longestTurnMs)
 
   function prepared(database: SqliteDatabase, sql: string): SqliteStatement {

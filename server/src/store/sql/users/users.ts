@@ -131,7 +131,10 @@ export function userStore(
           if (found.length + fitting.length > 0 && bytes > maxPageBytes) break
           fitting.push(some[fitting.length] as Cell[])
         }
-        for (const cells of await Promise.all(fitting.map((key) => byId(caller, key)))) found.push(first(cells))
+        for (const cells of await Promise.all(fitting.map((key) => byId(caller, key)))) {
+          await database.turn()
+          found.push(first(cells))
+        }
         if (fitting.length < some.length) break
       }
       return found

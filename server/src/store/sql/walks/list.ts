@@ -124,6 +124,7 @@ export function listAlong<Name extends TableName, More = unknown>(
         for (const row of rows) {
           // Rows may have been inserted meanwhile.
           if (items.length === most) return more()
+          await database.turn()
           const item = read.readable([row], itemOf)[0]
           if (item !== undefined) items.push(item)
           after = positionIn(row)

@@ -1,0 +1,87 @@
+import { GetUserRequestSchema, ListUsersRequestSchema, ListUsersResponseSchema, UserService } from "@authwire/proto"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { afterEach, expect, test } from "@jest/globals"
+import type { ConcurrencyLimit } from "../overload/concurrency-limit.js"
+import { turnLimit } from "../util/turn-limit.js"
+import { codecOf } from "./codec.js"
+import { createRouter, type Router, register } from "./router.js"
+
+const page = create(ListUsersResponseSchema, {
+  users: ["a", "b", "c", "d"].map((id) => ({ id, image: id.repeat(100_000), extra: { name: id, list: [1, null] } })),
+  nextPageToken: "next",
+})
+
+let router: Router | undefined
+afterEach(() => router?.drain(0))
+
+/** The listUsers and getUser of a service in which every answer is a user, or a page of users. */
+function setUp(limit: ConcurrencyLimit) {
+  const names = UserService.methods.map(({ localName }) => localName)
+  const answers = { listUsers: async () => page, getUser: async () => ({ user: page.users[0] }) }
+  const none = Object.fromEntries(names.map((name) => [name, async () => ({})]))
+  router = createRouter({
+    services: [register(UserService, { ...none, ...answers } as never)],
+    observer: { clock: () => 0, recorderOf: () => () => {}, rejected() {} },
+    access: {},
+    interceptors: [],
+    maxDeadlineMs: 60_000,
+    limitOf: () => limit,
+    pauseAfter: async () => {},
+  })
+  const methods = router.services[0]?.methods ?? []
+  const called = (name: string) => {
+    const method = methods.find(({ desc }) => desc.localName === name) as (typeof methods)[0]
+    const call = method.begin({ transport: "test", timeoutMs: undefined, header: () => undefined })
+    call.identity = { tenant: "t", keyId: "k", hasScope: () => true }
+    return { method, call }
+  }
+  const [users, user] = [create(ListUsersRequestSchema, {}), create(GetUserRequestSchema, { id: "a" })]
+  return {
+    bytes: async (name: "listUsers" | "getUser") => {
+      const { method, call } = called(name)
+      const request =
+        name === "getUser" ? toBinary(GetUserRequestSchema, user) : toBinary(ListUsersRequestSchema, users)
+      return method.unaryBytes(() => request, call).finally(() => call.end())
+    },
+    message: async (name: "listUsers" | "getUser") => {
+      const { method, call } = called(name)
+      return method.unary(() => (name === "getUser" ? user : users), call).finally(() => call.end())
+    },
+  }
+}
+
+test("S-22: other callbacks run between the items of a page, whose encoding is that of all of them", async () => {
+  let time = 0
+  // Each piece takes a turn of the event loop.
+  const turn = turnLimit(5, () => (time += 10))
+  const { encodeInTurns } = codecOf(UserService.method.listUsers, turn)
+  let turns = 0
+  let isOver = false
+  const count = () => {
+    turns++
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  const encoded = await encodeInTurns(page)
+  isOver = true
+  expect(turns).toBeGreaterThanOrEqual(page.users.length - 1)
+  expect(fromBinary(ListUsersResponseSchema, encoded)).toEqual(page)
+})
+
+test.each(["bytes", "message"] as const)(
+  "S-22: a call takes of the limit what the answers before had, as %s, and gives it back",
+  async (kind) => {
+    const [entered, left]: [number[], number[]] = [[], []]
+    const calls = setUp({
+      rejects: () => false,
+      enter: (_owner, _signal, cost) => void entered.push(cost),
+      leave: (_owner, cost) => void left.push(cost),
+      load: () => ({ maxCalls: 1, active: 0, waiting: 0, keys: 0 }),
+    })
+    for (let call = 0; call < 2; call++) await calls[kind]("getUser")
+    // A first page may be a full one.
+    for (let call = 0; call < 2; call++) await calls[kind]("listUsers")
+    expect(entered).toEqual([1, 7, 33, 29])
+    expect(left).toEqual(entered)
+  },
+)

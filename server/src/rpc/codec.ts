@@ -1,0 +1,60 @@
+import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf"
+import { invalidField } from "../errors/failure.js"
+
+/** Unknown fields are dropped, because the schema has no limit for them and nothing reads them. */
+const withoutUnknown = { readUnknownFields: false }
+
+/** Decodes and encodes the messages of a method. */
+export interface Codec {
+  /** Whether an answer may have several items, such as a page. */
+  readonly hasItems: boolean
+  /** Throws INVALID_FIELD if the bytes are not a well-formed request. */
+  decode(bytes: Uint8Array): Message
+  encode(answer: Message): Uint8Array
+  /** Encodes an answer. One with several items, such as a page, is encoded item by item, so that other calls have their turns. */
+  encodeInTurns(answer: Message): Uint8Array | Promise<Uint8Array>
+  /** Waits with an answer that has several items until there is time to encode it. */
+  inTurn(answer: Message): Message | Promise<Message>
+}
+
+/** @param turn Awaited before each piece of work; see turnLimit. */
+export function codecOf({ input, output }: DescMethod, turn: () => Promise<void>): Codec {
+  const lists = output.fields.flatMap((field) =>
+    field.fieldKind === "list" && field.listKind === "message" ? [field.localName] : [],
+  )
+  const itemsIn = (answer: Message, list: string) => (answer as unknown as Record<string, Message[]>)[list] ?? []
+  const hasSeveral = (answer: Message) => lists.some((list) => itemsIn(answer, list).length > 1)
+
+  /** Protobuf: the encoding of a message may be that of its parts, one after the other. */
+  async function inParts(answer: Message): Promise<Uint8Array> {
+    const parts = [toBinary(output, { ...answer, ...Object.fromEntries(lists.map((list) => [list, []])) })]
+    for (const list of lists)
+      for (const item of itemsIn(answer, list)) {
+        await turn()
+        parts.push(toBinary(output, create(output, { [list]: [item] })))
+      }
+    return Buffer.concat(parts)
+  }
+
+  return {
+    hasItems: lists.length > 0,
+    decode(bytes) {
+      try {
+        return fromBinary(input, bytes, withoutUnknown)
+      } catch (cause) {
+        throw invalidField("request", `is not a well-formed ${input.typeName}`, cause)
+      }
+    },
+    encode: (answer) => toBinary(output, answer),
+    encodeInTurns: (answer) => (hasSeveral(answer) ? inParts(answer) : toBinary(output, answer)),
+    inTurn: (answer) => (hasSeveral(answer) ? turn().then(() => answer) : answer),
+  }
+}
+
+/** Returns about the size of the encoding of a message, or of a part of it, in bytes. */
+export function sizeOfPart(part: unknown): number {
+  if (typeof part === "string") return part.length
+  if (typeof part !== "object" || part === null) return 8
+  if (part instanceof Uint8Array) return part.length
+  return Object.values(part).reduce<number>((bytes, value) => bytes + sizeOfPart(value), 8)
+}
