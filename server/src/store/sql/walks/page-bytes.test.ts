@@ -29,7 +29,7 @@ describe.each(databaseTargets())("pages of rows of 4 MiB, on %s", (target) => {
   let read = 0
 
   beforeAll(async () => {
-    tables = await createStoreDatabase(target)
+    tables = await createStoreDatabase(target, { tenants: ["large"] })
     database = await openDatabase({ url: tables.url })
     const counting = ({ read: original }: Reads): Reads => ({
       async read(statement, values) {
