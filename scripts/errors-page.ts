@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs"
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf"
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
-import type { Code } from "@connectrpc/connect"
+import { Code } from "@connectrpc/connect"
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect"
 import { codeOf, type Reason } from "../server/dist/errors/failure.js"
 import { statusName } from "../server/dist/errors/status.js"
@@ -82,5 +82,5 @@ function section({ reason, paragraphs: [when = "", action, ...rest] }: Described
     )
   }
   const sentence = `${text[0]?.toUpperCase()}${text.slice(1)}`
-  return `### ${reason}\n\n\`${named}\`. ${sentence}\n\n${action}`
+  return `### ${reason}\n\n\`${named}\` (\`${Code[code]}\`). ${sentence}\n\n${action}`
 }

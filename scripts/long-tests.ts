@@ -16,6 +16,10 @@ export const longTests: Readonly<Record<string, readonly string[]>> = {
   "fuzz/fuzz.long.test.ts": ["fuzz/**", "proto/**", "server/src/transport/connect/**"],
   "server/src/store/sql/cluster/*.long.test.ts": ["server/src/store/sql/cluster/**"],
   "server/src/store/sql/restart.long.test.ts": ["server/src/store/sql/engine/**"],
+  "test/administration/tenants-delete.long.test.ts": [
+    "server/src/store/sql/{tenants,schema/present-tenants}.ts",
+    "server/src/cli/commands/tenants.ts",
+  ],
   "test/adapter/outages.long.test.ts": ["client/src/sessions/**", "server/src/health/**"],
   "test/auth/outage.long.test.ts": ["server/src/auth/**"],
   "test/cli/connection-strings.long.test.ts": ["server/src/store/sql/engine/url/**", "server/src/import/peer/open.ts"],

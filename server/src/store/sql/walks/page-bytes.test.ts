@@ -18,10 +18,11 @@ import { bytesOf } from "../query/statement.js"
 import { maxPageBytes } from "./list.js"
 
 const caller = { tenant: "large" }
-const rowBytes = 4 * 1024 * 1024
+/** Twice as much as a page. */
+const rowBytes = 1024 * 1024
 const ids = range(3).map((n) => `u${n}`)
 
-describe.each(databaseTargets())("pages of rows of 4 MiB, on %s", (target) => {
+describe.each(databaseTargets())("pages of rows of 1 MiB, on %s", (target) => {
   let tables: TestDatabase
   let database: Database
   let store: Store
