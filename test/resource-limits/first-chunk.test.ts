@@ -6,6 +6,7 @@ import { getUserRequest, header, paths } from "@authwire/test-support/attack/req
 import { listeners, startTarget, type Target } from "@authwire/test-support/attack/target.js"
 import { endsAfterEach } from "@authwire/test-support/endings.js"
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals"
+import { http2Frame } from "../../fuzz/generate/http2-frames.ts"
 
 // What a client sends at once is read at once: limits that count finished calls come too late for it.
 describe.each(listeners)("many calls in the first bytes of a connection, at the %s listener", (listener) => {
@@ -59,6 +60,17 @@ describe.each(listeners)("many calls in the first bytes of a connection, at the 
     socket.write(resetRequests(paths.getUser, 900))
     await closed
     expect((await handledCalls()) - before).toBeLessThanOrEqual(100)
+  })
+
+  test("S-40: requests that are reset at once, before bytes that break the protocol, end only their connection", async () => {
+    const socket = net.connect({ port: Number(new URL(target.url(listener)).port), host: "127.0.0.1" })
+    later(async () => socket.destroy())
+    socket.on("error", () => {})
+    const closed = once(socket.resume(), "close")
+    // DATA of stream 0.
+    socket.write(Buffer.concat([resetRequests(paths.getUser, 100), http2Frame(0, 0, 0, Buffer.from("x"))]))
+    await closed
+    expect(await outcomes(1, target.keys.all)).toEqual({ "status 5": 1 })
   })
 
   test("with a key, all are answered: a client waits until it may begin more", async () => {

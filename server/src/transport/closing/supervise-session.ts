@@ -74,6 +74,8 @@ export function superviseSession(
     else socket.destroy()
   }
   connection.onReconnect = () => {
+    // A session that has failed still emits the streams that it had read.
+    if (session.destroyed) return
     if (connection.ignoredReconnect) close()
     else if (!isEnding) session.goaway(constants.NGHTTP2_NO_ERROR, lastStreamId)
     destroyLater()
