@@ -12,6 +12,7 @@ import { codeBelow } from "@authwire/test-support/applications/pages.js"
 import { tcpProxy } from "@authwire/test-support/connections/tcp-proxy.js"
 import { startAuthwire, useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { testSecret } from "@authwire/test-support/processes/server.js"
+import { until } from "@authwire/test-support/until.js"
 import { beforeAll, describe, expect, jest, test } from "@jest/globals"
 import { type Application4, application4, hasNextAuth4, loadJwt4, type Options4 } from "./next-auth.js"
 
@@ -218,6 +219,12 @@ const strategies = ["database", "jwt"] as const
       await expect(follow()).rejects.toBeInstanceOf(SessionUnavailable)
       await expect(app.requestLink(address())).rejects.toBeInstanceOf(SessionUnavailable)
       await network.restore()
+      // The clients connect again after a pause.
+      const asked = () => Promise.all([options.adapter.getUser?.("nobody"), options.jwt.encode({ token: {} } as never)])
+      await until(async () => {
+        const [outcome] = await Promise.allSettled([asked()])
+        return outcome.status === "fulfilled"
+      })
       expect(errorOf(await follow())).toBeNull()
       expect(await app.session()).toMatchObject({ user: { email } })
       // A sign-out removes the cookie all the same.
