@@ -41,6 +41,14 @@ describe("without a key", () => {
     await revokeKey(database, key)
   })
 
+  test("a static key of a tenant that does not exist: the log says how to create it", async () => {
+    const { entry } = staticKey(["all"], { tenant: "shop" })
+    const env = { AUTHWIRE_API_KEYS: JSON.stringify([entry]) }
+    const server = await startServer({ databaseUrl: database.url, keys: false, env })
+    later(server.stop)
+    await until(() => server.log().includes("does not exist: authwire tenants create shop"))
+  })
+
   test("on another address it does not start", async () => {
     // An address of no host. The service notices that only when it listens.
     const args = [

@@ -45,7 +45,9 @@ export async function requireKeys(
   configuration: Configuration,
   { store, log }: { store: Store; log: Logger },
 ): Promise<void> {
-  if (configuration.dev || staticKeys(configuration).length > 0) return
+  if (configuration.dev) return
+  const given = staticKeys(configuration)
+  if (given.length > 0) return warnOfTenants(given, { store, log })
   try {
     const now = await store.expired.now({})
     for (let after: string | undefined = ""; after !== undefined; ) {
@@ -66,6 +68,19 @@ export async function requireKeys(
     throw new StartError(`there is no API key, so every call would be rejected at ${open.host}: ${advice}`)
   }
   log.warn(`there is no API key, so every call is rejected: ${advice}; or use --dev`)
+}
+
+/** Logs which tenants of keys do not exist, because they cannot store anything. The database may be unreachable for now. */
+async function warnOfTenants(keys: StaticKeys, { store, log }: { store: Store; log: Logger }): Promise<void> {
+  const asked = new Set(keys.map(({ tenant }) => tenant))
+  const others = [...asked].filter((tenant) => tenant !== "default")
+  if (others.length === 0) return
+  const known = await store.tenants.list({}).then(
+    (tenants) => new Set(tenants.map(({ name }) => name)),
+    () => new Set(others),
+  )
+  for (const tenant of others.filter((one) => !known.has(one)))
+    log.warn({ tenant }, `a static API key is of a tenant that does not exist: authwire tenants create ${tenant}`)
 }
 
 /** Returns the keys of the configuration or of its file. */
