@@ -9,6 +9,7 @@ declare const providers: []
 declare const request: Request
 declare const [url, apiKey, id, userId, sessionToken, cookieHeader, ca, cert, key]: string[]
 declare const userIds: string[]
+declare const signal: AbortSignal
 declare const startCursor: string | undefined
 declare function forget(sessionId: string | undefined): Promise<void>
 declare function keep(cursor: string): Promise<void>
