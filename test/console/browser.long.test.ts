@@ -18,7 +18,14 @@ withChromium("the console in a browser", () => {
   const authwire = useAuthwire("sqlite", { keys: Object.values(keys), args: ["--audit-store=database"] })
   beforeAll(async () => {
     const create = (email: string, name: string, more = {}) =>
-      authwire.client.adapter.createUser({ id: crypto.randomUUID(), email, name, emailVerified: null, ...more })
+      authwire.client.adapter.createUser({
+        id: crypto.randomUUID(),
+        email,
+        name,
+        image: null,
+        emailVerified: null,
+        ...more,
+      })
     ada = (await create("ada@example.com", "Ada", { role: "admin" })).id
     await authwire.client.adapter.linkAccount({
       userId: ada,
