@@ -72,7 +72,9 @@ export function describeMessages(world: World, carrier: Carrier): void {
       "": { status: Status.SERVING },
       [UserService.typeName]: { status: Status.SERVING },
     })
-    for (const service of Object.keys(statuses)) expect(await health.check({ service })).toEqual(statuses[service])
+    // Not of all services: a connection without an admitted call may ask twenty times at once.
+    for (const service of Object.keys(statuses).slice(0, 5))
+      expect(await health.check({ service })).toEqual(statuses[service])
     const unknown = await failureOf(health.check({ service: "no.such.Service" }))
     expect([unknown.code, unknown.infos[0]?.reason]).toEqual(["NotFound", "SERVICE_UNKNOWN"])
     transport.close?.()
