@@ -28,9 +28,10 @@ function lint(manifest, tarball) {
   })
   // Every supported Node version can require() ES modules, so "CommonJS resolves to a module" is correct.
   if (hasTypes(manifest)) {
-    const data = Object.keys(manifest.exports).filter((name) => name.endsWith(".binpb"))
+    // Data, and programs, which nobody imports.
+    const untyped = Object.keys(manifest.exports).filter((name) => name.endsWith(".binpb") || name.startsWith("./bin/"))
     const args = [tarball, "--profile=node16", "--ignore-rules=cjs-resolves-to-esm", "--format=ascii"]
-    if (data.length > 0) args.push("--exclude-entrypoints", ...data)
+    if (untyped.length > 0) args.push("--exclude-entrypoints", ...untyped)
     execFileSync(tool("attw"), args, { stdio: ["ignore", "pipe", "inherit"] })
   }
   say(`${manifest.name}: publint and attw find nothing`)
