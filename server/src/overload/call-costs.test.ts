@@ -20,3 +20,13 @@ test("S-22: a few small answers do not make the large ones after them cheap", ()
   for (let answer = 0; answer < 40; answer++) costs.answered(one, 0)
   expect(costs.of(one)).toBe(1)
 })
+
+test("of many keys, the one that has not called for longest is forgotten", () => {
+  const costs = callCosts(0)
+  costs.answered(one, 32 * bytesOfCost)
+  costs.answered(other, 32 * bytesOfCost)
+  for (let key = 0; key < 998; key++) costs.answered({ tenant: "t", keyId: `${key}` }, 0)
+  costs.answered(one, 32 * bytesOfCost)
+  costs.answered({ tenant: "t", keyId: "last" }, 0)
+  expect([costs.of(one), costs.of(other)]).toEqual([33, 1])
+})

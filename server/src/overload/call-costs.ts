@@ -16,8 +16,11 @@ export const bytesOfCost = 16 * 1024
  */
 const leftPerAnswer = 7 / 8
 
+/** The keys whose answers are remembered: those that called last. Keys come and go, and a forgotten one is like a new one. */
+const mostKeys = 1000
+
 /**
- * Creates the costs of a method. They keep a number for each key.
+ * Creates the costs of a method. They keep a number for each of the last keys.
  *
  * @param firstBytes The size that is expected of a key's first answers.
  */
@@ -26,7 +29,10 @@ export function callCosts(firstBytes: number): CallCosts {
   return {
     of: ({ keyId }) => 1 + Math.floor((expected.get(keyId) ?? firstBytes) / bytesOfCost),
     answered({ keyId }, bytes) {
-      expected.set(keyId, Math.max(bytes, (expected.get(keyId) ?? firstBytes) * leftPerAnswer))
+      const next = Math.max(bytes, (expected.get(keyId) ?? firstBytes) * leftPerAnswer)
+      expected.delete(keyId)
+      expected.set(keyId, next)
+      if (expected.size > mostKeys) expected.delete(expected.keys().next().value)
     },
   }
 }

@@ -72,8 +72,8 @@ interface KeyCalls {
 
 /**
  * A fixed limit. Further calls wait in a queue for each key. The tenants are served round-robin, and so are the keys of each, so that
- * a key that floods the service only delays its own calls. A call takes as many places, and turns, as its cost. A call that has waited too long is rejected. As in CoDel that time is long in
- * a burst, and short when the queue never empties.
+ * a key that floods the service only delays its own calls. A call takes as many places, and turns, as its cost. A call that has waited
+ * too long is rejected. As in CoDel that time is long in a burst, and short when the queue never empties.
  */
 export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): ConcurrencyLimit {
   const shares = sharesOfCalls(maxCalls)

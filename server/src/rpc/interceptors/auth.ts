@@ -40,9 +40,8 @@ const keylessIdentity: Identity = { keyId: undefined, tenant: "default", hasScop
  *
  * Throws API_KEY_MISSING, API_KEY_INVALID (with the same message and after the same work for a key that is unknown,
  * wrong, revoked or expired), SCOPE_MISSING, and DATABASE_UNAVAILABLE when the validity of the key cannot be
- * determined. A call
- * that lasts ends with the same errors when its key would no longer admit it. A stream that carries calls goes on, but its
- * calls are rejected.
+ * determined. A call that lasts ends with the same errors when its key would no longer admit it. A stream that carries
+ * calls goes on, but its calls are rejected.
  */
 export function access(options: AccessOptions): Access {
   const { keyring, keyless = false, now } = options
