@@ -11,7 +11,8 @@ export interface ConcurrencyLimit {
    * Admits a call, at once or when the promise resolves. Every admitted call must leave once, with its cost.
    *
    * @param signal Ends the wait, with its reason.
-   * @param cost What the call takes of the limit, at least 1; see CallCosts. More than the share of a key counts as that share.
+   * @param cost What the call takes of the limit, at least 1; see CallCosts. It takes as many turns, at most the share of
+   *   a key, and as many places, at most those that are no part of a tenant's share.
    * @throws OVERLOADED at once if too many calls of the key wait already, or later if this call has waited too long.
    */
   enter(owner: Owner, signal: AbortSignal, cost: number): Promise<void> | undefined
@@ -89,10 +90,11 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
   /** Whether a waiting call, whose turn it is, needs more than is left. */
   let isReserved = false
 
-  const within = (cost: number) => Math.min(cost, shares.key)
+  /** A call takes no more places than the largest tenant leaves, so that calls of one tenant that last never keep it out. */
+  const placesOf = (cost: number) => Math.min(cost, Math.max(1, maxCalls - shares.tenant))
   const isWithinShares = (calls: KeyCalls, cost: number) =>
-    calls.active + within(cost) <= shares.key && calls.tenant.active + within(cost) <= shares.tenant
-  const mayEnter = (calls: KeyCalls, cost: number) => active + within(cost) <= maxCalls && isWithinShares(calls, cost)
+    calls.active + placesOf(cost) <= shares.key && calls.tenant.active + placesOf(cost) <= shares.tenant
+  const mayEnter = (calls: KeyCalls, cost: number) => active + placesOf(cost) <= maxCalls && isWithinShares(calls, cost)
 
   const count = (calls: KeyCalls, change: number): void => {
     active += change
@@ -136,8 +138,8 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       })
       if (next !== undefined) {
         const calls = callsOf(next.owner)
-        count(calls, within(next.cost))
-        calls.debt = within(next.cost) - 1
+        count(calls, placesOf(next.cost))
+        calls.debt = Math.min(next.cost, shares.key) - 1
         next.admit()
       } else if (!hasPaid) return
     }
@@ -207,14 +209,14 @@ export function concurrencyLimit({ maxCalls, now }: ConcurrencyLimitOptions): Co
       // A new call does not overtake waiting calls that are about to be admitted.
       const mustWait = admission !== undefined || (isReserved && waiting.size > 0) || waiting.countOf(owner) > 0
       if (!mustWait && mayEnter(calls, cost)) {
-        count(calls, within(cost))
+        count(calls, placesOf(cost))
         return undefined
       }
       if (isFull(owner)) throw overloaded()
       return wait(owner, signal, cost)
     },
     leave(owner, cost) {
-      count(callsOf(owner), -within(cost))
+      count(callsOf(owner), -placesOf(cost))
       // Waiting calls are admitted in the next turn of the event loop. Calls on SQLite end in the turn in which they begin, so
       // that otherwise all waiting calls would run in one turn, in which no health check is answered.
       if (waiting.size > 0) admission ??= setImmediate(admitNext)
