@@ -15,10 +15,10 @@ interface Described {
 /** Returns the text of docs/errors.md. Throws if a comment of the enum does not have the paragraphs that the page needs. */
 export function errorsPage(reasons: readonly Described[] = describedReasons()): string {
   const codes = [...new Set(reasons.map(({ reason }) => codeOf(reason)))].sort((a, b) => a - b)
-  const ofCode = (code: Code) => reasons.filter(({ reason }) => codeOf(reason) === code)
-  const rows = codes.map((code) => {
-    const links = ofCode(code).map(({ reason }) => `[${reason}](#${reason.toLowerCase()})`)
-    return `| \`${statusName(code)}\` | ${code} | ${codeToHttpStatus(code)} | ${links.join(", ")} |`
+  const sections = codes.map((code) => {
+    const ofCode = reasons.filter(({ reason }) => codeOf(reason) === code).map(section)
+    const inStubs = `In stubs \`${Code[code]}\`, over HTTP ${codeToHttpStatus(code)}.`
+    return [`## ${statusName(code)}, ${code}`, inStubs, ...ofCode].join("\n\n")
   })
   return `# Errors
 
@@ -35,12 +35,6 @@ curl -sS http://127.0.0.1:8080/authwire.v1.UserService/GetUser -H 'content-type:
 languages](other-languages.md#errors) show how to read the reason. The HTTP status is that of Connect, which is JSON over HTTP. In
 gRPC and gRPC-Web it is always 200.
 
-## Status codes
-
-| gRPC | number | HTTP | reasons |
-| --- | ---: | ---: | --- |
-${rows.join("\n")}
-
 An error without a reason does not come from the service's methods:
 
 - \`UNAVAILABLE\`: no connection to the service, or a lost one. Repeat the call, a write with its idempotency key.
@@ -49,11 +43,9 @@ An error without a reason does not come from the service's methods:
 - \`INVALID_ARGUMENT\`, \`INTERNAL\`, \`RESOURCE_EXHAUSTED\`, \`UNKNOWN\`: the request breaks a rule of its protocol, such as the size of a
   message, or a proxy answered in place of the service.
 
-## Reasons
+Below are the reasons by status code, each with what has happened, and what to do.
 
-Each with what has happened, and what to do.
-
-${codes.flatMap(ofCode).map(section).join("\n\n")}
+${sections.join("\n\n")}
 `
 }
 
@@ -82,5 +74,5 @@ function section({ reason, paragraphs: [when = "", action, ...rest] }: Described
     )
   }
   const sentence = `${text[0]?.toUpperCase()}${text.slice(1)}`
-  return `### ${reason}\n\n\`${named}\` (\`${Code[code]}\`). ${sentence}\n\n${action}`
+  return `### ${reason}\n\n${sentence}\n\n${action}`
 }

@@ -83,14 +83,14 @@ test("licences: allowed ones pass, unpublished packages do not count, and anothe
 })
 
 describe("page", () => {
-  test("has a row for each direct dependency, with all its dependencies", async () => {
+  test("has an item for each direct dependency, with all its dependencies", async () => {
     write("node_modules/left/build/left.node", "")
     expect(await run("page")).toEqual({ code: 0, output: "" })
-    const rows = readFileSync(join(folder, "docs/dependencies.md"), "utf8").match(/^\| `.*/gm)
+    const rows = readFileSync(join(folder, "docs/dependencies.md"), "utf8").match(/^(?:\||-) `.*/gm)
     expect(rows).toEqual([
       "| `lib` | 1 | 3 | 1 | `left`, prebuilt, by platform | `deep` |",
-      "| `left` | Pads. | MIT | 2 + 1 by platform |",
-      "| `host` (peer: the application has it) | Loads it. | MIT | 0 |",
+      "- `left` (MIT, 2 + 1 by platform): Pads.",
+      "- `host` (peer: the application has it; MIT, 0): Loads it.",
     ])
   })
 

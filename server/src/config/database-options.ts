@@ -2,7 +2,7 @@ import type { OptionDefinition } from "./option.js"
 import { boolean, integer, text } from "./values.js"
 
 /** The commands that open the database. */
-const databaseCommands = [
+export const databaseCommands = [
   "serve",
   "migrate",
   "rekey",

@@ -1,3 +1,4 @@
+import { databaseCommands } from "./database-options.js"
 import type { OptionDefinition } from "./option.js"
 import { auditLog, choice, duration, ratio } from "./values.js"
 
@@ -13,14 +14,14 @@ export const observationOptions = {
     value: choice(["trace", "debug", "info", "warn", "error", "fatal", "silent"], "LEVEL"),
     default: "info",
     help: "The lowest severity that is logged; every call is one line at info.",
-    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
+    commands: databaseCommands,
   },
   logFormat: {
     value: choice(["json", "text"]),
     default: "json",
     devDefault: "text",
     help: "One JSON object per line, or text for people. Logs go to standard error.",
-    commands: ["serve", "migrate", "rekey", "cleanup", "import", "export", "doctor", "keys", "tenants", "events"],
+    commands: databaseCommands,
   },
   auditLog: {
     value: auditLog(),
