@@ -1,7 +1,9 @@
 import type { Awaitable } from "@auth/core/types"
+import { withRequestContext } from "./request-context.js"
 import { outageThrower, type SessionConfig, type SessionOptions } from "./sessions/throw-outages.js"
 import { SessionUnavailable } from "./sessions/unavailable.js"
 import { unavailableResponse } from "./sessions/unavailable-response.js"
+import { currentContext } from "./sign-in-context.js"
 
 export { AuthwireError } from "./errors/error.js"
 export type { SessionOptions } from "./sessions/throw-outages.js"
@@ -53,7 +55,8 @@ type Call = (...args: unknown[]) => unknown
  * - `auth` around `proxy.ts` or a route handler, and the handlers of Auth.js, respond with 503 and `Retry-After`;
  * - no cookie is removed, and a service that does not respond delays a page by `sessionTimeoutMs`;
  * - a user who is disabled and signs in gets the error AccessDenied, also with JWT sessions;
- * - the provider's tokens are stored at every sign-in, as `storeTokens` of `@authwire/client` does.
+ * - the provider's tokens are stored at every sign-in, as `storeTokens` of `@authwire/client` does, and the provider and its
+ *   session with the new session.
  *
  * @param nextAuth - The default export of `next-auth`.
  * @param config - The configuration of NextAuth.
@@ -90,7 +93,9 @@ export function withAuthwire<Config extends SessionConfig | LazyConfig, Result e
 
   const handler = (method: "GET" | "POST") => {
     const handle = result.handlers[method] as (request: Request) => Promise<Response>
-    return (request: Request) => answer(request, () => handle(request))
+    const run = (request: Request) => answer(request, () => handle(request))
+    return (request: Request) =>
+      currentContext() === undefined ? withRequestContext(request, () => run(request)) : run(request)
   }
 
   return {

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks"
 import type { IncomingMessage } from "node:http"
 import type { SessionContext } from "./adapter/context.js"
+import { sharedStorage } from "./sign-in-context.js"
 
 export type { SessionContext } from "./adapter/context.js"
 
@@ -15,12 +16,13 @@ export interface RequestContextOptions extends SessionContext {
   trustedProxies?: number | undefined
 }
 
-const storage = new AsyncLocalStorage<SessionContext>()
+const storage = sharedStorage(() => new AsyncLocalStorage<SessionContext>())
 
 /**
  * Runs a function with the context of a request. `requestContext` returns this context in the function and in
  * everything that the function starts: the address and the header `user-agent` of the request and, if it is the callback of
- * a sign-in (`…/callback/PROVIDER`), the provider.
+ * a sign-in (`…/callback/PROVIDER`), the provider. `throwOutages` adds the session at the provider, and the adapter stores
+ * both with the new session even without the option `context`.
  *
  * @param request - A request of Node (`http`, Express) or of the Fetch API.
  * @param options - The number of trusted proxies, and context values that take precedence over those of the request.

@@ -1,5 +1,7 @@
-import { AuthwireAdapter } from "@authwire/client"
+import type { AuthConfig } from "@auth/core"
+import { AuthwireAdapter, throwOutages } from "@authwire/client"
 import { AuthwireAdapter as EdgeAdapter } from "@authwire/client/edge"
+import { withRequestContext } from "@authwire/client/request-context"
 import { serviceDatabase } from "@authwire/test-support/databases/databases.js"
 import { useAuthwire } from "@authwire/test-support/processes/authwire.js"
 import { describe, expect, test } from "@jest/globals"
@@ -33,6 +35,41 @@ describe("the context of a session", () => {
       expect([row?.ip, row?.user_agent]).toEqual(["6".repeat(64), `${"é".repeat(511)}\ufffd`])
       expect([textOf(row?.provider), row?.auth_method, row?.impersonator]).toEqual(["Gîthub", null, null])
     }
+  })
+
+  const tokenWith = (sid: unknown) => `x.${Buffer.from(JSON.stringify({ sid })).toString("base64url")}.y`
+
+  test.each([
+    ["is that of the ID token", tokenWith("sid é \u{1f98a}"), "sid é \u{1f98a}"],
+    ["that is too long is not stored", tokenWith("é".repeat(128)), undefined],
+    ["that is no text is not stored", tokenWith(7), undefined],
+    ["is missing without an ID token", undefined, undefined],
+    ["is missing in what is no token", "x.%.y", undefined],
+  ])("the provider of a sign-in is stored with the session, and the session there %s", async (_, id_token, sid) => {
+    const { grpcUrl, httpUrl } = authwire.server
+    const account = { provider: "demo", providerAccountId: "a", type: "oidc" as const, ...(id_token && { id_token }) }
+    for (const adapter of [AuthwireAdapter({ url: grpcUrl }), EdgeAdapter({ url: httpUrl })]) {
+      const session = await newSession()
+      // Auth.js calls the callback `signIn` before it creates the session.
+      const signIn = throwOutages<AuthConfig>({ adapter, providers: [] }).callbacks?.signIn
+      await withRequestContext(new Request("https://app.example/auth/callback/demo?code=x"), async () => {
+        expect(await signIn?.({ user: { id: session.userId }, account })).toBe(true)
+        await adapter.createSession(session)
+      })
+      const [row] = await authwire.rows("SELECT * FROM sessions WHERE user_id = ?", [session.userId])
+      expect([textOf(row?.provider), textOf(row?.provider_session_id) ?? undefined]).toEqual(["demo", sid])
+      expect(row?.ip).toBeNull()
+    }
+  })
+
+  test("of another provider gets no session of the one that the user signs in with", async () => {
+    const session = await newSession()
+    const context = () => ({ provider: "other" })
+    const adapter = AuthwireAdapter({ url: authwire.server.grpcUrl, context })
+    const known = { provider: "demo", providerSessionId: "sid" }
+    await withRequestContext(new Request("https://app.example"), () => adapter.createSession(session), known)
+    const [row] = await authwire.rows("SELECT * FROM sessions WHERE user_id = ?", [session.userId])
+    expect([textOf(row?.provider), row?.provider_session_id]).toEqual(["other", null])
   })
 
   test("may be missing; an error of the callback is thrown, and no session is created", async () => {

@@ -46,6 +46,7 @@ async function filledDatabase(): Promise<string> {
   await write(tables.sessions, {
     ...{ ...of, tokenHash: Buffer.alloc(32, "session"), expires: date(9), extra: { device: "phone" } },
     ...{ id, created: date(6), lastSeen: date(7), ip: "::1", impersonator: "admin", ...metadata },
+    providerSessionId: "sid of google",
   })
   const tokenHash = Buffer.alloc(32, "token")
   await write(tables.verificationTokens, { ...anyone, identifier: email, tokenHash, expires: date(8) })

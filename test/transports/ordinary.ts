@@ -88,6 +88,7 @@ export const ordinary: readonly Ordinary[] = [
     authMethod: "passkey",
     provider: account.provider,
     impersonator: "Staff \u{1f98a}",
+    providerSessionId: "sid \u{1f98a}",
   }),
   one(SessionService.method.listSessions, { userId, active: true, provider: "none", createdSince: expires }),
   one(SessionService.method.countSessions, { active: true, createdSince: { seconds: 1_000_000_000n } }),

@@ -16,7 +16,8 @@ import type {
 } from "@authwire/proto/slim"
 import type { Client } from "@connectrpc/connect"
 import { callError, isNotFound, wrongOption } from "../errors/error.js"
-import { contextToWire } from "./context.js"
+import { currentSignIn } from "../sign-in-context.js"
+import { contextToWire, type SessionContext } from "./context.js"
 import * as convert from "./convert.js"
 import { counter, providedText, text } from "./field.js"
 import type { AdapterOptions } from "./options.js"
@@ -139,7 +140,7 @@ export function createAdapter(clients: ServiceClients, address: string, options:
     /** Creates a session for a user. */
     createSession: calling("createSession", async (session: AdapterSession) => {
       const request = convert.sessionToWire(session)
-      const origin = options.context && contextToWire(await options.context())
+      const origin = contextToWire(withSignIn(await options.context?.()))
       const answer = await sessions.createSession({ ...request, ...origin })
       return convert.sessionFromWire(answer.session)
     }),
@@ -221,6 +222,14 @@ export function createAdapter(clients: ServiceClients, address: string, options:
       },
     ),
   } satisfies Required<Adapter>
+}
+
+/** Adds to a context the provider of the current sign-in, and the session there, if it has no other provider. */
+function withSignIn(context: SessionContext | null | undefined): SessionContext {
+  const known = currentSignIn()
+  const provider = context?.provider ?? known.provider
+  const ofProvider = provider === known.provider ? known.providerSessionId : undefined
+  return { ...context, provider, providerSessionId: context?.providerSessionId ?? ofProvider }
 }
 
 /**

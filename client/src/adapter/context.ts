@@ -14,13 +14,15 @@ export interface SessionContext {
   provider?: string | null | undefined
   /** The identifier of the person who is signed in as the user, such as a member of staff. At most 255 bytes. */
   impersonator?: string | null | undefined
+  /** The session at the provider: the claim `sid` of its ID token. At most 255 bytes. */
+  providerSessionId?: string | null | undefined
 }
 
 const textOrNone = optional(text)
 
 type Origin = Pick<
   MessageInitShape<typeof CreateSessionRequestSchema>,
-  "ip" | "userAgent" | "authMethod" | "provider" | "impersonator"
+  "ip" | "userAgent" | "authMethod" | "provider" | "impersonator" | "providerSessionId"
 >
 
 /**
@@ -28,13 +30,14 @@ type Origin = Pick<
  * make a sign-in fail. Values of the application are checked.
  */
 export function contextToWire(context: SessionContext | null | undefined): Origin {
-  const { ip, userAgent, authMethod, provider, impersonator } = context ?? {}
+  const { ip, userAgent, authMethod, provider, impersonator, providerSessionId } = context ?? {}
   return {
     ip: cut(ip, 64),
     userAgent: cut(userAgent, 512),
     authMethod: textOrNone("authMethod", authMethod),
     provider: textOrNone("provider", provider),
     impersonator: textOrNone("impersonator", impersonator),
+    providerSessionId: textOrNone("providerSessionId", providerSessionId),
   }
 }
 

@@ -5,7 +5,8 @@ import type { SessionAgeOptions } from "./session-access.js"
 export interface AdapterOptions {
   /**
    * Returns the context of the current request. It is called at every `createSession`. The session is created after the
-   * result is available, and is not created if the function throws. Default: sessions are created without a context.
+   * result is available, and is not created if the function throws. Default: sessions are created without a context, except for
+   * the provider and the session there, where `withAuthwire` or `withRequestContext` knows them.
    */
   context?: (() => SessionContext | null | undefined | Promise<SessionContext | null | undefined>) | undefined
   /**

@@ -1,13 +1,14 @@
 import type { AuthConfig } from "@auth/core"
 import { isDisabled } from "../adapter/disabled-users.js"
 import { AuthwireError } from "../errors/error.js"
+import { noteSignIn } from "../sign-in-context.js"
 
 type Callbacks = NonNullable<AuthConfig["callbacks"]>
 
 /**
  * Returns the callbacks of an Auth.js configuration with a callback `signIn` that rejects disabled users, before that of
- * the application is called. The request of an e-mail link is not rejected, because its answer would tell everybody who
- * knows the address.
+ * the application is called, and notes the provider for the session that is created next. The request of an e-mail link is
+ * not rejected, because its answer would tell everybody who knows the address.
  */
 export function rejectingDisabled(callbacks: Callbacks | undefined): Callbacks {
   const { signIn } = callbacks ?? {}
@@ -15,6 +16,7 @@ export function rejectingDisabled(callbacks: Callbacks | undefined): Callbacks {
     ...callbacks,
     signIn: (params) => {
       if (params.email?.verificationRequest !== true && isDisabled(params.user)) return false
+      if (params.account) noteSignIn(params.account)
       return signIn?.(params) ?? true
     },
   }

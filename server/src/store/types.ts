@@ -178,6 +178,8 @@ export interface SessionMetadata {
   provider?: string | undefined
   /** The id of the person who is signed in as the user. */
   impersonator?: string | undefined
+  /** The session at the provider: the claim `sid` of its ID token. */
+  providerSessionId?: string | undefined
 }
 
 /** A session as shown to callers other than its holder: without the token. */

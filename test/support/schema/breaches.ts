@@ -193,7 +193,7 @@ function contractNames(message: DescMessage): string[] {
   const others = ["extra", "update_mask", "provisional", "revoke_sessions_on_email_change", "etag"]
   // A session of Auth.js has no such properties. If an application adds one, it is stored in `extra`.
   if (message.name === "CreateSessionRequest")
-    others.push("ip", "user_agent", "auth_method", "provider", "impersonator")
+    others.push("ip", "user_agent", "auth_method", "provider", "impersonator", "provider_session_id")
   return message.fields
     .filter(({ name }) => !others.includes(name))
     .map(({ name, jsonName }) => (asTheyAre.test(name) ? name : jsonName.replace(/^credentialId$/, "credentialID")))

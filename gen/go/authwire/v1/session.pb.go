@@ -53,9 +53,11 @@ type Session struct {
 	Provider *string `protobuf:"bytes,11,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
 	// The person who is signed in as the user, as stated by the application, for example an identifier of a member of staff.
 	// Absent: the user.
-	Impersonator  *string `protobuf:"bytes,12,opt,name=impersonator,proto3,oneof" json:"impersonator,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Impersonator *string `protobuf:"bytes,12,opt,name=impersonator,proto3,oneof" json:"impersonator,omitempty"`
+	// The session at the provider that this one began with, as stated by the application: the claim `sid` of the ID token.
+	ProviderSessionId *string `protobuf:"bytes,13,opt,name=provider_session_id,json=providerSessionId,proto3,oneof" json:"provider_session_id,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Session) Reset() {
@@ -172,11 +174,18 @@ func (x *Session) GetImpersonator() string {
 	return ""
 }
 
+func (x *Session) GetProviderSessionId() string {
+	if x != nil && x.ProviderSessionId != nil {
+		return *x.ProviderSessionId
+	}
+	return ""
+}
+
 var File_authwire_v1_session_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_session_proto_rawDesc = "" +
 	"\n" +
-	"\x19authwire/v1/session.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\x04\n" +
+	"\x19authwire/v1/session.proto\x12\vauthwire.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf5\x04\n" +
 	"\aSession\x12#\n" +
 	"\rsession_token\x18\x01 \x01(\tR\fsessionToken\x12\x17\n" +
 	"\auser_id\x18\x02 \x01(\tR\x06userId\x124\n" +
@@ -193,12 +202,14 @@ const file_authwire_v1_session_proto_rawDesc = "" +
 	" \x01(\tH\x02R\n" +
 	"authMethod\x88\x01\x01\x12\x1f\n" +
 	"\bprovider\x18\v \x01(\tH\x03R\bprovider\x88\x01\x01\x12'\n" +
-	"\fimpersonator\x18\f \x01(\tH\x04R\fimpersonator\x88\x01\x01B\x05\n" +
+	"\fimpersonator\x18\f \x01(\tH\x04R\fimpersonator\x88\x01\x01\x123\n" +
+	"\x13provider_session_id\x18\r \x01(\tH\x05R\x11providerSessionId\x88\x01\x01B\x05\n" +
 	"\x03_ipB\r\n" +
 	"\v_user_agentB\x0e\n" +
 	"\f_auth_methodB\v\n" +
 	"\t_providerB\x0f\n" +
-	"\r_impersonatorBO\n" +
+	"\r_impersonatorB\x16\n" +
+	"\x14_provider_session_idBO\n" +
 	"\x0fdev.authwire.v1P\x01Z:github.com/authwire/authwire/gen/go/authwire/v1;authwirev1b\x06proto3"
 
 var (

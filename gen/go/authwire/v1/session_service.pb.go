@@ -46,9 +46,11 @@ type CreateSessionRequest struct {
 	// See Session.provider.
 	Provider *string `protobuf:"bytes,11,opt,name=provider,proto3,oneof" json:"provider,omitempty"`
 	// See Session.impersonator.
-	Impersonator  *string `protobuf:"bytes,12,opt,name=impersonator,proto3,oneof" json:"impersonator,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Impersonator *string `protobuf:"bytes,12,opt,name=impersonator,proto3,oneof" json:"impersonator,omitempty"`
+	// See Session.provider_session_id.
+	ProviderSessionId *string `protobuf:"bytes,13,opt,name=provider_session_id,json=providerSessionId,proto3,oneof" json:"provider_session_id,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *CreateSessionRequest) Reset() {
@@ -140,6 +142,13 @@ func (x *CreateSessionRequest) GetProvider() string {
 func (x *CreateSessionRequest) GetImpersonator() string {
 	if x != nil && x.Impersonator != nil {
 		return *x.Impersonator
+	}
+	return ""
+}
+
+func (x *CreateSessionRequest) GetProviderSessionId() string {
+	if x != nil && x.ProviderSessionId != nil {
+		return *x.ProviderSessionId
 	}
 	return ""
 }
@@ -1555,7 +1564,7 @@ var File_authwire_v1_session_service_proto protoreflect.FileDescriptor
 
 const file_authwire_v1_session_service_proto_rawDesc = "" +
 	"\n" +
-	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc8\x05\n" +
+	"!authwire/v1/session_service.proto\x12\vauthwire.v1\x1a\x1dauthwire/v1/idempotency.proto\x1a\x1cauthwire/v1/permission.proto\x1a\x19authwire/v1/session.proto\x1a\x16authwire/v1/user.proto\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x06\n" +
 	"\x14CreateSessionRequest\x120\n" +
 	"\rsession_token\x18\x01 \x01(\tB\v\xbaH\br\x06 \x01(\x80\x80\x01R\fsessionToken\x12'\n" +
 	"\auser_id\x18\x02 \x01(\tB\x0e\xbaH\vr\t \x01(\xff\x01\xba\x01\x01\x00R\x06userId\x12[\n" +
@@ -1569,12 +1578,14 @@ const file_authwire_v1_session_service_proto_rawDesc = "" +
 	" \x01(\tB\v\xbaH\br\x06\x18@\xba\x01\x01\x00H\x02R\n" +
 	"authMethod\x88\x01\x01\x12-\n" +
 	"\bprovider\x18\v \x01(\tB\f\xbaH\tr\a(\xff\x01\xba\x01\x01\x00H\x03R\bprovider\x88\x01\x01\x125\n" +
-	"\fimpersonator\x18\f \x01(\tB\f\xbaH\tr\a(\xff\x01\xba\x01\x01\x00H\x04R\fimpersonator\x88\x01\x01B\x05\n" +
+	"\fimpersonator\x18\f \x01(\tB\f\xbaH\tr\a(\xff\x01\xba\x01\x01\x00H\x04R\fimpersonator\x88\x01\x01\x12A\n" +
+	"\x13provider_session_id\x18\r \x01(\tB\f\xbaH\tr\a(\xff\x01\xba\x01\x01\x00H\x05R\x11providerSessionId\x88\x01\x01B\x05\n" +
 	"\x03_ipB\r\n" +
 	"\v_user_agentB\x0e\n" +
 	"\f_auth_methodB\v\n" +
 	"\t_providerB\x0f\n" +
-	"\r_impersonator\"G\n" +
+	"\r_impersonatorB\x16\n" +
+	"\x14_provider_session_id\"G\n" +
 	"\x15CreateSessionResponse\x12.\n" +
 	"\asession\x18\x01 \x01(\v2\x14.authwire.v1.SessionR\asession\"L\n" +
 	"\x18GetSessionAndUserRequest\x120\n" +

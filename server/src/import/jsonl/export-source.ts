@@ -30,6 +30,7 @@ const ownProperties = {
   sessions: z.strictObject({
     ...{ id: text, created: date, lastSeen: date },
     ...{ ip: text, userAgent: text, authMethod: text, provider: text, impersonator: text },
+    providerSessionId: text,
   }),
   verificationTokens: z.strictObject({}),
   authenticators: z.strictObject({ ...times, displayName: text, lastUsed: date }),

@@ -6,7 +6,10 @@ import { fields } from "./layouts.js"
 const ofTheService: Readonly<Record<string, readonly string[]>> = {
   users: ["extra", "create_time", "update_time", "etag", "disabled"],
   accounts: ["extra", "create_time", "update_time", "etag"],
-  sessions: "extra id create_time last_seen_time ip user_agent auth_method provider impersonator".split(" "),
+  sessions:
+    "extra id create_time last_seen_time ip user_agent auth_method provider impersonator provider_session_id".split(
+      " ",
+    ),
   verificationTokens: [],
   authenticators: ["extra", "create_time", "update_time", "display_name", "last_used_time"],
 }

@@ -30,8 +30,8 @@ export function toSession(request: CreateSessionRequest): Whole<Omit<domain.Sess
 }
 
 export function toSessionMetadata(request: CreateSessionRequest): Whole<domain.SessionMetadata> {
-  const { ip, userAgent, authMethod, provider, impersonator } = request
-  return { ip, userAgent, authMethod, provider, impersonator }
+  const { ip, userAgent, authMethod, provider, impersonator, providerSessionId } = request
+  return { ip, userAgent, authMethod, provider, impersonator, providerSessionId }
 }
 
 export function toSessionFilter(request: ListSessionsRequest): Whole<domain.SessionFilter> {
@@ -95,5 +95,6 @@ export function fromSession(
     authMethod: session.authMethod,
     provider: session.provider,
     impersonator: session.impersonator,
+    providerSessionId: session.providerSessionId,
   }
 }

@@ -9,6 +9,7 @@ export const origin: SessionMetadata = {
   authMethod: "passkey",
   provider: "Provider é ",
   impersonator: "Staff/é ",
+  providerSessionId: "Sid é ",
 }
 
 /** More sessions than are deleted in one transaction. */

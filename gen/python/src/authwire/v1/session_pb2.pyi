@@ -36,6 +36,7 @@ class Session(_message.Message):
     AUTH_METHOD_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     IMPERSONATOR_FIELD_NUMBER: _builtins.int
+    PROVIDER_SESSION_ID_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
     """The session token of the request. It is empty if the request has none, because the service stores only the token's
     SHA-256.
@@ -58,6 +59,8 @@ class Session(_message.Message):
     """The person who is signed in as the user, as stated by the application, for example an identifier of a member of staff.
     Absent: the user.
     """
+    provider_session_id: _builtins.str
+    """The session at the provider that this one began with, as stated by the application: the claim `sid` of the ID token."""
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
         """When the session expires, to the millisecond."""
@@ -91,10 +94,11 @@ class Session(_message.Message):
         auth_method: _builtins.str | None = ...,
         provider: _builtins.str | None = ...,
         impersonator: _builtins.str | None = ...,
+        provider_session_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "create_time", b"create_time", "expires", b"expires", "extra", b"extra", "impersonator", b"impersonator", "ip", b"ip", "last_seen_time", b"last_seen_time", "provider", b"provider", "user_agent", b"user_agent"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_provider_session_id", b"_provider_session_id", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "create_time", b"create_time", "expires", b"expires", "extra", b"extra", "impersonator", b"impersonator", "ip", b"ip", "last_seen_time", b"last_seen_time", "provider", b"provider", "provider_session_id", b"provider_session_id", "user_agent", b"user_agent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "create_time", b"create_time", "expires", b"expires", "extra", b"extra", "id", b"id", "impersonator", b"impersonator", "ip", b"ip", "last_seen_time", b"last_seen_time", "provider", b"provider", "session_token", b"session_token", "user_agent", b"user_agent", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_provider_session_id", b"_provider_session_id", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "create_time", b"create_time", "expires", b"expires", "extra", b"extra", "id", b"id", "impersonator", b"impersonator", "ip", b"ip", "last_seen_time", b"last_seen_time", "provider", b"provider", "provider_session_id", b"provider_session_id", "session_token", b"session_token", "user_agent", b"user_agent", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__auth_method: _TypeAlias = _typing.Literal["auth_method"]  # noqa: Y015
     _WhichOneofArgType__auth_method: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method"]  # noqa: Y015
@@ -104,6 +108,8 @@ class Session(_message.Message):
     _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
     _WhichOneofReturnType__provider: _TypeAlias = _typing.Literal["provider"]  # noqa: Y015
     _WhichOneofArgType__provider: _TypeAlias = _typing.Literal["_provider", b"_provider"]  # noqa: Y015
+    _WhichOneofReturnType__provider_session_id: _TypeAlias = _typing.Literal["provider_session_id"]  # noqa: Y015
+    _WhichOneofArgType__provider_session_id: _TypeAlias = _typing.Literal["_provider_session_id", b"_provider_session_id"]  # noqa: Y015
     _WhichOneofReturnType__user_agent: _TypeAlias = _typing.Literal["user_agent"]  # noqa: Y015
     _WhichOneofArgType__user_agent: _TypeAlias = _typing.Literal["_user_agent", b"_user_agent"]  # noqa: Y015
     @_typing.overload
@@ -114,6 +120,8 @@ class Session(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__provider) -> _WhichOneofReturnType__provider | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider_session_id) -> _WhichOneofReturnType__provider_session_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__user_agent) -> _WhichOneofReturnType__user_agent | None: ...
 

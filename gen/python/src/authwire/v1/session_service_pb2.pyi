@@ -39,6 +39,7 @@ class CreateSessionRequest(_message.Message):
     AUTH_METHOD_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     IMPERSONATOR_FIELD_NUMBER: _builtins.int
+    PROVIDER_SESSION_ID_FIELD_NUMBER: _builtins.int
     session_token: _builtins.str
     """Random value that identifies the session."""
     user_id: _builtins.str
@@ -53,6 +54,8 @@ class CreateSessionRequest(_message.Message):
     """See Session.provider."""
     impersonator: _builtins.str
     """See Session.impersonator."""
+    provider_session_id: _builtins.str
+    """See Session.provider_session_id."""
     @_builtins.property
     def expires(self) -> _timestamp_pb2.Timestamp:
         """When the session expires. Fractions of a millisecond are dropped."""
@@ -73,10 +76,11 @@ class CreateSessionRequest(_message.Message):
         auth_method: _builtins.str | None = ...,
         provider: _builtins.str | None = ...,
         impersonator: _builtins.str | None = ...,
+        provider_session_id: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "expires", b"expires", "extra", b"extra", "impersonator", b"impersonator", "ip", b"ip", "provider", b"provider", "user_agent", b"user_agent"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_provider_session_id", b"_provider_session_id", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "expires", b"expires", "extra", b"extra", "impersonator", b"impersonator", "ip", b"ip", "provider", b"provider", "provider_session_id", b"provider_session_id", "user_agent", b"user_agent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "expires", b"expires", "extra", b"extra", "impersonator", b"impersonator", "ip", b"ip", "provider", b"provider", "session_token", b"session_token", "user_agent", b"user_agent", "user_id", b"user_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method", "_impersonator", b"_impersonator", "_ip", b"_ip", "_provider", b"_provider", "_provider_session_id", b"_provider_session_id", "_user_agent", b"_user_agent", "auth_method", b"auth_method", "expires", b"expires", "extra", b"extra", "impersonator", b"impersonator", "ip", b"ip", "provider", b"provider", "provider_session_id", b"provider_session_id", "session_token", b"session_token", "user_agent", b"user_agent", "user_id", b"user_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__auth_method: _TypeAlias = _typing.Literal["auth_method"]  # noqa: Y015
     _WhichOneofArgType__auth_method: _TypeAlias = _typing.Literal["_auth_method", b"_auth_method"]  # noqa: Y015
@@ -86,6 +90,8 @@ class CreateSessionRequest(_message.Message):
     _WhichOneofArgType__ip: _TypeAlias = _typing.Literal["_ip", b"_ip"]  # noqa: Y015
     _WhichOneofReturnType__provider: _TypeAlias = _typing.Literal["provider"]  # noqa: Y015
     _WhichOneofArgType__provider: _TypeAlias = _typing.Literal["_provider", b"_provider"]  # noqa: Y015
+    _WhichOneofReturnType__provider_session_id: _TypeAlias = _typing.Literal["provider_session_id"]  # noqa: Y015
+    _WhichOneofArgType__provider_session_id: _TypeAlias = _typing.Literal["_provider_session_id", b"_provider_session_id"]  # noqa: Y015
     _WhichOneofReturnType__user_agent: _TypeAlias = _typing.Literal["user_agent"]  # noqa: Y015
     _WhichOneofArgType__user_agent: _TypeAlias = _typing.Literal["_user_agent", b"_user_agent"]  # noqa: Y015
     @_typing.overload
@@ -96,6 +102,8 @@ class CreateSessionRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__ip) -> _WhichOneofReturnType__ip | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__provider) -> _WhichOneofReturnType__provider | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__provider_session_id) -> _WhichOneofReturnType__provider_session_id | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__user_agent) -> _WhichOneofReturnType__user_agent | None: ...
 

@@ -104,6 +104,13 @@ export declare type Session = Message<"authwire.v1.Session"> & {
    * @generated from field: optional string impersonator = 12;
    */
   impersonator?: string | undefined;
+
+  /**
+   * The session at the provider that this one began with, as stated by the application: the claim `sid` of the ID token.
+   *
+   * @generated from field: optional string provider_session_id = 13;
+   */
+  providerSessionId?: string | undefined;
 };
 
 /**

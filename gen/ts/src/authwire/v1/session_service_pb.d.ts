@@ -81,6 +81,13 @@ export declare type CreateSessionRequest = Message<"authwire.v1.CreateSessionReq
    * @generated from field: optional string impersonator = 12;
    */
   impersonator?: string | undefined;
+
+  /**
+   * See Session.provider_session_id.
+   *
+   * @generated from field: optional string provider_session_id = 13;
+   */
+  providerSessionId?: string | undefined;
 };
 
 /**

@@ -71,7 +71,10 @@ export function bulk(database: Database, { tenant, encryptionKeys, withoutRevoke
       owner: "userId",
       expiry: "expires",
       condition: withoutRevoked ? notRevoked("t") : undefined,
-      hidden: ["id", "created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"],
+      hidden: [
+        ...(["id", "created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"] as const),
+        "providerSessionId",
+      ],
     }),
     verificationTokens: bulkTable(database, verificationTokens, { tenant, expiry: "expires" }),
     authenticators: bulkTable(database, authenticators, {

@@ -106,6 +106,7 @@ export function entities(types: ColumnTypes) {
         authMethod: { name: "auth_method", ...ofMetadata, ...string(64) },
         provider: { name: "provider", ...ofMetadata, ...key(255) },
         impersonator: { name: "impersonator", ...ofMetadata, ...key(255) },
+        providerSessionId: { name: "provider_session_id", ...ofMetadata, ...key(255) },
       },
       indices: [
         { name: "sessions_id", unique: true, columns: ["tenant", "id"] },
@@ -113,6 +114,7 @@ export function entities(types: ColumnTypes) {
         { name: "sessions_expires", columns: ["expires"] },
         { name: "sessions_created", columns: ["tenant", "created", "id", "impersonator"] },
         { name: "sessions_ip", columns: ["tenant", "ip", "created", "id"] },
+        { name: "sessions_provider_session_id", columns: ["tenant", "provider", "providerSessionId", "id"] },
       ],
       foreignKeys: [ofUser("sessions_user_id_fkey")],
     }),

@@ -10,7 +10,10 @@ import { sessionRanges } from "./session-ranges.js"
 import { endOf, type SessionRules } from "./session-rules.js"
 
 /** The columns that lists select in addition to `columns`. */
-const others = ["created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"] as const
+const others = [
+  ...(["created", "lastSeen", "ip", "userAgent", "authMethod", "provider", "impersonator"] as const),
+  "providerSessionId",
+] as const
 
 /**
  * Creates the lists of sessions for callers without their tokens, which read the indexes of session-ranges.ts.
